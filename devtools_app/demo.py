@@ -19,6 +19,7 @@ from inspector.jobs.messages import Ended, Stage
 from inspector.jobs.process import EXECUTES, Worker
 from inspector.jobs.run import CompileRun, ExecutingRun, JobRun
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules, Source
+from schema.backends import DEFAULT
 
 SAMPLE = Path(__file__).parent / "sample_data" / "keyword_net"
 MODULE = Path(__file__).parent / "sample_data" / "demo" / "keyword_spotter.py"
@@ -77,7 +78,7 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
 
     Raises: DemoError, OSError
     """
-    job = CompileJob(Source(str(MODULE), FUNCTION), partitioners=("xnnpack",))
+    job = CompileJob(Source(str(MODULE), FUNCTION), partitioners=(DEFAULT.partitioners[0].alias,))
     changed = replace(job, rules=Rules(deny_ops=VETO))
     names = [MODULE.stem, f"{MODULE.stem}_changed"]
     words = f"compiling {MODULE.name}:{FUNCTION}, then with {', '.join(VETO)} kept off the delegate"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from runtime.backends import BACKENDS
+from runtime.backends import built_in_backends
 from runtime.delegates.interface import BackendRegistry
 from runtime.execution.program import Program
 from runtime.kernels.registry import MOST_KERNELS, KernelRegistry
@@ -42,7 +42,7 @@ class Runtime:
     def __init__(
         self, *, operators: Collection[str] | None = None, max_kernels: int = MOST_KERNELS
     ) -> None:
-        self.backend_registry = BackendRegistry(BACKENDS)
+        self.backend_registry = BackendRegistry(built_in_backends())
         self.operator_registry = KernelRegistry(operators, max_kernels=max_kernels)
 
     @staticmethod

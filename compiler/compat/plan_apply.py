@@ -14,10 +14,10 @@ from compiler.dialect.delegate_call import get_lowered_submodules
 from compiler.errors import UnsupportedError
 from compiler.memory.graph_specs import specs_to_plan
 from compiler.memory.tensor_spec import DeviceType, TensorSpec
+from schema.backends import backend_of
 from schema.program.model import NonConstBufferDevice
 
 _HOST = (DeviceType.CPU, 0)
-_XNNPACK_PADDING = 64  # bytes that XNNPACK may read behind a tensor
 
 
 def apply_algo(  # noqa: PLR0913 - as documented
@@ -59,7 +59,7 @@ def apply_algo(  # noqa: PLR0913 - as documented
             ignore_mutable_buffers=not alloc_mutable_buffers,
         )
     ]
-    padding = _XNNPACK_PADDING if _calls_xnnpack(graph_module) else 0
+    padding = _bytes_read_past_end(graph_module)
     sizes, devices = [0], [_HOST]
     for device, own in _by_device(specs, enable_non_cpu_memory_planning).items():
         behind = len(sizes) - 1
@@ -109,6 +109,6 @@ def _by_device(
     return {device: found[device] for device in sorted(found, key=lambda one: (one != _HOST, one))}
 
 
-def _calls_xnnpack(graph_module: torch.fx.GraphModule) -> bool:
+def _bytes_read_past_end(graph_module: torch.fx.GraphModule) -> int:
     modules: list[Any] = [module for _, module, _ in get_lowered_submodules(graph_module)]
-    return any("xnnpack" in module.backend_id.lower() for module in modules)
+    return max((backend_of(one.backend_id).bytes_read_past_end for one in modules), default=0)

@@ -17,9 +17,9 @@ from compiler.memory.lifetimes import Schedule
 from compiler.memory.options import PADDING, SIZES, MemoryPlanningPass
 from compiler.memory.out_graph import OutGraph
 from compiler.memory.planners import plan_blocks
+from schema.backends import backend_of
 
 _SHARED_ARENA = 2
-_READS_BEHIND = {"XnnpackBackend": 64}  # bytes a backend may read behind the end of a tensor
 
 
 def plan_method(program: ExportedProgram, steps: Schedule, options: Any) -> MemoryPlan:  # noqa: ANN401
@@ -46,7 +46,7 @@ def _padding(program: ExportedProgram) -> int:
     if not any(node.target is executorch_call_delegate for node in calls):
         return 0
     found = (getattr(m, "backend_id", "") for m in program.graph_module.modules())
-    return max((_READS_BEHIND.get(str(name), 0) for name in found), default=0)
+    return max((backend_of(str(name)).bytes_read_past_end for name in found), default=0)
 
 
 def _plan_by_user(

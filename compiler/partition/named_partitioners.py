@@ -1,60 +1,20 @@
-"""Partitioners by the names a user writes, with options; whoever adds one adds a line here."""
+"""Partitioners by the names that users write, with options; `schema.backends` has the table."""
 
 from __future__ import annotations
 
 import difflib
-import importlib
-from dataclasses import dataclass
 from typing import Any, cast
 
 from compiler.named import Asked, UnknownNameError, make_named, object_in_file, parse_named
+from schema.backends import partitioners, resolve
 
 PartitionerNameError = UnknownNameError
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPartitioner:
-    """A partitioner that can be asked for by name.
-
-    Attributes:
-        alias: short name
-        home: module of the class
-        cls: name of the class, which is a name of the partitioner as well
-        what: where the nodes go, in words
-    """
-
-    alias: str
-    home: str
-    cls: str
-    what: str
-
-
-PARTITIONERS: tuple[NamedPartitioner, ...] = (
-    NamedPartitioner(
-        "demo-add-mul",
-        "compiler.backends.demo",
-        "AddMulPartitionerDemo",
-        "the demonstration backend of the documents: additions and matrix products",
-    ),
-    NamedPartitioner(
-        "demo-all",
-        "compiler.backends.demo",
-        "AllNodesPartitionerDemo",
-        "the whole-graph demonstration: everything, as a program inside the program",
-    ),
-    NamedPartitioner(
-        "xnnpack",
-        "compiler.backends.xnnpack",
-        "XnnpackPartitioner",
-        "XNNPACK, the kernels for processors of the stock runtime",
-    ),
-)
-
-
 def partitioner_names() -> tuple[str, ...]:
     """Return every name of the table, aliases first."""
-    aliases = [one.alias for one in PARTITIONERS]
-    return (*aliases, *(one.cls for one in PARTITIONERS))
+    known = partitioners()
+    return (*(one.alias for one in known), *(one.class_name for one in known))
 
 
 def is_called(name: str, cls: str) -> bool:
@@ -65,7 +25,9 @@ def is_called(name: str, cls: str) -> bool:
         cls: name of the class
     """
     short = name.rpartition(".py:")[2].partition(":")[0]
-    return short in ("", cls) or any(one.cls == cls and one.alias == short for one in PARTITIONERS)
+    return short in ("", cls) or any(
+        (one.class_name, one.alias) == (cls, short) for one in partitioners()
+    )
 
 
 def parse_partitioner(text: str) -> Asked:
@@ -94,9 +56,10 @@ def _class_of(asked: Asked) -> type:
         if not isinstance(found, type):
             raise PartitionerNameError(f"{asked.name} is not a class")
         return cast("type[Any]", found)
-    for one in PARTITIONERS:
-        if asked.name in (one.alias, one.cls):
-            return getattr(importlib.import_module(one.home), one.cls)
+    for one in partitioners():
+        if asked.name in (one.alias, one.class_name):
+            return resolve(one.place)
     close = difflib.get_close_matches(asked.name, partitioner_names(), 1)
-    hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(partitioner_names())}"
-    raise PartitionerNameError(f"no partitioner {asked.name!r}; {hint}")
+    known = ", ".join(partitioner_names())
+    hint = f"did you mean {close[0]}?" if close else f"available: {known}"
+    raise PartitionerNameError(f"unknown partitioner {asked.name!r}; {hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from compiler.frontend import forget_traces
 from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
 from compiler.quantize.calibration import CalibrationError, Progress, calibrate, require_observed
 from compiler.quantize.quiet_imports import import_quietly
+from schema.backends import DEFAULT, resolve
 
 MODES = ("static", "dynamic", "weight-only")
 NONE = "none"  # a part that stays as it is
@@ -116,22 +116,12 @@ def _torchao(name: str) -> Any:  # noqa: ANN401 - a module
         ) from error
 
 
-def _quantizer(program: ExportedProgram, how: Quantisation) -> Any:  # noqa: ANN401 - for XNNPACK
-    home: Any = importlib.import_module("compiler.backends.xnnpack.quantizer")
-    symmetric, weights = (
-        home.get_symmetric_quantization_config,
-        home.get_weight_only_quantization_config,
-    )
-    configs: dict[str, Any] = {
-        "static": symmetric(is_per_channel=not how.per_tensor),
-        "dynamic": symmetric(is_per_channel=not how.per_tensor, is_dynamic=True),
-        "weight-only": weights(is_per_channel=not how.per_tensor),
-        NONE: None,
-    }
+def _quantizer(program: ExportedProgram, how: Quantisation) -> Any:  # noqa: ANN401
+    chosen, configs = resolve(DEFAULT.quantizer)(per_tensor=how.per_tensor)
     for word in (*how.modules.values(), *how.operators.values(), *how.nodes.values()):
         _check_mode(word, OVERRIDES)
     _check_mode(how.mode, OVERRIDES)
-    chosen = home.XNNPACKQuantizer().set_global(configs[how.mode])
+    chosen.set_global(configs[how.mode])
     paths, names = parts_of(program)
     # The innermost module decides, so the longest path comes first.
     for path, word in sorted(how.modules.items(), key=lambda item: -len(item[0])):

@@ -31,6 +31,7 @@ from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.messages import Ready
 from inspector.recipes.python_file import functions_of
+from schema.backends import BACKENDS
 
 _SOURCES = "Python, exported programs, records (*.py *.pt2 *.etrecord);;All (*)"
 LIBRARIES = "Python, shared libraries (*.py *.so *.dylib *.dll);;All (*)"
@@ -179,7 +180,8 @@ class CompileDialog(QDialog):
         """Say which partitioners there are: ours are known, those of another toolchain not yet."""
         names = self._own_names or "NAME, NAME:option=value"
         if self._toolchain.currentData() == EXECUTORCH:
-            names = "xnnpack, coreml, vulkan, … as executorch names them"
+            known = ", ".join(one.name.lower() for one in [*BACKENDS.values()][:3])
+            names = f"{known}, … as executorch names them"
         self._hint.setText(f"one a line, first choice first: {names}, or file.py:Class")
 
     def show_problem(self, sentence: str) -> None:

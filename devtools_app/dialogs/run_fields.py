@@ -32,6 +32,7 @@ from devtools_app.dialogs.run_form import (
 )
 from devtools_app.shell.theme import Theme, set_role
 from devtools_app.widgets.elided_label import ElidedLabel
+from schema.backends import engine_backends
 
 _INPUTS = {
     "random": "random numbers",
@@ -47,9 +48,9 @@ _LEVELS = {
 }
 _RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch, as an interpreter has it"}
 _ENGINES = {
-    "auto": "XNNPACK: real kernels, else torch's",
-    "native": "XNNPACK: real kernels",
-    "torch": "XNNPACK: torch's kernels",
+    "auto": f"{engine_backends()}: real kernels, else torch's",
+    "native": f"{engine_backends()}: real kernels",
+    "torch": f"{engine_backends()}: torch's kernels",
 }
 _HINTS = {
     "ones": "every element is 1",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devtools_app.dialogs.compile_form import paths_in
 from devtools_app.jobs.trusted_code import is_agreed
 from devtools_app.state.json_file import get_choice, get_int, get_text
+from schema.backends import backend_of
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.files.session import Session
@@ -21,7 +22,6 @@ EXECUTORCH = "executorch"
 LEVELS = ("none", "outputs", "intermediate")
 ENGINES = ("auto", "native", "torch")
 MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
-_WITH_ENGINES = "XnnpackBackend"
 _REPORT = "run.json"
 
 
@@ -89,7 +89,7 @@ def runnable(identity: str, session: Session) -> Runnable | None:
         tuple(os.path.abspath(one.path) for one in session.files if one.path not in traces),
         traces,
         tables is not None
-        and any(one.id == _WITH_ENGINES for plan in tables.plans for one in plan.delegates),
+        and any(backend_of(one.id).has_engines for plan in tables.plans for one in plan.delegates),
         foreign,
         _registering(session) if foreign else (),
     )

@@ -19,6 +19,7 @@ from inspector.jobs.run import CompileRun
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Rules, Source
 from inspector.recipes.recipe import RECIPE
 from inspector.tables.selection import Selection, SelectionKind
+from schema.backends import DEFAULT
 
 MODULE = Path(__file__).parents[1] / "sample_data" / "demo" / "keyword_spotter.py"
 OPERATOR = "aten.convolution.default"
@@ -43,7 +44,9 @@ def write_loop(folder: Path) -> None:
 
 def _compile(folder: Path) -> None:
     rules = Rules(deny_ops=(OPERATOR,))
-    job = CompileJob(Source(str(MODULE), "build"), partitioners=("xnnpack",), rules=rules)
+    job = CompileJob(
+        Source(str(MODULE), "build"), partitioners=(DEFAULT.partitioners[0].alias,), rules=rules
+    )
     run = CompileRun(job, folder)
     outcome = run.wait(PATIENCE)
     run.close()

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from schema.backends import backend_of
+
 if TYPE_CHECKING:
     from devtools_app.viewmodels.colour_maps import Colormap
 
@@ -19,17 +21,6 @@ CONTRAST_SHAPE = 3.0  # WCAG AA for lines and marks that carry meaning
 # Okabe and Ito's set, chosen to be told apart with any kind of colour vision
 _SKY, _ORANGE, _GREEN, _BLUE = "#56b4e9", "#e69f00", "#009e73", "#0072b2"
 _VERMILION, _PURPLE, _YELLOW = "#d55e00", "#cc79a7", "#f0e442"
-_KNOWN_BACKENDS = {
-    "XnnpackBackend": 0,
-    "VulkanBackend": 1,
-    "CoreMLBackend": 2,
-    "QnnBackend": 3,
-    "MPSBackend": 4,
-    "OpenvinoBackend": 5,
-    "EthosUBackend": 6,
-    "TOSABackend": 6,
-    "VgfBackend": 6,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +166,7 @@ DARK = Palette(
 
 def backend_index(backend_id: str) -> int:
     """Return the place of a backend in the colour set; an unknown one has a stable place too."""
-    known = _KNOWN_BACKENDS.get(backend_id)
+    known = backend_of(backend_id).colour
     if known is not None:
         return known
     return sum(backend_id.encode()) % len(LIGHT.backends)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
-from inspector.graph.model_graph import ModelNode, short_backend
+from inspector.graph.model_graph import ModelNode
 from inspector.graph.node_text import operator_title
 from inspector.join.index import join_index
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import Edit, Target, TargetKind, edits_for
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.verdicts import known_verdicts
+from schema.backends import short_backend
 from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import NodeKind
 

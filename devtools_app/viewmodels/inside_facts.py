@@ -18,10 +18,10 @@ from inspector.size.weights import Spread, WeightBytes, node_weights, spread
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
 from inspector.tables.units import format_bytes
+from schema.backends import backend_of
 from schema.program import instructions
 from schema.program import model as m
 
-_STEPPED = "XnnpackBackend"
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BYTES = 256 << 20  # of a weight whose numbers are looked at; more takes a second
 
@@ -51,13 +51,13 @@ def _inside_group(session: Session, method: str, one: InsideNode) -> FactGroup:
 
 
 def step_command(session: Session, method: str, one: InsideNode) -> str:
-    """Return the command that runs to a node of an XNNPACK delegate, empty for other backends."""
+    """Return the command that runs to a node of a delegate with engines, empty for others."""
     program = session.program
     path = next((file.path for file in session.files if file.kind in ("pte", "bpte")), "")
     if program is None or not path or method not in session.methods:
         return ""
     plan = program.plan(method)
-    if plan.delegates[one.delegate].id != _STEPPED:
+    if not backend_of(plan.delegates[one.delegate].id).has_engines:
         return ""
     calls = [
         step.instr_args.delegate_index

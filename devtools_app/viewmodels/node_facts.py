@@ -18,7 +18,7 @@ from devtools_app.viewmodels.node_sections import (
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, analyse_delegation
-from inspector.graph.model_graph import ModelNode, short_backend
+from inspector.graph.model_graph import ModelNode
 from inspector.graph.node_text import node_title, operator_title, summary_text
 from inspector.graph.snippet import file_name, snippet
 from inspector.graph.source import SourceFrame, frames, user_frame
@@ -33,6 +33,7 @@ from inspector.tables.size import part_selection
 from inspector.tables.units import Quantity, exact_text, format_bytes, format_share, format_time
 from inspector.tables.verdicts import verdict_group
 from inspector.trace.operator_rows import OperatorRow, operator_rows
+from schema.backends import short_backend
 
 
 def node_facts(

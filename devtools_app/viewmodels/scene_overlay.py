@@ -13,9 +13,9 @@ from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_overlay
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.scene import GraphScene
-from inspector.graph.model_graph import short_backend
 from inspector.numerics.report import Row
 from inspector.tables.units import format_bytes, format_time
+from schema.backends import short_backend
 
 OVERLAYS = ("time", "bytes", "backend", GAP, OWN_GAP, "none")
 Floats = NDArray[np.float64]

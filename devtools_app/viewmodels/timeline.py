@@ -22,18 +22,17 @@ from devtools_app.viewmodels.timeline_events import (
     FIRST_DELEGATE,
     KERNELS,
     METHOD,
-    SYNTHESISED_STARTS,
     EventFacts,
     event_facts,
 )
 from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
 from inspector.files.session import Session
-from inspector.graph.model_graph import short_backend
 from inspector.join.links import link_block
 from inspector.join.methods import is_execution
 from inspector.tables.units import Quantity
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.timing import is_time, scale_factor
+from schema.backends import backend_of, short_backend
 from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
@@ -322,7 +321,9 @@ def _note(session: Session, facts: Mapping[int, EventFacts]) -> str:
     elif options.time_scale_assumed:
         parts.append(f"ticks read as {options.source_time_scale} (assumed)")
     lanes = [one for fact in facts.values() for one in fact.delegates]
-    backends = dict.fromkeys(one.backend for one in lanes if one.backend in SYNTHESISED_STARTS)
+    backends = dict.fromkeys(
+        one.backend for one in lanes if backend_of(one.backend).start_times_synthesized
+    )
     parts += [
         f"{short_backend(backend)}: durations measured, start times synthesised"
         for backend in backends

@@ -14,7 +14,6 @@ from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.colours import backend_index
 from inspector.files.session import Session
 from inspector.graph.instruction_names import call_label
-from inspector.graph.model_graph import short_backend
 from inspector.join.group_keys import pack, ranks
 from inspector.join.links import BlockLinks, inner_label, link_block
 from inspector.join.methods import FRAMEWORK
@@ -28,14 +27,13 @@ from inspector.trace.event_kinds import (
     whole_runs,
 )
 from inspector.trace.timing import is_time
+from schema.backends import short_backend
 from schema.program import instructions
 from schema.program import model as m
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 METHOD, CALLS, KERNELS, FIRST_DELEGATE = 0, 1, 2, 3
-# The XNNPACK runtime logs durations only; its delegate lays the events one after another.
-SYNTHESISED_STARTS = frozenset({"XnnpackBackend"})
 NO_DELEGATE = -1
 
 

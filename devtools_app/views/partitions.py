@@ -35,13 +35,14 @@ from inspector.tables.partitions import (
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.tree import TreeOrder
 from inspector.tables.verdicts import verdict_table
+from schema.backends import DEFAULT
 
 _BORDER, _CONSTANTS, _VERDICTS = "boundary", "constants", "verdicts"
 _NOTHING = Need(
     "Nothing is known about delegation",
     "What was delegated is in the program (.pte) and, by operator and module, in the ETRecord."
     " Open one of them beside the files that are here.",
-    "to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])",
+    f"to_edge_transform_and_lower(program, partitioner=[{DEFAULT.partitioners[0].class_name}()])",
 )
 
 _NO_VERDICTS = Need(

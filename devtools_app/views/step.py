@@ -44,11 +44,12 @@ from inspector.tables.steps import (
     selection_of,
     value_table,
 )
+from schema.backends import engine_backends
 
 _EMPTY = Need(
     "No delegate to step through",
-    "Open a program with XNNPACK delegates: its calls run node by node here, on the real kernels"
-    " or on torch's, and any value can be read and replaced.",
+    f"Open a program with {engine_backends()} delegates: its calls run node by node here, on the"
+    " real kernels or on torch's, and any value can be read and replaced.",
     "etscope step model.pte --call 0",
 )
 _NOT_BEGUN = Need("Not begun", "Begin runs the method up to the call, with the inputs of Run.")

@@ -1,29 +1,26 @@
-"""Events inside XNNPACK delegates against the payload: how many products there are, of which type.
+"""Events inside delegates against the payload: how many matmuls there are, of which dtype.
 
-Convolutions and matrix products are never merged or dropped by the runtime, and their kernels name
-the types they work on: ``Convolution (NHWC, F32) IGEMM #1``.
+Kernels name the dtypes they work on: ``Convolution (NHWC, F32) IGEMM #1``. `schema.backends` says
+for which backends the names of such events are known.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from inspector.check.facts import Finding
 from inspector.files.payloads import delegate_payload
 from inspector.join.node_index import base_operator
 from inspector.trace.blocks import Block
+from schema.backends import BACKENDS, backend_of
 from schema.graph import Graph, GraphNode
 from schema.payloads import Payload
-from schema.payloads.xnnpack.identity import named_node
+from schema.payloads.identity import named_node
 from schema.program import Program, instructions
 from schema.program import model as m
 
-_BACKEND = "XnnpackBackend"
-_NODES = frozenset(("Conv2d", "DepthwiseConv2d", "FullyConnected", "BatchMatrixMultiply"))
-_EVENT = re.compile(
-    r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)"
-)
 _PRODUCTS = frozenset(("convolution", "conv1d", "conv2d", "linear", "mm"))
 _QUANTISED = re.compile(r"\bQ[A-Z0-9]+\b")
 
@@ -48,23 +45,40 @@ def kernels_against(program: Program, plan: m.ExecutionPlan, block: Block) -> Fi
     return agree, ""
 
 
+@lru_cache(maxsize=64)
+def _matmul_events(backend_id: str) -> re.Pattern[str] | None:
+    checks = backend_of(backend_id).checks
+    return None if checks is None else re.compile(checks.matmul_events)
+
+
+def _matmul_event(name: str) -> tuple[str, re.Match[str]] | None:
+    """Return the backend whose kernels are named so, and the match; None for other events."""
+    for backend_id in BACKENDS:
+        pattern = _matmul_events(backend_id)
+        match = None if pattern is None else pattern.match(name)
+        if match is not None:
+            return backend_id, match
+    return None
+
+
 def foreign_kernels(backend: str, names: list[str]) -> str:
     """Return why kernels cannot have run in a delegate of this backend, empty when they can."""
-    first = next(filter(_EVENT.match, names), "")
-    if first and backend != _BACKEND:
-        return f"the trace has {first!r} in a delegate of {backend}"
+    found = ((name, _matmul_event(name)) for name in names)
+    name, event = next(((name, one) for name, one in found if one is not None), ("", None))
+    if event is not None and event[0] != backend:
+        return f"the trace has {name!r} in a delegate of {backend}"
     return ""
 
 
 def is_quantised_kernel(name: str) -> bool:
-    """Return whether an event is a product of quantised numbers."""
-    match = _EVENT.match(name)
-    return match is not None and _QUANTISED.search(match["types"]) is not None
+    """Return whether an event is a quantized convolution or matmul."""
+    event = _matmul_event(name)
+    return event is not None and _QUANTISED.search(event[1]["types"]) is not None
 
 
 def is_product(name: str) -> bool:
-    """Return whether an event is a convolution or matrix product."""
-    return _EVENT.match(name) is not None
+    """Return whether an event is a convolution or matmul."""
+    return _matmul_event(name) is not None
 
 
 def quantised_product(nodes: Sequence[GraphNode]) -> str:
@@ -94,7 +108,7 @@ def logs_every_node(program: Program, plan: m.ExecutionPlan, block: Block) -> bo
         if not 0 <= args.delegate_index < len(plan.delegates):
             return False
         payload = delegate_payload(program, plan, args.delegate_index)
-        if payload.backend_id != _BACKEND or payload.graph is None:
+        if not backend_of(payload.backend_id).has_engines or payload.graph is None:
             continue
         if nodes != set(range(len(payload.graph.calls()))):
             return False
@@ -125,10 +139,11 @@ def inner_events(block: Block) -> dict[int, list[str]]:
 
 def _against(payload: Payload, names: list[str]) -> str | None:
     """Return a contradiction, empty text for agreement, None when there is nothing to compare."""
-    if payload.backend_id != _BACKEND or payload.graph is None:
+    checks, pattern = backend_of(payload.backend_id).checks, _matmul_events(payload.backend_id)
+    if checks is None or pattern is None or payload.graph is None:
         return None
-    events = [match for match in map(_EVENT.match, names) if match is not None]
-    nodes = _products(payload.graph)
+    events = [match for match in map(pattern.match, names) if match is not None]
+    nodes = [node for node in payload.graph.calls() if node.target in checks.matmul_nodes]
     if len(events) != len(nodes):
         return (
             f"the trace has {len(events)} convolutions and matrix products in the delegate,"
@@ -142,10 +157,6 @@ def _against(payload: Payload, names: list[str]) -> str | None:
             f" {stored} of the payload"
         )
     return "" if nodes else None
-
-
-def _products(graph: Graph) -> list[GraphNode]:
-    return [node for node in graph.calls() if node.target in _NODES]
 
 
 def _is_quantised(graph: Graph, node: GraphNode) -> bool:

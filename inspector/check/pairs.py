@@ -9,6 +9,7 @@ from inspector.check.tensors import differs, saved_tensors, tensors_against
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
 from inspector.join.node_index import base_operator, nodes_by_handle
+from schema.backends import backend_of
 from schema.bundled import BundledProgram
 from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord import ETRecord
@@ -18,7 +19,6 @@ from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
 
 _EXTERNAL = 1
-_HANDLES_ARE_OURS = "XnnpackBackend"  # other payloads number their nodes themselves
 _NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
 
 
@@ -126,7 +126,7 @@ def _payloads(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Find
             continue
         if not 0 <= args.delegate_index < len(plan.delegates):
             continue
-        if plan.delegates[args.delegate_index].id != _HANDLES_ARE_OURS:
+        if not backend_of(plan.delegates[args.delegate_index].id).has_program_handles:
             continue
         payload = delegate_payload(program, plan, args.delegate_index)
         inside = {handle for node in payload.debug_handles.values() for handle in node}

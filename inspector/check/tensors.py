@@ -15,6 +15,7 @@ from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
 from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.join.operands import plan_operands
+from schema.backends import backend_of
 from schema.errors import FormatError
 from schema.etrecord import ETRecord
 from schema.etrecord.torch_file.tensor_data import TensorData
@@ -25,9 +26,6 @@ from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 
 _COMPARED_BYTES = 1 << 16
-_BACKEND = "XnnpackBackend"
-# Rank of the constants the backend keeps as they are, by node.
-_KEPT_RANKS = {"FullyConnected": (1, 2), "Conv2d": (1,), "DepthwiseConv2d": (1,)}
 _REWRITTEN = "batch_norm"  # is folded into the weights before it
 _FLOAT32 = 6
 
@@ -169,14 +167,14 @@ def _delegate(
     saved: Mapping[str, TensorData],
 ) -> Finding:
     """Compare the products inside a delegate that keeps handles and weights as they were."""
-    inner = payload.graph
-    if payload.backend_id != _BACKEND or inner is None:
+    inner, checks = payload.graph, backend_of(payload.backend_id).checks
+    if checks is None or inner is None:
         return 0, ""
     folded = {name for node in graph.nodes if _REWRITTEN in node.target for name in node.inputs}
     data = {constant.name: constant.data for constant in payload.constants}
     agree = 0
     for node in inner.calls():
-        ranks = _KEPT_RANKS.get(node.target)
+        ranks = checks.unchanged_ranks.get(node.target)
         known = [
             one
             for handle in payload.debug_handles.get(node.name, ())

@@ -36,6 +36,7 @@ from inspector.jobs.messages import Message, Tried
 from inspector.jobs.output_folder import FolderError
 from inspector.recipes.compile_job import CompileJob, SourceKind
 from inspector.recipes.recipe import RECIPE, recipe_of
+from schema.backends import engine_backends
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record
 
@@ -65,7 +66,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--inputs", default="", metavar="FILE.pt", help="default: those it was exported with"
     )
     parser.add_argument(
-        "--engine", choices=ENGINES, default=ENGINES[0], help="what runs XNNPACK; default: auto"
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help=f"what runs {engine_backends()}; default: auto",
     )
     parser.add_argument(
         "--runs", type=count, default=20, metavar="N", help="runs of a latency; default: 20"

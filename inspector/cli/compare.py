@@ -29,6 +29,7 @@ from inspector.jobs.gap import GapJob, GapRun
 from inspector.jobs.measure import Measurement, MeasureRun
 from inspector.jobs.messages import Ended
 from inspector.numerics.report import GapReport
+from schema.backends import engine_backends
 from schema.errors import Issue, Severity
 
 _SHOWN = 15
@@ -60,7 +61,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--threads", type=count, default=1, metavar="N", help="default: 1, which is steadiest"
     )
     parser.add_argument(
-        "--engine", choices=ENGINES, default=ENGINES[0], help="what runs XNNPACK delegates"
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help=f"what runs {engine_backends()} delegates",
     )
     parser.add_argument(
         "--no-gap", action="store_true", help="leave out the errors of sessions with debug buffers"

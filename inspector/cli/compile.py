@@ -52,6 +52,7 @@ from inspector.recipes.compile_job import (
 from inspector.recipes.emission import PASSES, WordError, check_passes, config_of, edge_config_of
 from inspector.recipes.paths import placed
 from inspector.recipes.script import python_script
+from schema.backends import engine_backends
 from schema.errors import Issue, Severity
 
 
@@ -90,9 +91,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--guard",
         choices=WAYS,
         default=AUTO,
-        help="load each XNNPACK partition before anyone runs it: auto where the real kernels are"
-        " installed, on also with torch's, fix keeps refused nodes out and compiles again;"
-        " default: auto",
+        help=f"load each {engine_backends()} partition before anyone runs it: auto where the real"
+        " kernels are installed, on also with torch's, fix keeps refused nodes out and compiles"
+        " again; default: auto",
     )
     add_timeout(parser)
 

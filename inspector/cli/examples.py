@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from schema.backends import DEFAULT, partitioners
+
+_ALIAS, _DEMO = DEFAULT.partitioners[0].alias, partitioners()[0].alias
+
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "summary": (
         "etscope summary model.pte",
@@ -55,7 +59,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "compare": (
         "etscope compare old.pte new.pte --measure 16",
-        "etscope compare runs/portable runs/xnnpack runs/int8 --html compare.html",
+        f"etscope compare runs/portable runs/{_ALIAS} runs/int8 --html compare.html",
         "etscope compare old.pte,old.etrecord,old.etdp new.pte,new.etrecord,new.etdp",
     ),
     "trace": (
@@ -86,7 +90,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope compile model.py:build -o build",
         "etscope compile model.py:build -o build --python ~/venvs/model/bin/python",
         "etscope compile model.pt2 -o build --memory-planner greedy --force",
-        "etscope compile old.etrecord -o build --partitioner demo-add-mul --deny-op 'aten.add.*'",
+        f"etscope compile old.etrecord -o build --partitioner {_DEMO} --deny-op 'aten.add.*'",
         "etscope compile --recipe build/recipe.json -o stock --toolchain executorch",
     ),
     "bisect": (
@@ -124,7 +128,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "sweep": (
         "etscope sweep recipe.json --grid rules.min_nodes=1,5 --grid memory_planner=naive,greedy"
         " -o sweep",
-        "etscope sweep recipe.json --grid partitioners=none,xnnpack --runs 20 --gap -o sweep",
+        f"etscope sweep recipe.json --grid partitioners=none,{_ALIAS} --runs 20 --gap -o sweep",
         "etscope sweep recipe.json --grid grid.json --cluster tcp://10.0.0.5:8786 -o sweep",
     ),
     "bundle": (

@@ -26,6 +26,7 @@ from inspector.experiments.gates.requirement import (
 )
 from inspector.jobs.executing import ENGINES, MADE_INPUTS
 from inspector.jobs.output_folder import HIDDEN
+from schema.backends import engine_backends
 from schema.errors import FormatError
 
 JUNIT, XML = "junit", b"<?xml"
@@ -80,7 +81,10 @@ def _add_running(parser: ArgumentParser) -> None:
         "--threads", type=count, default=1, metavar="N", help="of what is run here; default: 1"
     )
     parser.add_argument(
-        "--engine", choices=ENGINES, default=ENGINES[0], help="what runs XNNPACK delegates"
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help=f"what runs {engine_backends()} delegates",
     )
     parser.add_argument(
         "--keep", metavar="DIR", default="", help="keep what a recipe compiles to in this folder"

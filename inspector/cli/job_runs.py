@@ -17,6 +17,7 @@ from inspector.files.load import load_session
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
+from schema.backends import engine_backends
 
 _STEP_SECONDS = 0.1
 _CODES = {"usage": USAGE, "unreadable": UNREADABLE}
@@ -63,7 +64,7 @@ def add_program_data(parser: ArgumentParser) -> None:
         "--engine",
         choices=ENGINES,
         default=ENGINES[0],
-        help="what runs XNNPACK delegates: the real kernels or torch's; default: auto",
+        help=f"what runs {engine_backends()} delegates: the real kernels or torch's; default: auto",
     )
 
 

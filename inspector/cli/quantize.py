@@ -9,6 +9,7 @@ from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
 from inspector.recipes.compile_job import QUANTISING_MODES, Quantization
 from inspector.recipes.emission import in_file
+from schema.backends import DEFAULT
 
 
 def add_quantising(parser: ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def add_quantising(parser: ArgumentParser) -> None:
         "--quantize",
         choices=(*QUANTISING_MODES, "none"),
         default="",
-        help="quantise for XNNPACK before lowering, none: only what other options name;"
+        help=f"quantise for {DEFAULT.name} before lowering, none: only what other options name;"
         " needs torchao",
     )
     parser.add_argument(

@@ -8,6 +8,7 @@ from typing import Any
 from inspector.cli.answer import FAILED, USAGE, Answer, Column, CommandError, Table
 from inspector.recipes.compile_job import BUILT_IN, EXECUTORCH, TOOLCHAINS
 from inspector.toolchain.listing import ListingError, stock_partitioners
+from schema.backends import partitioners
 
 
 def add_toolchain(parser: ArgumentParser, what: str) -> None:
@@ -78,9 +79,12 @@ def _listed(data: dict[str, Any], rows: list[dict[str, Any]]) -> Answer:
 
 
 def _own_partitioners() -> list[dict[str, Any]]:
-    from compiler.partition.named_partitioners import PARTITIONERS  # without torch
-
     return [
-        {"alias": one.alias, "class": one.cls, "module": one.home, "why_not": ""}
-        for one in PARTITIONERS
+        {
+            "alias": one.alias,
+            "class": one.class_name,
+            "module": one.place.partition(":")[0],
+            "why_not": "",
+        }
+        for one in partitioners()
     ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from inspector.diff.program import labels
 from inspector.files.session import Session
-from inspector.graph.model_graph import ModelGraph, short_backend
+from inspector.graph.model_graph import ModelGraph
 from inspector.join.links import BlockLinks, Link, link_block
 from inspector.join.node_index import base_operator
 from inspector.trace.blocks import Block, trace_blocks
@@ -23,6 +23,7 @@ from inspector.trace.event_kinds import (
     whole_runs,
 )
 from inspector.trace.timing import is_time, scale_factor
+from schema.backends import short_backend
 from schema.etdump.events import EventKind
 
 PORTABLE = "portable"

@@ -9,8 +9,9 @@ from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import OwnerChange, PartitionChange
 from inspector.files.session import Session
 from inspector.graph.delegation import verdicts_by_node
-from inspector.graph.model_graph import ModelGraph, ModelNode, short_backend
+from inspector.graph.model_graph import ModelGraph, ModelNode
 from inspector.join.record_maps import verdicts
+from schema.backends import short_backend
 from schema.graph import NodeKind
 
 PORTABLE = "portable"

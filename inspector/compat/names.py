@@ -31,7 +31,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler.backends.xnnpack.quantizer",
         "XNNPACKQuantizer get_symmetric_quantization_config",
     ),
-    ("executorch.backends.xnnpack.recipes", "compiler.compat.session", "XNNPackRecipeType"),
+    ("executorch.backends.xnnpack.recipes", "compiler.compat.xnnpack.recipes", "XNNPackRecipeType"),
     ("executorch.devtools", "inspector", "ETRecord Inspector generate_etrecord parse_etrecord"),
     ("executorch.devtools", "runtime.bundled", "BundledProgram"),
     (
@@ -371,7 +371,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.backends.xnnpack.recipes.xnnpack_recipe_provider",
-        "compiler.compat.session",
+        "compiler.compat.xnnpack.recipes",
         "XNNPACKRecipeProvider",
     ),
     (

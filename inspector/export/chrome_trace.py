@@ -16,6 +16,7 @@ from inspector.join.links import BlockLinks, Grade, link_block
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.event_kinds import DELEGATE_CALL
 from inspector.trace.timing import is_time, scale_factor
+from schema.backends import BACKENDS
 from schema.etdump import EventTable
 
 _METHOD = 0
@@ -46,6 +47,8 @@ def chrome_trace(session: Session) -> dict[str, Any]:
             process += 1
     # A slice that contains others comes first when both start together.
     events.sort(key=lambda event: (event.get("ts", -1.0), -event.get("dur", 0.0)))
+    known = (one.name for one in BACKENDS.values() if one.start_times_synthesized)
+    synthesized = ", ".join(known)
     return {
         "traceEvents": events,
         "displayTimeUnit": "ns",
@@ -53,7 +56,7 @@ def chrome_trace(session: Session) -> dict[str, Any]:
             "session": session.name,
             "unit": unit,
             "unit_assumed": session.options.time_scale_assumed,
-            "inner_start_times": "as reported by the backend; XNNPACK makes them up",
+            "inner_start_times": f"as reported by the backend; {synthesized} makes them up",
         },
     }
 

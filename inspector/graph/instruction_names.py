@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.graph.model_graph import short_backend
 from inspector.memory.plan import instruction_label
+from schema.backends import short_backend
 from schema.program import model as m
 
 

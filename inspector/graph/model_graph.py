@@ -15,6 +15,7 @@ from inspector.files.session import Session
 from inspector.graph.plan_graph import delegate_graph_name, plan_graph
 from inspector.join import record_maps
 from inspector.join.delegate_owner import node_owners
+from schema.backends import short_backend
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 from schema.objects.identity_cache import identity_cache
 from schema.program.model import ExecutionPlan
@@ -332,9 +333,3 @@ def describe(value: GraphValue) -> str:
         return value.kind
     sizes = ", ".join(str(size) for size in value.tensor.sizes)
     return f"{value.tensor.dtype} [{sizes}]"
-
-
-def short_backend(backend: str) -> str:
-    """Return a backend id without its customary ending, as in ``Xnnpack``."""
-    names = {"XnnpackBackend": "XNNPACK", "QnnBackend": "QNN", "VgfBackend": "VGF"}
-    return names.get(backend) or backend.removesuffix("Backend") or backend

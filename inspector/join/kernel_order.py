@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
-from schema.payloads.xnnpack.identity import named_node
+from schema.payloads.identity import named_node
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from inspector.trace.event_kinds import inside_delegates
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
 from schema.objects.identity_cache import identity_cache
-from schema.payloads.xnnpack.identity import named_node
+from schema.payloads.identity import named_node
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
 

@@ -19,8 +19,9 @@ from inspector.numerics.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, Logged, Output
 from inspector.numerics.unknown import UNKNOWN, Pair
+from schema.backends import backend_of
 from schema.etdump.debug_buffer import DebugBuffer
-from schema.payloads.xnnpack.identity import tells_order
+from schema.payloads.identity import tells_order
 
 NOT_LOGGED = "the trace has no tensor of it"
 ODD_LOG = "what the trace has of it does not fit its outputs"
@@ -33,7 +34,6 @@ AFTER_UNCERTAIN = "behind an uncertain join: what it received is not known"
 NO_INPUTS = "it depends on inputs of this run that no file has"
 
 _PICTURES = 4  # dimensions
-_CHANNELS_LAST = "XnnpackBackend"  # whose other traces have tensors as its kernels keep them
 
 Tell = Callable[[int, int], None]
 
@@ -134,7 +134,7 @@ class Comparison:
                     inner.target,
                     inner.passes,
                     values,
-                    open_layout=backends.get(inner.instruction) == _CHANNELS_LAST
+                    open_layout=backend_of(backends.get(inner.instruction) or "").logs_kernel_layout
                     and not tells_order(inner.name),
                 )
 

@@ -17,7 +17,7 @@ from inspector.numerics.payload_flow import border_values, by_flow, is_as_large,
 from inspector.numerics.shared_handles import Event, told_apart
 from inspector.trace.blocks import Block
 from schema.etdump import DebugTensor
-from schema.payloads.xnnpack.identity import named_node
+from schema.payloads.identity import named_node
 
 NO_TENSORS = "the trace has no tensors inside this delegate"
 AT_BOUNDARY = "it is compared as output of the delegate"

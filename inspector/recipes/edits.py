@@ -18,6 +18,7 @@ from inspector.recipes.compile_job import (
     Quantization,
     Rules,
 )
+from schema.backends import partitioners
 
 _DEFAULTS = {one.name: one.default for one in fields(Rules)}
 
@@ -110,18 +111,10 @@ def moved_up(partitioners: Sequence[str], name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-# The classes that short names stand for; the worker has the table, which needs torch.
-_CLASSES = {
-    "xnnpack": "XnnpackPartitioner",
-    "demo-add-mul": "AddMulPartitionerDemo",
-    "demo-all": "AllNodesPartitionerDemo",
-}
-
-
 def class_of(partitioner: str) -> str:
     """Return the class of a partitioner as a job names it, as verdicts say it."""
     name = partitioner.rpartition(".py:")[2].partition(":")[0]
-    return _CLASSES.get(name, name)
+    return next((one.class_name for one in partitioners() if one.alias == name), name)
 
 
 def means(text: str, name: str) -> bool:

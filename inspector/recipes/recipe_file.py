@@ -10,11 +10,10 @@ from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.paths import found_beside
 from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe
 from schema import etrecord
+from schema.backends import backend_of
 from schema.etrecord.parts.recipe import MEMBER
 
 _ZIP = b"PK"
-# Backends that a partitioner of ours has the name of.
-_PARTITIONERS = {"XnnpackBackend": "xnnpack"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,10 @@ def _rebuilt(record: etrecord.ETRecord, path: str) -> FoundRecipe:
     backends = {
         entry.name for method in (record.delegate_map or {}).values() for entry in method.values()
     }
-    known = tuple(_PARTITIONERS[name] for name in sorted(backends & _PARTITIONERS.keys()))
+    aliases = {name: [one.alias for one in backend_of(name).partitioners] for name in backends}
+    known = tuple(found[0] for _, found in sorted(aliases.items()) if found)
     job = CompileJob(Source(str(Path(path).absolute())), partitioners=known)
-    foreign = ", ".join(sorted(backends - _PARTITIONERS.keys()))
+    foreign = ", ".join(sorted(name for name, found in aliases.items() if not found))
     words = "its passes, rules and memory planner are not recorded"
     more = f"; it was delegated to {foreign}, which has no partitioner here" if foreign else ""
     return FoundRecipe(Recipe(job), f"no recipe in it: {words}{more}")

@@ -14,7 +14,6 @@ from inspector.compare.model import (
 )
 from inspector.compare.sessions import compare_sessions
 from inspector.files.session import Session
-from inspector.graph.model_graph import short_backend
 from inspector.tables.compare import (
     MS,
     Link,
@@ -27,6 +26,7 @@ from inspector.tables.compare import (
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity, choose_unit, format_time
+from schema.backends import BACKENDS
 
 OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
     "owners",
@@ -50,7 +50,7 @@ LISTS = (
 )
 
 
-_IDS = {short_backend(name): name for name in ("XnnpackBackend", "QnnBackend", "VgfBackend")}
+_IDS = {one.name: one.id for one in BACKENDS.values()}
 TIMES = (OPERATORS, MODULES, NODES)
 _MOST_BARS = 40
 _SMALL = 0.05  # of the largest difference

@@ -6,12 +6,13 @@ from collections import Counter
 
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
-from inspector.graph.model_graph import ModelNode, model_graph, short_backend
+from inspector.graph.model_graph import ModelNode, model_graph
 from inspector.graph.node_text import short_description, value_text
 from inspector.memory.plan import analyse_memory
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
 from inspector.tables.units import format_bytes, plural
+from schema.backends import short_backend
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 from schema.program import instruction_kind, instructions

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, model_graph, short_backend
+from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.join.group_keys import pack, ranks
 from inspector.join.index import Related, join_index
 from inspector.join.int_maps import GroupMap
@@ -39,6 +39,7 @@ from inspector.trace.operator_columns import (
 )
 from inspector.trace.operator_rows import OperatorRows, operator_rows
 from inspector.trace.profile import analyse_profile
+from schema.backends import short_backend
 from schema.graph import NodeKind
 
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ from inspector.join.delegate_inside import inside_delegate, inside_of
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity
+from schema.backends import backend_of
 from schema.program import instructions
 from schema.program import model as m
 
-STEPPED = "XnnpackBackend"
 _DONE, _NEXT, _LATER = "ran", "next", ""
 _TONES = {_DONE: "good", _NEXT: "accent"}
 
@@ -49,7 +49,8 @@ def calls_of(session: Session, method: str) -> tuple[Call, ...]:
     return tuple(
         Call(number, delegate, len(inside_delegate(session, method, delegate).nodes))
         for number, delegate in enumerate(found)
-        if 0 <= delegate < len(plan.delegates) and plan.delegates[delegate].id == STEPPED
+        if 0 <= delegate < len(plan.delegates)
+        and backend_of(plan.delegates[delegate].id).has_engines
     )
 
 

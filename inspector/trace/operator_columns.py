@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.graph.model_graph import short_backend
 from inspector.join.group_keys import pack, ranks
 from inspector.join.link_codes import link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
@@ -24,6 +23,7 @@ from inspector.trace.event_kinds import (
     inside_delegates,
 )
 from inspector.trace.timing import is_time, scale_factor
+from schema.backends import short_backend
 from schema.program import instructions
 from schema.program import model as m
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from schema.backends import backend_of
+
 PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
 CYCLES = "cycles"
 UNITS = (*PER_SECOND, CYCLES)
-# Backends whose runtime reports processor cycles for its inner events.
-CYCLE_BACKENDS = frozenset({"QnnBackend", "NeutronBackend"})
 
 
 def scale_factor(source: str, target: str) -> float:
@@ -27,7 +27,7 @@ def scale_factor(source: str, target: str) -> float:
 
 def is_time(source: str, backend: str = "") -> bool:
     """Return whether ticks of this source, inside this backend if one is named, are time."""
-    return source != CYCLES and backend not in CYCLE_BACKENDS
+    return source != CYCLES and not backend_of(backend).logs_cycles
 
 
 def percentile(samples: NDArray[np.float64], share: float) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from inspector.recipes.recipe import recipe_of, sha256_of
 from inspector.worker import exporter
 from inspector.worker.exported_file import UnreadableError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, told
-from inspector.worker.guarding import MOST_ROUNDS, delegates_to_xnnpack, guard_file
+from inspector.worker.guarding import MOST_ROUNDS, guard_file, is_checkable
 from inspector.worker.kernels import kernels_missing
 from inspector.worker.libraries import lacking, load_libraries, unregistered
 from inspector.worker.lowering import backend_config, rules_without_effect
@@ -168,7 +168,7 @@ def _made(
         program = edge.to_executorch(backend_config(job), observer=heard.observe)
         with told(heard, "write"):
             write_program(program, folder)
-        if guarding == OFF or not delegates_to_xnnpack(program.delegate_map):
+        if guarding == OFF or not is_checkable(program.delegate_map):
             return Made(job, edge, program, _nothing_left(made, vetoed))
         with told(heard, "guard"):
             found = guard_file(folder, edge, program, always=guarding != AUTO)

@@ -14,21 +14,18 @@ from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.pipeline.program_manager import ExecutorchProgramManager
 from inspector.jobs.guard import LOADS, REFUSED, UNCHECKED, Guarded, GuardReport
 from inspector.recipes.compile_job import PROGRAM
-from runtime.backends import BACKENDS
+from runtime.backends import built_in_backends
 from runtime.delegates.errors import DelegateError, LoadFailure
 from runtime.errors import ExecutionError
 from runtime.program.loading import decode_program, read
 from runtime.program.named_data import NamedDataMap
 from schema import flat_tensor
-from schema.errors import FormatError
+from schema.backends import backend_of
 from schema.etrecord.parts.guard import Refusal
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 from schema.flat_tensor import FlatTensor
-from schema.flatbuf.spec import UnknownMember
-from schema.payloads.xnnpack.codec import decode
-from schema.payloads.xnnpack.identity import node_identity
-from schema.payloads.xnnpack.kernels import input_ids, output_ids
-from schema.payloads.xnnpack.model import NO_VALUE
+from schema.payloads import Payload, decode
+from schema.payloads.identity import node_identity
 from schema.program import Program, instructions
 from schema.program import model as m
 
@@ -36,7 +33,6 @@ MOST_ROUNDS = 16
 """How often a program is made anew without the nodes that were refused."""
 LARGEST = 1 << 30
 """Bytes of a program that is loaded without being asked to: kernels hold weights twice."""
-XNNPACK = "XnnpackBackend"
 _BOUNDS = "its bounds are"
 _ACTIVATIONS = ("aten.clamp.default", "aten.hardtanh.default", "aten.relu.default")
 HOST = "torch's kernels (host emulation)"
@@ -58,18 +54,20 @@ class Known:
     origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
 
-def delegates_to_xnnpack(maps: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> bool:
+def is_checkable(maps: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> bool:
     """Return whether a program has partitions that can be checked.
 
     Args:
         maps: by method, the delegate maps of its delegate instructions
     """
-    return any(entry["name"] == XNNPACK for found in maps.values() for entry in found.values())
+    names = {entry["name"] for found in maps.values() for entry in found.values()}
+    return any(backend_of(name).has_engines for name in names)
 
 
 def real_kernels() -> bool:
     """Return whether the real kernels can be asked; the first call tests them."""
-    return bool(BACKENDS[XNNPACK]().trial_engine())
+    found = built_in_backends()
+    return any(found[name]().trial_engine() for name in found if backend_of(name).has_engines)
 
 
 def origins_of(edge: EdgeProgramManager) -> dict[str, dict[str, str]]:
@@ -131,16 +129,17 @@ def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> Gua
         external: data files that belong beside it
         known: explains which node of the graph a node of a payload was made of
     """
-    named_data, backend = NamedDataMap(external, program), BACKENDS[XNNPACK]()
+    named_data, known_backends = NamedDataMap(external, program), built_in_backends()
     partitions: list[Guarded] = []
     refusals: list[Refusal] = []
     for plan in program.plans:
         called = dict(_calls(plan))
         for number, entry in enumerate(plan.delegates):
-            if entry.id != XNNPACK:
+            if not backend_of(entry.id).has_engines:
                 reason = f"the engine of {entry.id} is not here"
                 partitions.append(Guarded(plan.name, number, entry.id, UNCHECKED, reason=reason))
                 continue
+            backend = known_backends[entry.id]()
             engine = backend.trial_engine() or HOST
             start = time.perf_counter()
             found = backend.try_load(program.delegate_data(entry), named_data, number)
@@ -149,7 +148,7 @@ def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> Gua
             partitions.append(Guarded(plan.name, number, entry.id, verdict, engine, time_ms=spent))
             if found is not None:
                 place = (plan.name, number, called.get(number, -1))
-                made = _Made(known, place, program.delegate_data(entry))
+                made = _Made(known, place, decode(entry.id, program.delegate_data(entry)))
                 refusals += _explained(found, made, engine)
     return GuardReport(tuple(partitions), tuple(refusals))
 
@@ -167,17 +166,19 @@ class _Made:
     Attributes:
         method: it belongs to
         number: of the delegate
+        backend: id of its backend
         verdicts: on the nodes of the method that were delegated
         exported: by edge node, the node that was exported
     """
 
-    def __init__(self, known: Known, place: tuple[str, int, int], processed: memoryview) -> None:
+    def __init__(self, known: Known, place: tuple[str, int, int], payload: Payload) -> None:
         self.method, self.number, step = place
+        self.backend = payload.backend_id
         found = known.verdicts.get(self.method, ())
         self.verdicts = [v for v in found if v.outcome is Outcome.DELEGATED]
         self.exported = known.origins.get(self.method, {})
         self._handles = known.maps.get(self.method, {}).get(step, {})
-        self._processed = processed
+        self._payload = payload
 
     def handles(self, place: int) -> tuple[int, ...]:
         """Return the debug handles of a node of the payload.
@@ -210,19 +211,11 @@ class _Made:
             reached |= read if backwards else made
         return ()
 
-    def _ends(self) -> list[tuple[set[int], set[int]]]:
-        """Return what each node reads and makes; nothing of a payload that cannot be read."""
-        try:
-            nodes = decode(self._processed).table.xnodes
-        except FormatError:
-            return []
-        known = [None if isinstance(n.xnode_union, UnknownMember) else n.xnode_union for n in nodes]
-        return [
-            (set[int](), set[int]())
-            if form is None
-            else ({ident for _, ident in input_ids(form)} - {NO_VALUE}, set(output_ids(form)))
-            for form in known
-        ]
+    def _ends(self) -> list[tuple[set[str], set[str]]]:
+        """Return the values each node reads and makes; nothing of an unreadable payload."""
+        graph = self._payload.graph
+        nodes = () if graph is None else graph.calls()
+        return [({*node.inputs}, {*node.outputs}) for node in nodes]
 
 
 def _explained(found: LoadFailure, made: _Made, engine: str) -> Iterator[Refusal]:
@@ -244,7 +237,7 @@ def _explained(found: LoadFailure, made: _Made, engine: str) -> Iterator[Refusal
         yield Refusal(
             method=made.method,
             delegate=made.number,
-            backend=XNNPACK,
+            backend=made.backend,
             engine=engine,
             phase=found.phase,
             reason=_why(error),

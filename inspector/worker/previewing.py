@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.backends.xnnpack.placement import border_moves
 from compiler.delegate.extract import Region
 from compiler.delegate.to_backend import parted_by
 from compiler.dialect.delegate_call import executorch_call_delegate
@@ -28,6 +27,7 @@ from inspector.recipes.compile_job import CompileJob
 from inspector.worker.exporter import Exported
 from inspector.worker.lowering import edge_config, partitioners_of, passes_of, sentences_of_rules
 from inspector.worker.warm import Warm
+from schema.backends import backend_of, resolve
 
 Node = torch.fx.Node
 
@@ -113,12 +113,13 @@ def _node(node: Node, path: str, partition: int | None) -> NodePreview:
 def moves_of(region: Region) -> tuple[frozenset[str], frozenset[str]]:
     """Return the inputs and the results of a partition that its delegate transposes.
 
-    That is known of XNNPACK alone; a partition it would refuse has none.
+    Backends whose traits name no such function have none, as do partitions that they would refuse.
     """
-    if region.spec.backend_id != "XnnpackBackend":
+    border_moves = backend_of(region.spec.backend_id).border_moves
+    if not border_moves:
         return frozenset(), frozenset()
     try:
-        inputs, results = border_moves(region.program)
+        inputs, results = resolve(border_moves)(region.program)
     except CompileError:
         return frozenset(), frozenset()
     return frozenset(_made_as(n) for n in region.inputs if n.name in inputs), results

@@ -17,6 +17,7 @@ from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.made import planned_memory
+from schema.backends import DEFAULT
 from schema.etrecord.parts import recipe as recipe_member
 from schema.etrecord.parts import verdicts as verdicts_member
 from schema.version import __version__
@@ -149,7 +150,7 @@ def asked_of(job: CompileJob) -> dict[str, Any]:
             raise ToolchainError(str(error), blame="usage") from error
         partitioners.append({"name": asked.name, "options": dict(asked.options)})
     told = {"partitioners": partitioners, "backend_config": config, "memory_planning": planning}
-    return {**asdict(job), **told}
+    return {**asdict(job), **told, "stock_quantizer": DEFAULT.stock_quantizer}
 
 
 def without_effect(job: CompileJob) -> list[str]:

@@ -1,26 +1,21 @@
-"""The built-in backends: a module or package each, and one line in the table."""
+"""The built-in backends: a folder or module each; `schema.backends` has their traits."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 
 from runtime.delegates.interface import BackendInterface
-
-_CLASSES = {
-    "BackendWithCompilerDemo": "demo.BackendWithCompilerDemo",
-    "ExecutorBackend": "demo.ExecutorBackend",
-    "XnnpackBackend": "xnnpack.XnnpackBackend",
-}
+from schema.backends import BACKENDS, resolve
 
 
-def _class(path: str) -> Callable[[], BackendInterface]:
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(f"runtime.backends.{module}"), name)
+def built_in_backends() -> dict[str, Callable[[], BackendInterface]]:
+    """Return the classes of the backends that can run, by id."""
+    found = sorted(one.id for one in BACKENDS.values() if one.executor)
+    return {backend_id: resolve(BACKENDS[backend_id].executor) for backend_id in found}
 
 
 # Imported at once and not at first use: a worker that waits for a job has loaded them before it.
-BACKENDS = {backend_id: _class(path) for backend_id, path in _CLASSES.items()}
+built_in_backends()
 
 
 def run_native_kernels_here() -> None:
@@ -28,5 +23,5 @@ def run_native_kernels_here() -> None:
 
     They are faster here than in a process of their own, and may crash it.
     """
-    for backend in BACKENDS.values():
+    for backend in built_in_backends().values():
         backend().run_in_this_process()

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from types import MappingProxyType
 from typing import cast
 
+from schema.backends import BACKENDS, backend_of, resolve
 from schema.errors import FormatError, Issue, Severity
 from schema.objects.cyclic_gc import gc_suspended
 from schema.payloads.model import (
@@ -41,53 +41,7 @@ __all__ = [
     "total_bytes",
 ]
 
-# Where the decoder of a backend is; a module is loaded when the first payload needs it, so that
-# opening a file without delegates costs nothing.
-DECODERS: Mapping[str, str] = MappingProxyType(
-    {
-        "XnnpackBackend": "xnnpack:decode_payload",
-        "VulkanBackend": "vulkan:decode_payload",
-        "CoreMLBackend": "coreml:decode_payload",
-        "OpenvinoBackend": "openvino:decode_payload",
-        "TOSABackend": "tosa:decode_payload",
-        "EthosUBackend": "ethosu:decode_payload",
-        "VgfBackend": "vgf:decode_payload",
-        "MPSBackend": "mps:decode_payload",
-        "NativeBackend": "native:decode_payload",
-        "MLXBackend": "mlx:decode_payload",
-        "CudaBackend": "plain.aoti:decode_payload",
-        "MetalBackend": "plain.aoti:decode_payload",
-        "QnnBackend": "qnn:decode_payload",
-        "NeuropilotBackend": "plain.vendor:decode_mediatek",
-        "NeutronBackend": "plain.neutron:decode_payload",
-        "EnnBackend": "plain.vendor:decode_samsung",
-        "BackendWithCompilerDemo": "plain.demo:decode_text",
-        "BackendWithDelegateMappingDemo": "plain.demo:decode_text",
-        "DemoBackend": "plain.demo:decode_plain_text",
-        "ExampleBackend": "plain.demo:decode_plain_text",
-        "ExecutorBackend": "plain.demo:decode_program",
-    }
-)
-# (offset, mark, decoder) for backends that are not in the table; ArmBackend of old releases is
-# not, since it wrote either Vela streams or TOSA
-MARKS: tuple[tuple[int, bytes, str], ...] = (
-    (4, b"XH00", "xnnpack:decode_payload"),
-    (4, b"XN01", "xnnpack:decode_payload"),
-    (4, b"XN00", "xnnpack:decode_payload"),
-    (4, b"VH00", "vulkan:decode_payload"),
-    (4, b"VK00", "vulkan:decode_payload"),
-    (4, b"MP00", "mps:decode_payload"),
-    (4, b"MLX0", "mlx:decode_payload"),
-    (4, b"TOSA", "tosa:decode_payload"),
-    (4, b"NPTG", "native:decode_payload"),
-    (4, b"ET12", "plain.demo:decode_program"),
-    (0, b"vela_bin_stream", "ethosu:decode_payload"),
-    (0, b"VGF1", "vgf:decode_payload"),
-    (0, b"CMJR", "coreml:decode_payload"),
-    (0, b"RR_UPCVO", "openvino:decode_payload"),
-    (0, (0x5678ABCD).to_bytes(4, "little"), "qnn:decode_payload"),
-    (0, (0x1234ABCD).to_bytes(4, "little"), "qnn:decode_payload"),
-)
+_OPAQUE = "schema.payloads.plain.opaque:decode_payload"
 
 
 def decode(
@@ -125,21 +79,19 @@ def decode_strict(
     """
     view = memoryview(data).toreadonly()
     source = Source(backend_id, view, named_data, compile_specs)
-    place = DECODERS.get(backend_id) or _by_mark(view)
+    # A decoder is loaded when the first payload needs it: opening a file without delegates costs
+    # nothing.
+    decoder = cast(Decoder, resolve(backend_of(backend_id).decoder or _by_mark(view)))
     with gc_suspended():  # 100,000 nodes take 1.5 s; beside a large session 5 s with collections
-        return _decoder(place)(source)
+        return decoder(source)
 
 
 def _by_mark(data: memoryview) -> str:
-    for offset, mark, place in MARKS:
-        if bytes(data[offset : offset + len(mark)]) == mark:
-            return place
-    return "plain.opaque:decode_payload"
-
-
-def _decoder(place: str) -> Decoder:
-    module, _, name = place.partition(":")
-    return cast(Decoder, getattr(import_module(f"schema.payloads.{module}"), name))
+    for backend in BACKENDS.values():
+        for offset, mark in backend.marks:
+            if bytes(data[offset : offset + len(mark)]) == mark:
+                return backend.decoder
+    return _OPAQUE
 
 
 def describe_compile_specs(

@@ -79,15 +79,3 @@ def test_packages_upper_ones_are_unknown_to_lower_ones() -> None:
         loaded = set(json.loads(run_python(code)))
         assert loaded.isdisjoint(order[index + 1 :])
     assert set(order) < set(PACKAGES)
-
-
-def test_runtime_names_its_backends_in_one_table_only() -> None:
-    from runtime.backends import BACKENDS
-
-    table = ROOT / "runtime/backends/__init__.py"
-    paths = [path for path in (ROOT / "runtime").rglob("*.py") if "backends" not in path.parts]
-    texts = {path: path.read_text("utf-8").lower() for path in paths}
-    assert len(texts) > 40
-    for name in (*BACKENDS, "xnnpack"):
-        assert [path for path, text in texts.items() if name.lower() in text] == []
-        assert table.read_text("utf-8").count(f'"{name}"') == (name in BACKENDS)

@@ -17,7 +17,8 @@ from compiler.compat import graphs, operators, plan_checks, verifying, xnnpack
 from compiler.compat.passes.export_pass import ExportPass
 from compiler.compat.passes.values import NodeMetadata
 from compiler.compat.programs import save_pte_program
-from compiler.compat.session import ExportRecipe, XNNPackRecipeType
+from compiler.compat.session import ExportRecipe
+from compiler.compat.xnnpack.recipes import XNNPackRecipeType
 from compiler.errors import PlanError
 from compiler.interface.file_data import FileBackedData
 from compiler.memory.tensor_spec import TensorSpec

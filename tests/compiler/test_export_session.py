@@ -23,10 +23,10 @@ from compiler.compat.session import (
     RecipeType,
     Stage,
     StageType,
-    XNNPackRecipeType,
     export,
     recipe_registry,
 )
+from compiler.compat.xnnpack.recipes import XNNPackRecipeType
 from schema import program as pte
 from tests.compiler.test_passes import ReluToSigmoid
 

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from compiler.partition.named_partitioners import (
-    PARTITIONERS,
     Asked,
     PartitionerNameError,
     make_partitioner,
@@ -21,6 +20,7 @@ from inspector.api.etrecord import parse_etrecord
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError
 from inspector.worker.recorded import adopt_dim_order, recorded_programs
+from schema.backends import partitioners
 from schema.errors import FormatError
 from tests.compiler.test_jobs import SOURCES, line_of
 
@@ -256,9 +256,9 @@ def test_partitioner_with_options_is_parsed(text: str, asked: Asked) -> None:
 
 
 def test_partitioners_of_the_table_can_be_made_by_both_names() -> None:
-    for entry in PARTITIONERS:
-        for name in (entry.alias, entry.cls):
-            assert type(make_partitioner(Asked(name))).__name__ == entry.cls
+    for entry in partitioners():
+        for name in (entry.alias, entry.class_name):
+            assert type(make_partitioner(Asked(name))).__name__ == entry.class_name
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from compiler.compat.session import (
     ExportRecipe,
     LoweringRecipe,
     QuantizationRecipe,
-    XNNPACKRecipeProvider,
-    XNNPackRecipeType,
     recipe_registry,
 )
+from compiler.compat.xnnpack.recipes import XNNPACKRecipeProvider, XNNPackRecipeType
 from inspector.compat.export_session import export
 from tests.compiler.stock import Stock
 

@@ -34,7 +34,7 @@ from runtime.backends.xnnpack.torch_engine import TorchEngine
 from runtime.execution import ways
 from runtime.execution.chains import Chains
 from schema import program as pte
-from schema.payloads.xnnpack.identity import node_identity
+from schema.payloads.identity import node_identity
 from schema.program import instructions
 from schema.program import model as m
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
 from schema import payloads
+from schema.backends import BACKENDS, resolve
 from schema.errors import FormatError
 from schema.graph import Graph, NodeKind
-from schema.payloads import DECODERS, MARKS, Payload
+from schema.payloads import Payload
 from tests.schema.payload_files import DATA, Blob, all_blobs, blob, different_blobs
 
 pytestmark = pytest.mark.slow
@@ -156,7 +156,7 @@ def assert_graph(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"not a payload", bytes(range(256)) * 8])
-@pytest.mark.parametrize("backend_id", [*DECODERS, "SomebodysBackend", ""])
+@pytest.mark.parametrize("backend_id", [*BACKENDS, "SomebodysBackend", ""])
 def test_decode_foreign_bytes_is_a_box_of_the_right_size(backend_id: str, data: bytes) -> None:
     found = payloads.decode(backend_id, data)
     assert_parts(found, data)
@@ -193,10 +193,9 @@ def test_decode_missing_named_data_keeps_graph_and_counts_the_missing() -> None:
     assert "4 of 4 named constants" in found.issues[0].message
 
 
-@pytest.mark.parametrize("place", sorted({*DECODERS.values(), *(row[2] for row in MARKS)}))
+@pytest.mark.parametrize("place", sorted({one.decoder for one in BACKENDS.values()} - {""}))
 def test_decoder_table_names_functions_that_exist(place: str) -> None:
-    module, _, name = place.partition(":")
-    assert callable(getattr(import_module(f"schema.payloads.{module}"), name))
+    assert callable(resolve(place))
 
 
 def test_import_of_payloads_loads_no_decoder() -> None:

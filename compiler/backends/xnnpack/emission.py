@@ -16,7 +16,7 @@ from compiler.errors import UnsupportedError, at
 from compiler.interface.backend import PreprocessResult
 from compiler.partition.reasons import operator_of
 from compiler.untyped import aten
-from schema.payloads.xnnpack.identity import node_identity
+from schema.payloads.identity import node_identity
 
 EMITTERS = MappingProxyType(
     {

@@ -17,8 +17,6 @@ _HOME = {
     "RecipeType": "recipe",
     "Stage": "stages",
     "StageType": "recipe",
-    "XNNPACKRecipeProvider": "xnnpack_recipes",
-    "XNNPackRecipeType": "xnnpack_recipes",
     "export": "session",
     "recipe_registry": "registry",
 }

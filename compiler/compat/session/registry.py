@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 from compiler.compat.session.provider import BackendRecipeProvider
 from compiler.compat.session.recipe import ExportRecipe, RecipeType
-from compiler.compat.session.xnnpack_recipes import XNNPACKRecipeProvider
+from schema.backends import BACKENDS, resolve
 
 
 class RecipeRegistry:
@@ -63,7 +63,9 @@ class RecipeRegistry:
 
 
 recipe_registry = RecipeRegistry()
-recipe_registry.register_backend_recipe_provider(XNNPACKRecipeProvider())
+for _backend in BACKENDS.values():
+    if _backend.recipes:
+        recipe_registry.register_backend_recipe_provider(resolve(_backend.recipes)())
 
 
 def recipe_of(recipe: Any, **kwargs: object) -> ExportRecipe:  # noqa: ANN401 - a RecipeType

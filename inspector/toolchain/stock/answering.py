@@ -149,7 +149,9 @@ def _read(job: Mapping[str, Any], say: Say) -> Exported:
     if job["quantising"]["mode"]:
         for method, program in programs.items():
             with told(say, "quantize", method):
-                programs[method] = quantised(program, job["quantising"], method)
+                programs[method] = quantised(
+                    program, job["quantising"], method, job["stock_quantizer"]
+                )
     return Exported(programs, source.constants)
 
 

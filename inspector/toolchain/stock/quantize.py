@@ -17,8 +17,14 @@ _STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quan
 _MODES = ("static", "dynamic", "none")
 
 
-def quantised(program: Any, how: Mapping[str, Any], method: str) -> Any:  # noqa: ANN401
-    """Return a program quantised for XNNPACK as a recipe says; the given one is not changed.
+def quantised(program: Any, how: Mapping[str, Any], method: str, quantizer: str) -> Any:  # noqa: ANN401
+    """Return a program quantized as a recipe says; the given one is not changed.
+
+    Args:
+        program: as exported
+        how: the quantization of the recipe
+        method: that the program is
+        quantizer: ``module:class`` in the package
 
     Raises: StockError in a sentence of what is missing or wrong
     """
@@ -28,7 +34,7 @@ def quantised(program: Any, how: Mapping[str, Any], method: str) -> Any:  # noqa
     calls = _calls(how.get("calibration") or "", program, method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
-        prepared = steps.prepare_pt2e(program.module(), _quantizer(how))
+        prepared = steps.prepare_pt2e(program.module(), _quantizer(how, quantizer))
         with torch.no_grad():
             for given in calls:
                 prepared(*given)
@@ -43,11 +49,12 @@ def _module(name: str) -> Any:  # noqa: ANN401
         return None
 
 
-def _quantizer(how: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    home = part_or_none("backends.xnnpack.quantizer.xnnpack_quantizer")
+def _quantizer(how: Mapping[str, Any], place: str) -> Any:  # noqa: ANN401
+    module, _, name = place.partition(":")
+    home = part_or_none(module)
     if home is None:
-        raise StockError("this executorch has no quantizer for XNNPACK")
-    chosen = home.XNNPACKQuantizer().set_global(_config(home, how["mode"], how))
+        raise StockError(f"this executorch has no {name}")
+    chosen = getattr(home, name)().set_global(_config(home, how["mode"], how))
     for words, put in (
         ("modules", chosen.set_module_name),
         ("operators", chosen.set_operator_type),

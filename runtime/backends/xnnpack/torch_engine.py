@@ -14,7 +14,7 @@ from runtime.backends.xnnpack.layouts import DimLayouts
 from runtime.backends.xnnpack.model import WEIGHT_ONLY, PartitionPlan, PayloadNode, Value
 from runtime.backends.xnnpack.node_calls import NodeCall
 from runtime.delegates.interface import DelegateTracer
-from schema.payloads.xnnpack.identity import node_identity
+from schema.payloads.identity import node_identity
 
 Tensor = torch.Tensor
 

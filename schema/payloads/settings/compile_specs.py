@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
+from schema.backends import backend_of, resolve
 from schema.errors import FormatError
 from schema.payloads.settings.options import QNN_OPTIONS, SAMSUNG_OPTIONS, read_options
 from schema.payloads.vulkan.tables import LAYOUT, STORAGE
@@ -21,7 +21,10 @@ def describe(backend_id: str, specs: Sequence[tuple[str, bytes]]) -> tuple[tuple
 
 
 def _describe(backend_id: str, key: str, value: bytes) -> object:
-    reader = _READERS.get(backend_id, {}).get(key) or _DEFAULT.get(backend_id, plain)
+    traits = backend_of(backend_id)
+    readers: Mapping[str, Reader] = resolve(traits.spec_readers) if traits.spec_readers else {}
+    default = traits.default_spec_reader
+    reader: Reader = readers.get(key) or (resolve(default) if default else plain)
     try:
         return reader(value)
     except (FormatError, ValueError, RecursionError):
@@ -85,7 +88,7 @@ def _integer_text(value: bytes) -> int:
     return int(value.decode("utf-8"))
 
 
-_VULKAN: dict[str, Reader] = {
+VULKAN: dict[str, Reader] = {
     "storage_type_override": _named(STORAGE),
     "memory_layout_override": _named(LAYOUT),
     "texture_limits_x": _number(4),
@@ -108,33 +111,29 @@ _VULKAN: dict[str, Reader] = {
         _truth,
     ),
 }
-_COREML: dict[str, Reader] = {
+COREML: dict[str, Reader] = {
     "op_linear_quantizer_config": _json,
     "enumerated_shapes": _json,
     "pass_pipeline": _json,
     "min_deployment_target": _integer_text,
 }
-_ARM: dict[str, Reader] = {
+ARM: dict[str, Reader] = {
     "preserve_io_quantization": _text_truth,
     "tosa_sw_dev_mode": _text_truth,
     "transform_pipeline_config": _json,
     "external_block_placements": _json,
 }
-_READERS: Mapping[str, Mapping[str, Reader]] = MappingProxyType(
-    {
-        "VulkanBackend": _VULKAN,
-        "CoreMLBackend": _COREML,
-        "TOSABackend": _ARM,
-        "EthosUBackend": _ARM,
-        "VgfBackend": _ARM,
-        "ArmBackend": _ARM,
-        "MPSBackend": {"use_fp16": _truth},
-        "XnnpackBackend": {"dqlinear_partitioner": plain},
-        "BackendWithCompilerDemo": {"max_value": _number(1)},
-        "EnnBackend": {"enn_compile_options": lambda value: read_options(SAMSUNG_OPTIONS, value)},
-    }
-)
-# keys without a form of their own: the form of the backend
-_DEFAULT: Mapping[str, Reader] = MappingProxyType(
-    {"QnnBackend": lambda value: read_options(QNN_OPTIONS, value)}
-)
+MPS: dict[str, Reader] = {"use_fp16": _truth}
+XNNPACK: dict[str, Reader] = {"dqlinear_partitioner": plain}
+DEMO: dict[str, Reader] = {"max_value": _number(1)}
+SAMSUNG: dict[str, Reader] = {
+    "enn_compile_options": lambda value: read_options(SAMSUNG_OPTIONS, value)
+}
+
+
+def qnn_options(value: bytes) -> object:
+    """Return the options of QNN, which are the value of any key.
+
+    Raises: FormatError if they are damaged
+    """
+    return read_options(QNN_OPTIONS, value)

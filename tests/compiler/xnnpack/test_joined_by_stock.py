@@ -11,7 +11,7 @@ from torch import nn
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import DebugLevel, EventTracer, Runtime
-from schema.payloads.xnnpack.identity import named_node
+from schema.payloads.identity import named_node
 from tests.compiler.compare import exported, module_of
 from tests.compiler.programs import EVERY
 from tests.compiler.stock import Stock

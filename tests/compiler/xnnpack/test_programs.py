@@ -14,9 +14,9 @@ from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner, configs
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from schema.etrecord.parts.verdicts import Outcome
+from schema.payloads.identity import node_identity
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind
-from schema.payloads.xnnpack.identity import node_identity
 from tests.compiler.compare import (
     assert_equal,
     calls_of,

@@ -17,7 +17,7 @@ from runtime import DebugLevel, EventTracer, Program, Runtime
 from runtime.backends.xnnpack.engine import TimeSource
 from runtime.backends.xnnpack.model import PayloadNode
 from schema.etdump import DebugEvent, ProfileEvent
-from schema.payloads.xnnpack.identity import named_node
+from schema.payloads.identity import named_node
 from schema.payloads.xnnpack.nodes import StaticTranspose
 from tests.runtime.samples import inputs_of
 from tests.runtime.xnnpack.sessions import DATA

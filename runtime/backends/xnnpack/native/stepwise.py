@@ -17,7 +17,7 @@ from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.memory.slots import fill
-from schema.payloads.xnnpack.identity import node_identity
+from schema.payloads.identity import node_identity
 
 Tensor = torch.Tensor
 

@@ -1,4 +1,4 @@
-"""How traces and debug maps of ours name the node of a payload.
+"""How our traces and debug maps name a payload node: by its index.
 
 The stock Inspector takes a key of a map for the name of an event when it is anywhere inside of
 that name. Its own kernels are called ``Convolution (NHWC, F32) IGEMM #1``: a bare ``1`` would be

@@ -1,0 +1,272 @@
+"""The backends that ETScope knows, one entry each: what a package needs to know of a backend.
+
+Everything in an entry is data or a dotted name, ``module:attribute``, which the package that needs
+it resolves; reading the table imports nothing. No other file names a backend.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionerTraits:
+    """A partitioner that users name.
+
+    Attributes:
+        alias: short name
+        place: dotted name of the class; the class name is accepted as well
+        summary: where the nodes go, for lists of partitioners
+    """
+
+    alias: str
+    place: str
+    summary: str
+
+    @property
+    def class_name(self) -> str:
+        """Return the name of the class."""
+        return self.place.partition(":")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadChecks:
+    """What proves that a payload and a trace, or a record, belong together.
+
+    Attributes:
+        matmul_events: pattern of the events that convolutions and matmuls log, which are never
+            merged or dropped; its group ``types`` holds the dtypes
+        matmul_nodes: targets of the payload nodes that log such an event, one each
+        unchanged_ranks: by target, the ranks of constants whose bytes are those of the program
+    """
+
+    matmul_events: str
+    matmul_nodes: frozenset[str]
+    unchanged_ranks: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The traits of a backend; an unknown one has the defaults.
+
+    Attributes:
+        id: as in program files
+        short_name: in labels and tables; empty for the id without ``Backend``
+        colour: its index in the backend colours of a palette; None for one computed from its id
+        decoder: of payloads
+        marks: offset and bytes by which payloads are recognised under an unknown id
+        spec_readers: a mapping from a compile spec's key to the function that reads its value
+        default_spec_reader: of all other keys
+        partitioners: of the compiler
+        quantizer: a function that returns a PT2E quantizer and its configurations by mode
+        stock_quantizer: the class of the ``executorch`` package, below its root
+        recipes: class of the provider of export recipes
+        border_moves: a function from a program to the inputs and results that are transposed
+        executor: class of the runtime's backend
+        has_engines: it runs on native kernels or torch's, and node by node
+        bytes_read_past_end: bytes that kernels may read behind the end of a tensor
+        has_program_handles: debug handles inside of payloads are those of the edge program
+        logs_kernel_layout: tensors logged inside have the layout of the kernels
+        start_times_synthesized: it logs durations only, laid one after the other
+        logs_cycles: it logs processor cycles
+        checks: None where nothing inside of payloads is comparable
+    """
+
+    id: str
+    short_name: str = ""
+    colour: int | None = None
+    decoder: str = ""
+    marks: tuple[tuple[int, bytes], ...] = ()
+    spec_readers: str = ""
+    default_spec_reader: str = ""
+    partitioners: tuple[PartitionerTraits, ...] = ()
+    quantizer: str = ""
+    stock_quantizer: str = ""
+    recipes: str = ""
+    border_moves: str = ""
+    executor: str = ""
+    has_engines: bool = False
+    bytes_read_past_end: int = 0
+    has_program_handles: bool = False
+    logs_kernel_layout: bool = False
+    start_times_synthesized: bool = False
+    logs_cycles: bool = False
+    checks: PayloadChecks | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the short name, as in ``Vulkan``."""
+        return self.short_name or self.id.removesuffix("Backend") or self.id
+
+
+_P = "schema.payloads."
+_SPECS = f"{_P}settings.compile_specs:"
+_C = "compiler.backends."
+_XNNPACK = Backend(
+    "XnnpackBackend",
+    "XNNPACK",
+    colour=0,
+    decoder=f"{_P}xnnpack:decode_payload",
+    marks=((4, b"XH00"), (4, b"XN01"), (4, b"XN00")),
+    spec_readers=f"{_SPECS}XNNPACK",
+    partitioners=(
+        PartitionerTraits(
+            "xnnpack",
+            f"{_C}xnnpack:XnnpackPartitioner",
+            "XNNPACK, the kernels for processors of the stock runtime",
+        ),
+    ),
+    quantizer=f"{_C}xnnpack.quantizer:quantizer_and_configs",
+    stock_quantizer="backends.xnnpack.quantizer.xnnpack_quantizer:XNNPACKQuantizer",
+    recipes="compiler.compat.xnnpack.recipes:XNNPACKRecipeProvider",
+    border_moves=f"{_C}xnnpack.placement:border_moves",
+    executor="runtime.backends.xnnpack:XnnpackBackend",
+    has_engines=True,
+    bytes_read_past_end=64,
+    has_program_handles=True,
+    logs_kernel_layout=True,
+    start_times_synthesized=True,
+    checks=PayloadChecks(
+        r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)",
+        frozenset(("Conv2d", "DepthwiseConv2d", "FullyConnected", "BatchMatrixMultiply")),
+        {"FullyConnected": (1, 2), "Conv2d": (1,), "DepthwiseConv2d": (1,)},
+    ),
+)
+_ADD_MUL = PartitionerTraits(
+    "demo-add-mul",
+    f"{_C}demo:AddMulPartitionerDemo",
+    "the demonstration backend of the documents: additions and matrix products",
+)
+_ALL_NODES = PartitionerTraits(
+    "demo-all",
+    f"{_C}demo:AllNodesPartitionerDemo",
+    "the whole-graph demonstration: everything, as a program inside the program",
+)
+_ENTRIES = (  # marks are looked up in this order
+    _XNNPACK,
+    Backend(
+        "VulkanBackend",
+        colour=1,
+        decoder=f"{_P}vulkan:decode_payload",
+        marks=((4, b"VH00"), (4, b"VK00")),
+        spec_readers=f"{_SPECS}VULKAN",
+    ),
+    Backend(
+        "CoreMLBackend",
+        colour=2,
+        decoder=f"{_P}coreml:decode_payload",
+        marks=((0, b"CMJR"),),
+        spec_readers=f"{_SPECS}COREML",
+    ),
+    Backend(
+        "OpenvinoBackend",
+        colour=5,
+        decoder=f"{_P}openvino:decode_payload",
+        marks=((0, b"RR_UPCVO"),),
+    ),
+    Backend(
+        "TOSABackend",
+        colour=6,
+        decoder=f"{_P}tosa:decode_payload",
+        marks=((4, b"TOSA"),),
+        spec_readers=f"{_SPECS}ARM",
+    ),
+    Backend(
+        "EthosUBackend",
+        colour=6,
+        decoder=f"{_P}ethosu:decode_payload",
+        marks=((0, b"vela_bin_stream"),),
+        spec_readers=f"{_SPECS}ARM",
+    ),
+    Backend(
+        "VgfBackend",
+        "VGF",
+        colour=6,
+        decoder=f"{_P}vgf:decode_payload",
+        marks=((0, b"VGF1"),),
+        spec_readers=f"{_SPECS}ARM",
+    ),
+    # of old releases: it wrote Vela streams or TOSA, which only the marks tell apart
+    Backend("ArmBackend", spec_readers=f"{_SPECS}ARM"),
+    Backend(
+        "MPSBackend",
+        colour=4,
+        decoder=f"{_P}mps:decode_payload",
+        marks=((4, b"MP00"),),
+        spec_readers=f"{_SPECS}MPS",
+    ),
+    Backend("NativeBackend", decoder=f"{_P}native:decode_payload", marks=((4, b"NPTG"),)),
+    Backend("MLXBackend", decoder=f"{_P}mlx:decode_payload", marks=((4, b"MLX0"),)),
+    Backend("CudaBackend", decoder=f"{_P}plain.aoti:decode_payload"),
+    Backend("MetalBackend", decoder=f"{_P}plain.aoti:decode_payload"),
+    Backend(
+        "QnnBackend",
+        "QNN",
+        colour=3,
+        decoder=f"{_P}qnn:decode_payload",
+        marks=((0, b"\xcd\xab\x78\x56"), (0, b"\xcd\xab\x34\x12")),
+        default_spec_reader=f"{_SPECS}qnn_options",
+        logs_cycles=True,
+    ),
+    Backend("NeuropilotBackend", decoder=f"{_P}plain.vendor:decode_mediatek"),
+    Backend("NeutronBackend", decoder=f"{_P}plain.neutron:decode_payload", logs_cycles=True),
+    Backend(
+        "EnnBackend", decoder=f"{_P}plain.vendor:decode_samsung", spec_readers=f"{_SPECS}SAMSUNG"
+    ),
+    Backend(
+        "BackendWithCompilerDemo",
+        decoder=f"{_P}plain.demo:decode_text",
+        spec_readers=f"{_SPECS}DEMO",
+        partitioners=(_ADD_MUL,),
+        executor="runtime.backends.demo:BackendWithCompilerDemo",
+    ),
+    Backend("BackendWithDelegateMappingDemo", decoder=f"{_P}plain.demo:decode_text"),
+    Backend("DemoBackend", decoder=f"{_P}plain.demo:decode_plain_text"),
+    Backend("ExampleBackend", decoder=f"{_P}plain.demo:decode_plain_text"),
+    Backend(
+        "ExecutorBackend",
+        decoder=f"{_P}plain.demo:decode_program",
+        marks=((4, b"ET12"),),
+        partitioners=(_ALL_NODES,),
+        executor="runtime.backends.demo:ExecutorBackend",
+    ),
+)
+BACKENDS: dict[str, Backend] = {one.id: one for one in _ENTRIES}
+DEFAULT = _XNNPACK
+"""The backend of examples, of the demo, and of quantization: the one for processors."""
+
+
+def backend_of(backend_id: str) -> Backend:
+    """Return the traits of a backend, the defaults for an unknown one."""
+    return BACKENDS.get(backend_id) or Backend(backend_id)
+
+
+def short_backend(backend_id: str) -> str:
+    """Return the short name of a backend, as in ``Vulkan``."""
+    return backend_of(backend_id).name
+
+
+def partitioners() -> tuple[PartitionerTraits, ...]:
+    """Return the partitioners of all backends by alias."""
+    found = [one for backend in BACKENDS.values() for one in backend.partitioners]
+    return tuple(sorted(found, key=lambda one: one.alias))
+
+
+def resolve(place: str) -> Any:  # noqa: ANN401 - a class, a function or a table
+    """Return what a dotted name of the table names.
+
+    Args:
+        place: ``module:attribute``
+
+    Raises: ImportError, AttributeError
+    """
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def engine_backends() -> str:
+    """Return the short names of the backends that have engines, for help and labels."""
+    return ", ".join(one.name for one in BACKENDS.values() if one.has_engines)
