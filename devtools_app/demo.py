@@ -16,8 +16,9 @@ from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
 from inspector.jobs.executing import BUFFER, TRACE, RunJob
 from inspector.jobs.messages import Ended, Stage
-from inspector.jobs.process import EXECUTES, Worker
-from inspector.jobs.run import CompileRun, ExecutingRun, JobRun
+from inspector.jobs.process import Worker
+from inspector.jobs.run import JobRun
+from inspector.jobs.table import EXECUTES
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules, Source
 from schema.backends import DEFAULT
 
@@ -83,11 +84,11 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
     names = [MODULE.stem, f"{MODULE.stem}_changed"]
     words = f"compiling {MODULE.name}:{FUNCTION}, then with {', '.join(VETO)} kept off the delegate"
     sys.stdout.write(f"{words}, and running both, into {folder}\n")
-    other: CompileRun | None = None
+    other: JobRun | None = None
     if stock:
         names.append(f"{MODULE.stem}_executorch")
         elsewhere = replace(job, toolchain=EXECUTORCH)
-        other = CompileRun(elsewhere, folder / names[-1], force=True, timeout=_PATIENCE)
+        other = JobRun(elsewhere, folder / names[-1], force=True, timeout=_PATIENCE)
     try:
         made = [_made(folder / name, one) for name, one in zip(names, (job, changed), strict=False)]
         if other is not None:
@@ -108,7 +109,7 @@ def _made(folder: Path, job: CompileJob) -> list[str]:
     sys.stdout.write(f"{folder.name}\n")
     ahead = Worker(EXECUTES)  # loads torch while the other worker compiles
     try:
-        _finish(CompileRun(job, folder, force=True, timeout=_PATIENCE))
+        _finish(JobRun(job, folder, force=True, timeout=_PATIENCE))
         program, record, run = folder / PROGRAM, folder / RECORD, folder / "run"
         wanted = RunJob(
             str(program),
@@ -117,7 +118,7 @@ def _made(folder: Path, job: CompileJob) -> list[str]:
             debug_level="intermediate",
             record=str(record),
         )
-        _finish(ExecutingRun(wanted, run, force=True, worker=ahead, timeout=_PATIENCE))
+        _finish(JobRun(wanted, run, force=True, worker=ahead, timeout=_PATIENCE))
     finally:
         ahead.close()
     return [str(path) for path in (program, record, run / TRACE, run / BUFFER)]

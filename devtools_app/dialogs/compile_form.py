@@ -17,7 +17,6 @@ MODES = ("static", "dynamic", "weight-only")
 """Ways to quantise."""
 EXECUTORCH = "executorch"
 """The toolchain that is not our own."""
-_OVERRIDES = (*MODES, "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,9 @@ class CompileForm:
     def problem(self) -> str:
         """Return what is missing or wrong as one sentence, empty when it can be compiled."""
         from inspector.jobs.output_folder import FolderError, check_folder
+        from inspector.recipes.compile_job import OVERRIDES
         from inspector.recipes.emission import WordError, check_passes, edge_config_of
+        from inspector.recipes.options import AssignmentError, parse_assignment
 
         if not self.source:
             return "Choose a Python file, a .pt2 file or an ETRecord."
@@ -95,13 +96,12 @@ class CompileForm:
             return f"{gone} is not there."
         if self.is_python and not self.function.isidentifier():
             return "Name the function that returns the module and its example inputs."
-        wrong = [word for word in self.overrides.split() if not _is_override(word)]
-        if self.quantize and wrong:
-            return f"{wrong[0]} is no NAME=MODE; a mode is one of {', '.join(_OVERRIDES)}."
         try:
+            for word in self.overrides.split() if self.quantize else ():
+                parse_assignment(word, "MODE", OVERRIDES)
             check_passes(self.passes.split())
             edge_config_of(self.edge_config.split())
-        except WordError as error:
+        except (WordError, AssignmentError) as error:
             return f"{error}."
         gone = next((path for path in self.runs() if not os.path.isfile(path)), "")
         if gone:
@@ -205,8 +205,3 @@ def with_path(text: str, path: str) -> str:
 
 def _mode(text: str) -> str:
     return text if text in MODES else ""
-
-
-def _is_override(word: str) -> bool:
-    name, _, mode = word.rpartition("=")
-    return bool(name) and mode in _OVERRIDES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 from dataclasses import dataclass, replace
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, cast
 
 from typing_extensions import override
 
-from devtools_app.jobs.follower import Followed, Follower, Progress
+from devtools_app.jobs.follower import Follower, Progress
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.experiments.bisect.trials import State
-    from inspector.jobs.bisect import BisectJob, BisectRun
-    from inspector.jobs.messages import Message, Outcome, Trying
+    from inspector.jobs.bisect import BisectJob
+    from inspector.jobs.messages import Message, Trying
+    from inspector.jobs.run import JobRun
 
 _DIGITS = 12  # of the hash in the name of a folder
 
@@ -53,18 +53,18 @@ class Bisecting(Follower[Bisection]):
             fresh: begin anew whatever is there
         """
         from inspector.experiments.bisect.trials import StateError
-        from inspector.jobs.bisect import BisectRun
         from inspector.jobs.output_folder import FolderError
+        from inspector.jobs.run import JobRun
 
         if self.running:
             return "A bisection is at work already; cancel it first."
         try:
-            run = BisectRun(job, Path(folder), fresh=fresh)
+            run = JobRun(job, Path(folder), force=fresh)
         except StateError as error:
             return f"{error}; Begin anew replaces it."
         except (FolderError, OSError) as error:
             return f"{error}."
-        self._follow(_Kept(run), Bisection(job, program, folder, run.state))
+        self._follow(run, Bisection(job, program, folder, run.state))
         return ""
 
     @override
@@ -77,62 +77,7 @@ class Bisecting(Follower[Bisection]):
                 current = replace(current, trying=message)
             elif isinstance(message, Tried):
                 current = replace(current, trying=None)
-        return replace(current, state=cast("_Kept", self._run).state)
-
-
-class _Kept:
-    """A bisection of which a disk that takes no more trials is the end, said in a sentence."""
-
-    def __init__(self, run: BisectRun) -> None:
-        self._run = run
-        self._failure: Outcome | None = None
-
-    @property
-    def state(self) -> State:
-        """Return the trials so far."""
-        return self._run.state
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it goes on."""
-        from inspector.jobs.output_folder import FolderError
-
-        if self._failure is None:
-            try:
-                return self._run.outcome
-            except FolderError as error:
-                self._fail(str(error))
-        return self._failure
-
-    def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was said since the last call."""
-        from inspector.jobs.output_folder import FolderError
-
-        if self._failure is None:
-            try:
-                return self._run.take(timeout)
-            except FolderError as error:
-                self._fail(str(error))
-        return []
-
-    def cancel(self) -> None:
-        """Ask it to end."""
-        self._run.cancel()
-
-    def close(self) -> None:
-        """End it if it runs, and let go of it."""
-        from inspector.jobs.output_folder import FolderError
-
-        with contextlib.suppress(FolderError):
-            self._run.close()
-
-    def _fail(self, sentence: str) -> None:
-        from inspector.jobs.messages import Ended, Outcome
-
-        self._failure = Outcome(Ended.FAILED, sentence)
-
-
-_: type[Followed] = _Kept  # what a follower follows
+        return replace(current, state=cast("JobRun", self._run).state)
 
 
 def bisect_folder(place: str, job: BisectJob) -> str:

@@ -98,13 +98,13 @@ class Compiling(Follower[Compile]):
             force: replace files that exist in it
         """
         from inspector.jobs.output_folder import FolderError
-        from inspector.jobs.run import CompileRun
+        from inspector.jobs.run import JobRun
 
         if self.running:
             return "A compile is running; cancel it first."
         worker, self._warm = self._warm, None
         try:
-            run = CompileRun(job, Path(folder), force=force, worker=worker, stages=True)
+            run = JobRun(job, Path(folder), force=force, worker=worker, stages=True)
         except FolderError as error:
             self._warm = worker
             return f"{error}."

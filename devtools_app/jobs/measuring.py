@@ -14,7 +14,8 @@ from devtools_app.state.state import OpenSession
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.executing import MeasureJob, RunJob
-    from inspector.jobs.measure import Measurement, MeasureRun
+    from inspector.jobs.measure import Measurement
+    from inspector.jobs.run import JobRun
 
 _KEPT = 32  # measurements
 
@@ -81,15 +82,15 @@ class Measurer(Follower[Measuring]):
             job: what to measure
             sessions: id and revision of the session of each program
         """
-        from inspector.jobs.measure import MeasureRun
+        from inspector.jobs.run import JobRun
 
         self.shut_down()
-        self._follow(MeasureRun(job), Measuring(job, sessions))
+        self._follow(JobRun(job), Measuring(job, sessions))
 
     @override
     def _settled(self, run: Followed, current: Measuring) -> Measuring:
         super()._settled(run, current)
-        found = cast("MeasureRun", run).measurement
+        found = cast("JobRun", run).state
         self._known.pop(current.sessions, None)
         self._known[current.sessions] = found
         while len(self._known) > _KEPT:

@@ -11,7 +11,8 @@ from typing_extensions import override
 from devtools_app.jobs.follower import Followed, Follower, Progress
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
-    from inspector.jobs.gap import GapJob, GapRun
+    from inspector.jobs.gap import GapJob
+    from inspector.jobs.run import JobRun
     from inspector.numerics.report import GapReport
 
 KEPT_BYTES = 512 << 20  # of tensors for a closer look
@@ -49,12 +50,12 @@ class GapRunner(Follower[Gap]):
 
     def start(self, job: GapJob) -> None:
         """Compare; a comparison before it is given up, with its tensors."""
-        from inspector.jobs.gap import GapRun
         from inspector.jobs.messages import Ended, Outcome
+        from inspector.jobs.run import JobRun
 
         self.shut_down()
         try:
-            run = GapRun(replace(job, keep=KEPT_BYTES))
+            run = JobRun(replace(job, keep=KEPT_BYTES))
         except OSError as error:
             sentence = f"The comparison cannot be started: {error}."
             self._current = Gap(job, error=sentence, outcome=Outcome(Ended.FAILED, sentence))
@@ -69,4 +70,4 @@ class GapRunner(Follower[Gap]):
         outcome = current.outcome  # the run keeps its tensors: it is closed by the next or the end
         wrong = outcome is not None and outcome.ended is not Ended.FINISHED
         sentence = outcome.sentence if wrong and outcome is not None else ""
-        return replace(current, report=cast("GapRun", run).report, error=sentence)
+        return replace(current, report=cast("JobRun", run).state, error=sentence)

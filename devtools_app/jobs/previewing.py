@@ -11,9 +11,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.compile_server import CompileServer
     from inspector.jobs.preview import Preview
-    from inspector.jobs.server_run import PreviewRun, SuggestRun
+    from inspector.jobs.run import JobRun
+    from inspector.jobs.suggestions import Suggestion
     from inspector.recipes.compile_job import CompileJob
-    from inspector.recipes.suggestions import Suggestion
 
 _POLL_MS = 20
 _KEPT = 64  # previews
@@ -42,8 +42,8 @@ class Previews(QObject):
         self.refusal: Callable[[CompileJob], str] = _allowed
         self._known: OrderedDict[CompileJob, Preview | str] = OrderedDict()
         self._queue: list[CompileJob] = []
-        self._run: PreviewRun | None = None
-        self._suggest: SuggestRun | None = None
+        self._run: JobRun | None = None
+        self._suggest: JobRun | None = None
         self._suggested: tuple[CompileJob, tuple[Suggestion, ...] | str] | None = None
         self._server: CompileServer | None = None
         self._timer: QTimer | None = None  # made when first wanted
@@ -67,7 +67,7 @@ class Previews(QObject):
         if self.refusal(job):
             return
         wanted = [one for one in (base, job) if one not in self._known]
-        at_work = self._run.job if self._run is not None else None
+        at_work = self._run.job.compile if self._run is not None else None
         self._queue = [one for one in wanted if one != at_work]
         self._next()
 
@@ -101,10 +101,7 @@ class Previews(QObject):
             self.changed.emit()
             return
         self._suggested = None
-        try:
-            self._suggest = self.server.start_suggestions(job)
-        except OSError as error:
-            self._suggested = (job, f"the worker cannot be started: {error}")
+        self._suggest = self.server.start_suggestions(job)
         self._watch()
         self.changed.emit()
 
@@ -138,11 +135,7 @@ class Previews(QObject):
 
     def _next(self) -> None:
         if self._run is None and self._queue:
-            job = self._queue.pop(0)
-            try:
-                self._run = self.server.start_preview(job)
-            except OSError as error:
-                self._keep(job, f"The worker cannot be started: {error}")
+            self._run = self.server.start_preview(self._queue.pop(0))
         if self.busy:
             self._watch()
 
@@ -177,10 +170,10 @@ class Previews(QObject):
         if run is None or outcome is None:
             return False
         self._run = None
-        if run.preview is not None:
-            self._keep(run.job, run.preview)
+        if run.result is not None:
+            self._keep(run.job.compile, run.result)
         elif outcome.sentence != _SUPERSEDED:
-            self._keep(run.job, f"Not previewed: {outcome.sentence}")
+            self._keep(run.job.compile, f"Not previewed: {outcome.sentence}")
         return True
 
     def _poll_suggestions(self) -> bool:
@@ -189,5 +182,6 @@ class Previews(QObject):
         if run is None or outcome is None:
             return False
         self._suggest = None
-        self._suggested = (run.job, run.suggestions if not outcome.sentence else outcome.sentence)
+        found = outcome.sentence if run.result is None else run.result.suggestions
+        self._suggested = (run.job.compile, found)
         return True

@@ -54,13 +54,13 @@ class Running(Follower[Execution]):
             worker: one that was started ahead and has no job yet
         """
         from inspector.jobs.output_folder import FolderError
-        from inspector.jobs.run import ExecutingRun
+        from inspector.jobs.run import JobRun
 
         if self.running:
             return "Something runs already; cancel it first."
         place = Path(target) if target else None
         try:
-            run = ExecutingRun(job, place, force=True, worker=worker)
+            run = JobRun(job, place, force=True, worker=worker)
         except FolderError as error:
             return f"{error}."
         self._follow(run, Execution(job, session, target))

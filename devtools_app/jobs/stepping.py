@@ -13,8 +13,8 @@ from devtools_app.jobs.follower import Follower, Progress
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.executing import StepJob
-    from inspector.jobs.live_steps import LiveSteps
     from inspector.jobs.messages import Message, Stepped
+    from inspector.jobs.run import JobRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Stepping(Follower[Walk]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._live: LiveSteps | None = None
+        self._live: JobRun | None = None
 
     def start(self, job: StepJob, session: str, delegate: int) -> None:
         """Run a method up to a delegate call.
@@ -69,10 +69,10 @@ class Stepping(Follower[Walk]):
             session: id of the session it is of
             delegate: index of the delegate that is called
         """
-        from inspector.jobs.live_steps import LiveSteps
+        from inspector.jobs.run import JobRun
 
         self.end_run()
-        self._live = LiveSteps(job)
+        self._live = JobRun(job, live=True)
         self._follow(self._live, Walk(job, session, delegate))
 
     @property
@@ -82,35 +82,30 @@ class Stepping(Follower[Walk]):
 
     def run_to(self, node: int) -> None:
         """Run all nodes before a node."""
-        if self._may_ask():
-            assert self._live is not None
-            self._live.run_to(node)
+        self._ask("run_to", node)
 
     def look(self, value: int) -> None:
         """Ask for the numbers of a value."""
-        if self._may_ask():
-            assert self._live is not None
-            self._live.look(value)
+        self._ask("look", value)
 
     def put(self, value: int, what: str) -> None:
         """Let a value hold something else: ``zeros``, ``ones``, a number or a file."""
-        if self._may_ask():
-            assert self._live is not None
-            self._live.replace(value, what)
+        self._ask("replace", value, what)
 
     def finish(self) -> None:
         """Run what is left."""
-        if self._may_ask():
-            assert self._live is not None
-            self._live.finish()
+        self._ask("finish")
 
-    def _may_ask(self) -> bool:
+    def _ask(self, command: str, *args: int | str) -> None:
+        """Send a command of ``live_steps`` if the call waits for one."""
+        from inspector.jobs import live_steps
+
         current = self._current
-        if current is None or not current.ready:
-            return False
+        if current is None or not current.ready or self._live is None:
+            return
         self._current = replace(current, waiting=True, refused="")
         self.changed.emit()
-        return True
+        self._live.send(getattr(live_steps, command)(*args))
 
     @override
     def _heard(self, current: Walk, messages: list[Message]) -> Walk:

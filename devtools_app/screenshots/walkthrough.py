@@ -15,7 +15,7 @@ from devtools_app.screenshots.job_panels import PATIENCE, SIZE, until, write_pan
 from devtools_app.shell.window import MainWindow
 from devtools_app.views.editing import edits_menu
 from inspector.jobs.messages import Ended
-from inspector.jobs.run import CompileRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Rules, Source
 from inspector.recipes.recipe import RECIPE
 from inspector.tables.selection import Selection, SelectionKind
@@ -47,7 +47,7 @@ def _compile(folder: Path) -> None:
     job = CompileJob(
         Source(str(MODULE), "build"), partitioners=(DEFAULT.partitioners[0].alias,), rules=rules
     )
-    run = CompileRun(job, folder)
+    run = JobRun(job, folder)
     outcome = run.wait(PATIENCE)
     run.close()
     if outcome is None or outcome.ended is not Ended.FINISHED:

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from inspector.recipes.compile_job import (
-    GRANULARITIES,
-    QUANTISING_MODES,
-    TOOLCHAINS,
-    CompileJob,
-)
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.options import Option, option_of
 
 _SEPARATOR = "."
-# What a text may be; the first is the default, shown in words.
-_CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
-    "rules.granularity": tuple((name, name) for name in GRANULARITIES),
-    "quantising.mode": (
-        ("", "no"),
-        *((name, name) for name in QUANTISING_MODES),
-        ("none", "only where it is said"),
-    ),
-    "toolchain": (("", "the built-in one"), *((name, name) for name in TOOLCHAINS)),
-}
 _TITLES = {
     "source": "Source",
     "job": "Program",
     "rules": "What partitioners may take",
-    "quantising": "Quantising",
+    "quantising": "Quantization",
 }
-_LABELS = {"path": "file", "python": "interpreter", "min_nodes": "fewest nodes"}
-_ENTRY = re.compile(r"^\s{4,}(?P<name>\w+): (?P<text>.*)$")
 
 
 class FieldKind(str, Enum):
@@ -160,31 +143,25 @@ def _shown(one: Field, value: object) -> str:
 
 def _plain(part: object, prefix: str) -> Iterator[Field]:
     kind = type(part)
-    hints, told = _hints(kind), _told(kind)
+    hints = _hints(kind)
     for one in fields(cast("Any", part)):
         value = getattr(part, one.name)
         if is_dataclass(value):
             continue
-        path = prefix + one.name
-        what, optional = _kind(hints[one.name], path)
+        known = option_of(one)
+        if known is None:
+            continue
+        what, optional = _kind(hints[one.name], known)
         if what is None:
             continue
         default = "" if one.default is MISSING else one.default
-        choices = _CHOICES.get(path, ())
-        yield Field(
-            path,
-            _words(one.name),
-            what,
-            value,
-            default,
-            told.get(one.name, ""),
-            choices,
-            optional,
-        )
+        label = known.label or _words(one.name)
+        path = prefix + one.name
+        yield Field(path, label, what, value, default, known.help, known.choices, optional)
 
 
-def _kind(hint: Any, path: str) -> tuple[FieldKind | None, bool]:  # noqa: ANN401 - any annotation
-    if path in _CHOICES:
+def _kind(hint: Any, known: Option) -> tuple[FieldKind | None, bool]:  # noqa: ANN401
+    if known.choices:
         return FieldKind.CHOICE, False
     if get_origin(hint) is tuple:
         return (FieldKind.LINES, False) if get_args(hint)[0] is str else (None, False)
@@ -202,20 +179,5 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-@cache
-def _told(kind: type) -> dict[str, str]:
-    """Return what the docstring of a dataclass says about its attributes, by name."""
-    found: dict[str, str] = {}
-    last = ""
-    for line in (kind.__doc__ or "").splitlines():
-        entry = _ENTRY.match(line)
-        if entry is not None:
-            last = entry["name"]
-            found[last] = entry["text"].replace("``", "").strip()
-        elif last and line.strip():
-            found[last] += " " + line.strip().replace("``", "")
-    return found
-
-
 def _words(name: str) -> str:
-    return _LABELS.get(name) or name.replace("_", " ").replace(" ops", " operators")
+    return name.replace("_", " ").replace(" ops", " operators")

@@ -36,7 +36,7 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.words import Finding, finding_from, kept_out, sentence_of
+from inspector.experiments.bisect.words import Finding, kept_out, sentence_of
 from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended
@@ -50,6 +50,7 @@ from inspector.tables.bisect import (
 )
 from inspector.tables.selection import Selection
 from inspector.tables.table import Table
+from schema.objects.codec import from_json
 
 if TYPE_CHECKING:
     from inspector.recipes.compile_job import CompileJob
@@ -332,7 +333,7 @@ def _changes(job: CompileJob, found: Finding) -> bool:
 def _finding(found: Bisection | None) -> Finding | None:
     if found is None or found.outcome is None or found.outcome.ended is not Ended.FINISHED:
         return None
-    return finding_from(found.outcome.result)
+    return from_json(found.outcome.result, Finding, "the result of the worker")
 
 
 def _waiting(found: Bisection | None) -> str:

@@ -27,18 +27,20 @@ from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.trials import STATE, Node, State, StateError, Trial, trial_from
-from inspector.experiments.bisect.words import finding_from, kept_out, sentence_of, value_of
+from inspector.experiments.bisect.trials import STATE, Node, State, StateError, Trial
+from inspector.experiments.bisect.words import Finding, kept_out, sentence_of, value_of
 from inspector.experiments.gates.requirement import RequirementError
-from inspector.jobs.bisect import BisectJob, BisectRun
+from inspector.jobs.bisect import BisectJob
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Message, Tried
 from inspector.jobs.output_folder import FolderError
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, SourceKind
 from inspector.recipes.recipe import RECIPE, recipe_of
 from schema.backends import engine_backends
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record
+from schema.objects.codec import from_json
 
 _HEAD = 4096
 
@@ -145,7 +147,7 @@ def _bisected(
     progress = _Log(bound, runs_code, verbose=options.verbose)
     try:
         _check_free(folder, force=options.force)
-        running = BisectRun(job, folder, fresh=options.force, timeout=options.timeout)
+        running = JobRun(job, folder, force=options.force, timeout=options.timeout)
         progress.begin(running.state)
         outcome = finished(running, progress, verbose=options.verbose)
     except FolderError as error:
@@ -188,7 +190,7 @@ class _Log(Progress):
     def _tried(self, message: Message) -> None:
         if isinstance(message, Tried):
             self._count += 1
-            self.note(_trial_line(self._count, trial_from(message.trial), self._bound))
+            self.note(_trial_line(self._count, message.trial, self._bound))
 
 
 def _trial_line(number: int, trial: Trial, bound: Bound) -> str:
@@ -205,7 +207,7 @@ def _answer(
     folder: Path,
     issues: list[Issue],
 ) -> Answer:
-    done = finding_from(found)
+    done = from_json(found, Finding, "the result of the worker")
     written = done.result is Result.FOUND
     recipe = _written(job.compile, done.nodes, folder) if written else ""
     sentence = sentence_of(done, bound)

@@ -15,7 +15,7 @@ from inspector.cli.output import refuse_inputs
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_folder import FolderError
-from inspector.jobs.run import ExecutingRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import SourceError, SourceKind, parse_source
 from inspector.tables.units import plural
 from schema.errors import Issue, Severity
@@ -81,9 +81,7 @@ def run(options: Namespace) -> Answer:
         raise CommandError("where to? -o MODEL.bpte names the file", USAGE)
     refuse_inputs(Path(options.target), options.inputs)
     try:
-        running = ExecutingRun(
-            job, Path(options.target), force=options.force, timeout=options.timeout
-        )
+        running = JobRun(job, Path(options.target), force=options.force, timeout=options.timeout)
     except FolderError as error:
         raise refused(error) from error
     progress = Progress(sys.stderr, code, verbose=options.verbose)

@@ -25,9 +25,10 @@ from inspector.compare.html import comparison_html
 from inspector.compare.sessions import compare_sessions
 from inspector.files.session import Session
 from inspector.jobs.executing import ENGINES, MADE_INPUTS, MeasureJob, RunJob
-from inspector.jobs.gap import GapJob, GapRun
-from inspector.jobs.measure import Measurement, MeasureRun
+from inspector.jobs.gap import GapJob
+from inspector.jobs.measure import Measurement
 from inspector.jobs.messages import Ended
+from inspector.jobs.run import JobRun
 from inspector.numerics.report import GapReport
 from schema.backends import engine_backends
 from schema.errors import Issue, Severity
@@ -138,7 +139,7 @@ def _measured(sessions: Sequence[Session], options: Namespace, progress: Progres
     Raises: CommandError if a program is missing, or nothing could be measured
     """
     programs = tuple(_program(session, options) for session in sessions)
-    running = MeasureRun(MeasureJob(programs, options.measure), timeout=options.timeout)
+    running = JobRun(MeasureJob(programs, options.measure), timeout=options.timeout)
     try:
         while running.outcome is None:
             progress.show(running.take(0.1))
@@ -151,7 +152,7 @@ def _measured(sessions: Sequence[Session], options: Namespace, progress: Progres
     if outcome.ended is not Ended.FINISHED:
         codes = {"usage": USAGE, "unreadable": UNREADABLE}
         raise CommandError(outcome.sentence, codes.get(outcome.blame, FAILED))
-    return running.measurement
+    return running.state
 
 
 def _program(session: Session, options: Namespace) -> RunJob:
@@ -198,13 +199,13 @@ def _gaps(
         if not can:
             continue
         files = tuple(file.path for file in session.files if not file.error)
-        running = GapRun(
+        running = JobRun(
             GapJob(files, method=options.method or "", libraries=tuple(options.libraries)),
             timeout=options.timeout,
         )
         try:
             finished(running, progress, verbose=options.verbose)
-            found[-1] = running.report
+            found[-1] = running.state
         except CommandError as error:
             issues.append(Issue(Severity.WARNING, session.name, f"no errors: {error}"))
     return found, issues

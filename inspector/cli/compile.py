@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
-from inspector.cli.delegating import (
-    add_delegation,
-    add_precision,
-    precision_asked,
-    reordered,
-    rules_asked,
-)
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
-from inspector.cli.quantize import add_quantising, check_quantising, quantising
+from inspector.cli.recipe_options import (
+    PARTS,
+    add_fields,
+    add_move_up,
+    asked,
+    check_recipe_options,
+    reordered,
+    values_asked,
+)
 from inspector.cli.recipes import known_recipe, merged
 from inspector.cli.toolchains import (
     add_listing,
@@ -32,16 +33,17 @@ from inspector.jobs.guard import (
     AUTO,
     WAYS,
     GuardReport,
-    guard_from,
     guard_lines,
     refusal_line,
 )
 from inspector.jobs.output_folder import FolderError
-from inspector.jobs.run import CompileRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import (
     EXECUTORCH,
     REPORT,
     CompileJob,
+    Precision,
+    Quantization,
     Rules,
     Source,
     SourceError,
@@ -49,11 +51,12 @@ from inspector.recipes.compile_job import (
     parse_source,
     registering_code,
 )
-from inspector.recipes.emission import PASSES, WordError, check_passes, config_of, edge_config_of
+from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
 from inspector.recipes.paths import placed
 from inspector.recipes.script import python_script
 from schema.backends import engine_backends
 from schema.errors import Issue, Severity
+from schema.objects.codec import from_json
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -75,13 +78,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_folder_output(
         parser, "folder for model.pte, model.etrecord, recipe.json and compile.json; required"
     )
-    _add_source(parser)
+    add_libraries(parser)
     add_toolchain(parser, "compiles")
     add_listing(parser)
-    add_delegation(parser)
-    add_quantising(parser)
-    add_precision(parser)
-    _add_building(parser)
+    for part in (CompileJob, *PARTS):
+        add_fields(parser, part)
+    add_move_up(parser)
     parser.add_argument(
         "--stages",
         action="store_true",
@@ -98,50 +100,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_timeout(parser)
 
 
-def _add_building(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--memory-planner",
-        metavar="NAME",
-        default="",
-        help="a name, or an algorithm or pass as file.py:NAME; default: the smallest of all plans",
-    )
-    parser.add_argument(
-        "--external-constants", action="store_true", help="constants into a .ptd beside the .pte"
-    )
-    parser.add_argument(
-        "--pass",
-        dest="passes",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"run before partitioners look: {', '.join(PASSES)}, or file.py:NAME; may be repeated",
-    )
-    parser.add_argument(
-        "--edge-config",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="how the edge program is built, as preserve_ops=aten.linear.default; may be repeated",
-    )
-    parser.add_argument(
-        "--backend-config",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="how the program is planned and written, as segment_alignment=64; may be repeated",
-    )
-
-
-def _add_source(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--python", metavar="PATH", default="", help="interpreter that runs the function"
-    )
-    add_libraries(parser)
-    parser.add_argument(
-        "--method", action="append", default=[], metavar="NAME", help="only this; may be repeated"
-    )
-
-
 def run(options: Namespace) -> Answer:
     """Compile in a worker process; the folder is complete or as it was before."""
     if options.list_partitioners:
@@ -154,7 +112,7 @@ def run(options: Namespace) -> Answer:
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)
     try:
-        running = CompileRun(
+        running = JobRun(
             job,
             Path(options.folder),
             force=options.force,
@@ -171,23 +129,21 @@ def run(options: Namespace) -> Answer:
 
 def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     """Return what the recipe and the options ask for, and what is to be said of the recipe."""
-    asked = _asked(options)
+    job = _asked(options)
     issues: list[Issue] = []
     if options.recipe is not None:
         known, issues = known_recipe(options.recipe, own_source=not options.source)
-        asked = merged(known, asked)
-    asked = reordered(asked, options)
-    for path in (asked.source.path, *asked.libraries):
+        job = merged(known, job)
+    job = reordered(job, options)
+    for path in (job.source.path, *job.libraries):
         check_there(path)
-    elsewhere = asked.toolchain == EXECUTORCH
+    elsewhere = job.toolchain == EXECUTORCH
     if options.toolchain_python and not elsewhere:
         raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
-    if asked.python and not elsewhere and asked.source.kind is not SourceKind.PYTHON:
+    if job.python and not elsewhere and job.source.kind is not SourceKind.PYTHON:
         raise CommandError("--python runs a function; this source has none", USAGE)
-    check_quantising(asked.quantising)
-    if asked.rules != Rules() and not asked.partitioners:
-        raise CommandError("rules for partitioners need a --partitioner", USAGE)
-    return asked, issues
+    check_recipe_options(job)
+    return job, issues
 
 
 def _asked(options: Namespace) -> CompileJob:
@@ -197,30 +153,29 @@ def _asked(options: Namespace) -> CompileJob:
         source = parse_source(options.source) if options.source else Source("")
     except SourceError as error:
         raise CommandError(str(error), USAGE) from error
+    given = values_asked(CompileJob, options)
+    for name, check in _CHECKS.items():
+        try:
+            check(given[name])
+        except WordError as error:
+            raise CommandError(str(error), USAGE) from error
+    given["python"] = toolchain_python(options, options.python)
     return CompileJob(
         source,
-        toolchain_python(options, options.python),
-        tuple(options.method),
-        tuple(options.partitioner),
-        rules_asked(options),
-        options.memory_planner,
-        options.external_constants,
-        quantising(options),
-        precision_asked(options),
-        options.toolchain,
-        _known(check_passes, options.passes),
-        _known(config_of, options.backend_config),
-        tuple(options.libraries),
-        _known(edge_config_of, options.edge_config),
+        **given,
+        rules=asked(Rules, options),
+        quantising=asked(Quantization, options),
+        precision=asked(Precision, options),
+        toolchain=options.toolchain,
+        libraries=tuple(options.libraries),
     )
 
 
-def _known(check: Callable[[Sequence[str]], object], words: Sequence[str]) -> tuple[str, ...]:
-    try:
-        check(words)
-    except WordError as error:
-        raise CommandError(str(error), USAGE) from error
-    return tuple(words)
+_CHECKS: Mapping[str, Callable[[Sequence[str]], object]] = {
+    "passes": check_passes,
+    "backend_config": config_of,
+    "edge_config": edge_config_of,
+}
 
 
 def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> Answer:
@@ -236,7 +191,7 @@ def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> 
         Issue(Severity.WARNING, _place(warning, report["source"]), warning["text"])
         for warning in report["warnings"]
     ]
-    guarded = guard_from(report["guard"]) if report["guard"] else GuardReport()
+    guarded = from_json(report["guard"], GuardReport, "guard") if report["guard"] else GuardReport()
     refused = [
         Issue(Severity.ERROR, one.source or report["source"], refusal_line(one))
         for one in guarded.refusals

@@ -11,7 +11,8 @@ from inspector.cli.job_runs import add_libraries, add_timeout, check_there, coun
 from inspector.cli.options import add_files, open_files
 from inspector.cli.progress import Progress
 from inspector.files.session import Session
-from inspector.jobs.gap import GapJob, GapRun
+from inspector.jobs.gap import GapJob
+from inspector.jobs.run import JobRun
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, GapReport, Row, RunGap
 
@@ -89,9 +90,9 @@ def run(options: Namespace) -> Answer:
 
 
 def _compared(job: GapJob, progress: Progress, options: Namespace) -> GapReport:
-    running = GapRun(job, timeout=options.timeout)
+    running = JobRun(job, timeout=options.timeout)
     finished(running, progress, verbose=options.verbose)
-    return running.report or GapReport()
+    return running.state or GapReport()
 
 
 def _missing(session: Session) -> str:

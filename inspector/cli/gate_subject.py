@@ -17,10 +17,9 @@ from inspector.cli.recipes import known_recipe
 from inspector.files.session import Session
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.executing import BUFFER, INPUTS, TRACE, MeasureJob, RunJob
-from inspector.jobs.gap import GapJob, GapRun
-from inspector.jobs.measure import MeasureRun
+from inspector.jobs.gap import GapJob
 from inspector.jobs.output_folder import HIDDEN, FolderError
-from inspector.jobs.run import CompileRun, ExecutingRun
+from inspector.jobs.run import JobRun
 from inspector.numerics.report import GapReport, RunGap
 from inspector.recipes.compile_job import CompileJob, registering_code
 from schema.errors import Issue
@@ -101,7 +100,7 @@ def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue,
     for needed in (job.source.path, *job.libraries):
         check_there(needed)
     try:
-        running = CompileRun(job, folder, force=options.force, timeout=options.timeout)
+        running = JobRun(job, folder, force=options.force, timeout=options.timeout)
     except FolderError as error:
         raise refused(error) from error
     progress = Progress(sys.stderr, ", ".join(registering_code(job)), verbose=options.verbose)
@@ -129,11 +128,11 @@ def measured(
             jobs.append(_run_job(subject, program, method, options))
             owners.append((number, method))
     job = MeasureJob(tuple(jobs), blocks=options.measure or BLOCKS)
-    running = MeasureRun(job, timeout=options.timeout)
+    running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
     found: list[dict[str, list[tuple[float, ...]]]] = [{} for _ in subjects]
-    for (number, method), times in zip(owners, running.measurement.programs, strict=True):
+    for (number, method), times in zip(owners, running.state.programs, strict=True):
         if times.failure:
             raise CommandError(times.failure, FAILED)
         found[number][method] = list(times.blocks)
@@ -194,7 +193,7 @@ def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:
         folder = Path(made) / "run"
         recording = replace(job, debug_level="intermediate")
         try:
-            running = ExecutingRun(recording, folder, timeout=options.timeout)
+            running = JobRun(recording, folder, timeout=options.timeout)
         except FolderError as error:
             raise refused(error) from error
         progress = Progress(sys.stderr, verbose=options.verbose)
@@ -215,7 +214,7 @@ def _gap(
     inputs: str = "",
 ) -> GapReport:
     job = GapJob(paths, method, inputs=inputs, libraries=libraries)
-    running = GapRun(job, timeout=options.timeout)
+    running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
-    return running.report or GapReport()
+    return running.state or GapReport()

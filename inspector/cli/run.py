@@ -42,7 +42,7 @@ from inspector.jobs.executing import (
     RunJob,
 )
 from inspector.jobs.output_folder import FolderError
-from inspector.jobs.run import ExecutingRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD
 from inspector.tables.units import plural
 from schema.errors import Issue, Severity
@@ -158,9 +158,7 @@ def run(options: Namespace) -> Answer:
         raise CommandError("where to? -o DIR names the folder", USAGE)
     _check_files(job)
     try:
-        running = ExecutingRun(
-            job, Path(options.folder), force=options.force, timeout=options.timeout
-        )
+        running = JobRun(job, Path(options.folder), force=options.force, timeout=options.timeout)
     except FolderError as error:
         raise refused(error) from error
     progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)

@@ -24,7 +24,7 @@ from inspector.files.load import load_session
 from inspector.graph.source import SourceFrame, user_frame
 from inspector.jobs.executing import MADE_INPUTS, StepJob
 from inspector.jobs.output_folder import FolderError
-from inspector.jobs.run import ExecutingRun
+from inspector.jobs.run import JobRun
 from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
 from schema.graph import GraphNode
@@ -112,7 +112,7 @@ def run(options: Namespace) -> Answer:
     if target is not None:
         refuse_inputs(target, [job.program, *files])
     try:
-        running = ExecutingRun(job, target, force=options.force, timeout=options.timeout)
+        running = JobRun(job, target, force=options.force, timeout=options.timeout)
     except FolderError as error:
         raise refused(error) from error
     progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)

@@ -20,7 +20,7 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_output
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import ATOL, RTOL, VerifyJob
-from inspector.jobs.run import ExecutingRun
+from inspector.jobs.run import JobRun
 from schema.errors import Issue, Severity
 
 
@@ -75,7 +75,7 @@ def run(options: Namespace) -> Answer:
         options.threads,
         options.engine,
     )
-    running = ExecutingRun(job, timeout=options.timeout)
+    running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
     return _answer(finished(running, progress, verbose=options.verbose).result)
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from inspector.compare.model import RecipeChange
 from inspector.files.session import Session
-from inspector.recipes.compile_job import job_content
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
+from schema.objects.codec import to_json
 from schema.objects.identity_cache import identity_cache
 
 
@@ -20,7 +20,7 @@ def recipe_fields(session: Session) -> Mapping[str, str] | None:
         found = session_recipe(session)
     except RecipeError:
         return None
-    return None if found.unknown else dict(_fields(job_content(found.recipe.job), ""))
+    return None if found.unknown else dict(_fields(to_json(found.recipe.job), ""))
 
 
 def _fields(content: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from inspector.graph.plan_graph import plan_graph
 from schema.graph import Graph, GraphNode, NodeKind
@@ -65,17 +64,6 @@ class Boundary:
     def quantising(self) -> tuple[str, ...]:
         """Return the nodes outside that quantise or dequantise for it."""
         return tuple(dict.fromkeys(name for value in self.values for name in value.quantising))
-
-
-def boundary_from(content: Mapping[str, Any]) -> Boundary:
-    """Return a boundary from its JSON object."""
-    values = tuple(_crossing_from(value) for value in content["values"])
-    return Boundary(content["source"], content["target"], values, content["is_end"])
-
-
-def _crossing_from(content: dict[str, Any]) -> Crossing:
-    content["quantising"] = tuple(content["quantising"])
-    return Crossing(**content)
 
 
 def program_boundaries(program: Program, method: str) -> tuple[Boundary, ...]:

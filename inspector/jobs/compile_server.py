@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from inspector.jobs.guard import AUTO
 from inspector.jobs.messages import Ended, Outcome
-from inspector.jobs.output_folder import prepare_folder
-from inspector.jobs.preview import Preview
-from inspector.jobs.process import EXECUTES
-from inspector.jobs.run import CompileRun
-from inspector.jobs.server_run import (
-    PreviewRun,
-    ServerCompileRun,
-    ServerRun,
-    SuggestRun,
-    WarmWorker,
-)
+from inspector.jobs.preview import Preview, PreviewJob, SuggestJob
+from inspector.jobs.run import JobRun
 from inspector.jobs.spare import SpareWorker
+from inspector.jobs.suggestions import Suggestion
+from inspector.jobs.table import EXECUTES
+from inspector.jobs.warm_worker import Turn, WarmWorker
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob
-from inspector.recipes.suggestions import Suggestion
 
 _ELSEWHERE = Outcome(
     Ended.FAILED,
@@ -33,7 +26,6 @@ _ELSEWHERE = Outcome(
     blame="usage",
 )
 _NEWER = Outcome(Ended.CANCELLED, "a newer one took its place")
-_Run = TypeVar("_Run", bound=ServerRun)
 
 
 class CompileServerError(Exception):
@@ -68,7 +60,7 @@ class CompileServer:
         self._lock = threading.RLock()
         self._worker: WarmWorker | None = None
         self._key: Any = None
-        self._running: dict[str, ServerRun] = {}
+        self._turns: dict[str, Turn] = {}  # the newest of each kind
         self.runner = SpareWorker(EXECUTES)
 
     @property
@@ -85,19 +77,13 @@ class CompileServer:
         with self._lock:
             self._warm(job)
 
-    def start_preview(self, job: CompileJob) -> PreviewRun:
-        """Ask what a job would delegate.
+    def start_preview(self, job: CompileJob) -> JobRun:
+        """Ask what a job would delegate; the result is a ``Preview``."""
+        return self._started(PreviewJob(job), job)
 
-        Raises: OSError if no worker can be started
-        """
-        return self._started("preview", PreviewRun(job))
-
-    def start_suggestions(self, job: CompileJob) -> SuggestRun:
-        """Ask which changes of a job would make boundaries fewer.
-
-        Raises: OSError if no worker can be started
-        """
-        return self._started("suggest", SuggestRun(job))
+    def start_suggestions(self, job: CompileJob) -> JobRun:
+        """Ask which changes of a job make boundaries fewer; the result is ``Suggestions``."""
+        return self._started(SuggestJob(job), job)
 
     def start_compile(
         self,
@@ -107,7 +93,7 @@ class CompileServer:
         force: bool = False,
         guard: str = AUTO,
         stages: bool = False,
-    ) -> ServerCompileRun | CompileRun:
+    ) -> JobRun:
         """Compile into a folder, which is complete or as it was.
 
         Args:
@@ -117,37 +103,32 @@ class CompileServer:
             guard: when partitions are loaded, and what is done about those that are refused
             stages: write the graph that each stage leaves, too
 
-        Raises: FolderError if the folder cannot be used; OSError if no worker can be started
+        Raises: FolderError if the folder cannot be used
         """
         if job.toolchain == EXECUTORCH:
-            return CompileRun(job, folder, force=force, guard=guard)
-        place = prepare_folder(folder, force=force)
-        run = ServerCompileRun(job, place, folder, guard, stages=stages)
-        return self._started("compile", run)
+            return JobRun(job, folder, force=force, guard=guard)
+        return self._started(job, job, folder, force=force, guard=guard, stages=stages)
 
     def preview(self, job: CompileJob, timeout: float | None = None) -> Preview:
         """Return what a job would delegate.
 
         Raises: CompileServerError with the reason
         """
-        run = self.start_preview(job)
-        outcome = run.wait(timeout)
-        if outcome is None or run.preview is None:
-            run.cancel()
-            raise CompileServerError(outcome)
-        return run.preview
+        return self._answer(self.start_preview(job), timeout)
 
     def suggestions(self, job: CompileJob, timeout: float | None = None) -> tuple[Suggestion, ...]:
         """Return changes that make boundaries fewer, the best first; each was tried.
 
         Raises: CompileServerError with the reason
         """
-        run = self.start_suggestions(job)
+        return self._answer(self.start_suggestions(job), timeout).suggestions
+
+    def _answer(self, run: JobRun, timeout: float | None) -> Any:  # noqa: ANN401
         outcome = run.wait(timeout)
         if outcome is None or outcome.ended is not Ended.FINISHED:
             run.cancel()
             raise CompileServerError(outcome)
-        return run.suggestions
+        return run.result
 
     def compile(
         self,
@@ -160,7 +141,7 @@ class CompileServer:
     ) -> Outcome:
         """Compile into a folder and return how it ended.
 
-        Raises: FolderError, OSError as ``start_compile``; CompileServerError if it took too long
+        Raises: FolderError as ``start_compile``; CompileServerError if it took too long
         """
         run = self.start_compile(job, folder, force=force, guard=guard)
         try:
@@ -179,20 +160,24 @@ class CompileServer:
         if worker is not None:
             worker.close()
 
-    def _started(self, verb: str, run: _Run) -> _Run:
-        if run.job.toolchain == EXECUTORCH:
-            run.give_up(_ELSEWHERE)
-            return run
+    def _started(
+        self,
+        request: object,
+        job: CompileJob,
+        folder: Path | None = None,
+        **options: Any,  # noqa: ANN401 - of JobRun, and JSON
+    ) -> JobRun:
+        """Ask; what was asked before of the same kind and not answered is given up."""
+        turn = Turn(job, lambda turn: self._warm(turn.job).ask(turn))
+        if job.toolchain == EXECUTORCH:
+            turn.give_up(_ELSEWHERE)
+            return JobRun(request, worker=turn)
         with self._lock:
-            older = self._running.get(verb)
+            run = JobRun(request, folder, worker=turn, **options)
+            older = self._turns.get(run.kind.name)
             if older is not None:
                 older.give_up(_NEWER)
-            self._running[verb] = run
-            try:
-                self._warm(run.job).ask(run)
-            except OSError as error:
-                run.give_up(Outcome(Ended.NOT_STARTED, f"the worker cannot be started: {error}"))
-                raise
+            self._turns[run.kind.name] = turn
         return run
 
     def _warm(self, job: CompileJob) -> WarmWorker:
@@ -209,14 +194,14 @@ class CompileServer:
             self.runner.start()
         return worker
 
-    def _stale(self, worker: WarmWorker, waiting: list[ServerRun]) -> None:
+    def _stale(self, worker: WarmWorker, waiting: list[Turn]) -> None:
         """Let a new worker answer: the source of this one has changed. Called on its thread."""
         with self._lock:
             if self._worker is worker:
                 self._worker = None
-            for run in waiting:
+            for turn in waiting:
                 try:
-                    self._warm(run.job).ask(run)
+                    self._warm(turn.job).ask(turn)
                 except OSError as error:
                     words = f"the worker cannot be started: {error}"
-                    run.give_up(Outcome(Ended.NOT_STARTED, words))
+                    turn.answered(Outcome(Ended.NOT_STARTED, words))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass
+from typing import TypeAlias
 
 OUTPUTS, TRACE, BUFFER, REPORT = "outputs.pt", "run.etdp", "run.debug", "run.json"
 INPUTS = "inputs.pt"
@@ -192,38 +191,3 @@ class StepJob:
 
 
 ExecutingJob: TypeAlias = RunJob | VerifyJob | BundleJob | MeasureJob | StepJob
-_KINDS: dict[str, Callable[..., ExecutingJob]] = {
-    "run": RunJob,
-    "verify": VerifyJob,
-    "bundle": BundleJob,
-    "measure": MeasureJob,
-    "step": StepJob,
-}
-
-
-def executing_content(job: ExecutingJob) -> dict[str, Any]:
-    """Return a job as a JSON object."""
-    kind = next(name for name, kind in _KINDS.items() if kind is type(job))
-    return {"kind": kind, **asdict(job)}
-
-
-def executing_from(content: Mapping[str, Any]) -> ExecutingJob:
-    """Return the job in a JSON object that ``executing_content`` made."""
-    given: dict[str, Any] = {
-        key: tuple(cast("list[str]", value)) if isinstance(value, list) else value
-        for key, value in content.items()
-        if key != "kind"
-    }
-    if "replacements" in given:
-        given["replacements"] = tuple((int(at), str(what)) for at, what in given["replacements"])
-    if "programs" in given:
-        given["programs"] = tuple(run_from(each) for each in content["programs"])
-    return _KINDS[content["kind"]](**given)
-
-
-def run_from(content: Mapping[str, Any]) -> RunJob:
-    """Return the run in a JSON object of its fields."""
-    found: dict[str, Any] = {**content, "data_files": tuple(content["data_files"])}
-    found["libraries"] = tuple(content.get("libraries", ()))
-    found["only_handles"] = tuple(content.get("only_handles", ()))
-    return RunJob(**found)

@@ -6,12 +6,13 @@ program runs. The guard loads each partition of a compile beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inspector.recipes.compile_job import CompileJob
-from schema.etrecord.parts.guard import Refusal, refusal_from
+from schema.etrecord.parts.guard import Refusal
+from schema.objects.codec import to_json
 
 AUTO, ON, FIX, OFF = "auto", "on", "fix", "off"
 WAYS = (AUTO, ON, FIX, OFF)
@@ -59,20 +60,7 @@ class GuardReport:
 
     def content(self) -> dict[str, Any]:
         """Return it as a JSON object."""
-        return asdict(self)
-
-
-def guard_from(content: Mapping[str, Any]) -> GuardReport:
-    """Return the report in a JSON object that ``content`` made.
-
-    Raises: KeyError, TypeError, ValueError for another shape
-    """
-    return GuardReport(
-        tuple(Guarded(**entry) for entry in content["partitions"]),
-        tuple(refusal_from(entry) for entry in content["refusals"]),
-        content["rounds"],
-        tuple(content["vetoed"]),
-    )
+        return to_json(self)
 
 
 def repaired(job: CompileJob, refusals: Sequence[Refusal]) -> CompileJob:

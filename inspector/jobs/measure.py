@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from inspector.jobs.executing import MeasureJob, RunJob, executing_content, run_from
+import msgspec
+from typing_extensions import override
+
+from inspector.jobs.executing import MeasureJob, RunJob
 from inspector.jobs.messages import Counted, Ended, Log, Measured, Message, Outcome, Refused, Stage
-from inspector.jobs.process import EXECUTES, Worker
-from inspector.jobs.run import JobRun
-
-__all__ = ["MeasureJob", "MeasureRun", "Measurement", "ProgramTimes", "measurement_from"]
-
+from inspector.jobs.supervisor import Setup, Supervisor
+from schema.objects.codec import to_json
 
 _SPARE = 2  # workers that may be lost while no program runs
 
@@ -66,7 +65,7 @@ class Measurement:
 
     def content(self) -> dict[str, Any]:
         """Return it as a JSON object."""
-        return asdict(self)
+        return to_json(self)
 
     def common(self, one: int, two: int) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
         """Return the blocks that both programs have, as `judge` takes them."""
@@ -75,129 +74,60 @@ class Measurement:
         return [a for a, _ in pairs], [b for _, b in pairs]
 
 
-def measurement_from(content: Mapping[str, Any]) -> Measurement:
-    """Return the measurement in a JSON object that ``Measurement.content`` made."""
-    programs = tuple(
-        ProgramTimes(
-            run_from(each["job"]),
-            tuple(tuple(block) for block in each["blocks"]),
-            each["facts"],
-            each["failure"],
-            each["blame"],
-        )
-        for each in content["programs"]
-    )
-    return Measurement(programs, content["versions"])
+class MeasureSupervisor(Supervisor[Measurement]):
+    """Keeps the blocks of a measurement; its state is what has been measured so far.
 
-
-class MeasureRun:
-    """One measurement; ask it from one thread, as often as you like.
-
-    A program that takes its worker along is left out; another worker goes on with the others
-    where the first one stopped. What was measured stays.
-
-    Attributes:
-        job: what is measured
+    A program that crashes its worker is left out; another worker goes on with the others where the
+    first one stopped. The job has finished when at least one program has all its blocks; the others
+    say why not.
     """
 
-    def __init__(
-        self, job: MeasureJob, *, worker: Worker | None = None, timeout: float | None = None
-    ) -> None:
-        """Start.
-
-        Args:
-            job: what to measure
-            worker: one that executes, was started ahead and has no job yet
-            timeout: seconds after which it is ended
-        """
-        self.job = job
+    def __init__(self, job: MeasureJob, setup: Setup) -> None:
+        super().__init__(job, setup)
         count = len(job.programs)
         self._blocks: list[dict[int, tuple[float, ...]]] = [{} for _ in range(count)]
         self._facts: list[Mapping[str, Any] | None] = [None] * count
         self._failures: list[Refused | None] = [None] * count
         self._versions: Mapping[str, str] = {}
-        self._until = None if timeout is None else time.monotonic() + timeout
-        self._numbers = list(range(count))  # of the programs the worker has
+        self._indices = list(range(count))  # of the programs the worker has
         self._begun: int | None = None
-        self._messages: list[Message] = []
-        self._cancelled = False
         self._spare = _SPARE
-        self._outcome: Outcome | None = None
-        self._running = self._start(job, worker)
+        self._next = job
 
     @property
-    def measurement(self) -> Measurement:
+    def state(self) -> Measurement:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Return what has been measured so far."""
         return Measurement(tuple(map(self._times, range(len(self.job.programs)))), self._versions)
 
-    @property
-    def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it goes on.
+    @override
+    def request(self) -> tuple[MeasureJob, Mapping[str, Any]]:
+        return self._next, self.setup.options
 
-        It has finished when at least one program has all its blocks; the others say why not.
-        """
-        if self._outcome is None and self._running.outcome is not None:
-            self._settle(self._running.outcome)
-        return self._outcome
+    @override
+    def note(self, message: Message) -> Message | None:
+        if isinstance(message, Measured | Refused):
+            return self._keep(message, self._indices[message.program])
+        return self._progress() if isinstance(message, Counted) else message
 
-    def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was said since the last call, waiting for it if there is nothing yet.
+    @override
+    def ended(self, outcome: Outcome, *, cancelled: bool) -> Outcome | None:
+        if outcome.ended is Ended.CRASHED and not cancelled:
+            self._blame(outcome)
+            if self._spare and self._go_on():
+                return None
+        return self._judged(outcome)
 
-        Args:
-            timeout: seconds to wait at most
-        """
-        self._read(timeout)
-        _ = self.outcome
-        found, self._messages = self._messages, []
-        return found
-
-    def cancel(self) -> None:
-        """Ask the worker to end; the outcome comes soon after. What was measured stays."""
-        self._cancelled = True
-        self._running.cancel()
-
-    def close(self) -> None:
-        """End the worker if it runs."""
-        self._cancelled = True
-        self._running.close()
-        _ = self.outcome
-
-    def wait(self, timeout: float | None = None) -> Outcome | None:
-        """Return the outcome, None if it has not come in time."""
-        until = None if timeout is None else time.monotonic() + timeout
-        while self.outcome is None:
-            left = None if until is None else until - time.monotonic()
-            if left is not None and left <= 0:
-                break
-            self._running.wait(left)
-        return self._outcome
-
-    # ---- the worker
-    def _start(self, job: MeasureJob, worker: Worker | None) -> JobRun:
-        left = None if self._until is None else max(self._until - time.monotonic(), 0.0)
-        content = executing_content(job)
-        return JobRun(content, None, kind=EXECUTES, worker=worker, timeout=left)
-
-    def _read(self, timeout: float = 0.0) -> None:
-        for message in self._running.take(timeout):
-            if isinstance(message, Measured | Refused):
-                self._note(message, self._numbers[message.program])
-            elif isinstance(message, Counted):
-                self._messages.append(self._progress())
-            else:
-                self._messages.append(message)
-
-    def _note(self, message: Measured | Refused, number: int) -> None:
+    def _keep(self, message: Measured | Refused, index: int) -> Message | None:
         self._begun = None
         if isinstance(message, Refused):
-            failure = self._failures[number] = replace(message, program=number)
-            self._messages.append(failure)
-        elif not message.run_ms:
-            self._begun = number
-        else:
-            self._blocks[number][message.block] = message.run_ms
-            self._facts[number] = self._facts[number] or message.facts or None
-            self._messages.append(replace(message, program=number))
+            failure = self._failures[index] = msgspec.structs.replace(message, program=index)
+            return failure
+        if not message.run_ms:
+            self._begun = index
+            return None
+        self._blocks[index][message.block] = message.run_ms
+        self._facts[index] = self._facts[index] or message.facts or None
+        return msgspec.structs.replace(message, program=index)
 
     def _progress(self) -> Counted:
         done = sum(len(blocks) for blocks in self._blocks)
@@ -208,43 +138,33 @@ class MeasureRun:
         )
         return Counted(done + lost, self.job.blocks * len(self.job.programs))
 
-    def _settle(self, found: Outcome) -> None:
-        self._read()
-        if found.ended is Ended.CRASHED and not self._cancelled:
-            self._blame(found)
-            if self._spare and self._go_on():
-                return
-        self._outcome = self._judged(found)
-
     def _blame(self, found: Outcome) -> None:
         """Leave out the program that ran when the worker ended; without one, try once more."""
-        number, self._begun = self._begun, None
-        self._messages.append(Log(found.details, library=True))
-        if number is None:
+        index, self._begun = self._begun, None
+        self.added.append(Log(found.details, library=True))
+        if index is None:
             self._spare -= 1
             return
-        path = self.job.programs[number].program
-        failure = self._failures[number] = Refused(number, f"{path}: {found.sentence}")
-        self._messages.append(failure)
+        path = self.job.programs[index].program
+        failure = self._failures[index] = Refused(index, f"{path}: {found.sentence}")
+        self.added.append(failure)
 
     def _go_on(self) -> bool:
-        """Start another worker for what is left; return whether there is something left."""
+        """Prepare another worker for what is left; return whether something is left."""
         left = [
-            number
-            for number, failure in enumerate(self._failures)
-            if failure is None and len(self._blocks[number]) < self.job.blocks
+            index
+            for index, failure in enumerate(self._failures)
+            if failure is None and len(self._blocks[index]) < self.job.blocks
         ]
         if not left:
             return False
-        self._numbers = left
-        self._messages.append(Stage("start"))
-        job = replace(
+        self._indices = left
+        self.added.append(Stage("start"))
+        self._next = replace(
             self.job,
-            programs=tuple(self.job.programs[number] for number in left),
-            first_block=tuple(max(self._blocks[number], default=-1) + 1 for number in left),
+            programs=tuple(self.job.programs[index] for index in left),
+            first_block=tuple(max(self._blocks[index], default=-1) + 1 for index in left),
         )
-        self._running.close()
-        self._running = self._start(job, None)
         return True
 
     def _judged(self, found: Outcome) -> Outcome:
@@ -252,19 +172,19 @@ class MeasureRun:
             self._versions = {key: str(value) for key, value in found.result.items()}
         whole = [len(blocks) == self.job.blocks for blocks in self._blocks]
         if any(whole) and found.ended in (Ended.FINISHED, Ended.CRASHED):
-            return Outcome(Ended.FINISHED, result=self.measurement.content())
+            return Outcome(Ended.FINISHED, result=self.state.content())
         first = next((failure for failure in self._failures if failure is not None), None)
         if first is not None and found.ended in (Ended.FINISHED, Ended.CRASHED):
             return replace(found, ended=Ended.FAILED, sentence=first.sentence, blame=first.blame)
         return found
 
-    def _times(self, number: int) -> ProgramTimes:
-        failure = self._failures[number]
-        blocks = self._blocks[number]
+    def _times(self, index: int) -> ProgramTimes:
+        failure = self._failures[index]
+        blocks = self._blocks[index]
         return ProgramTimes(
-            self.job.programs[number],
+            self.job.programs[index],
             tuple(blocks.get(block, ()) for block in range(max(blocks, default=-1) + 1)),
-            self._facts[number],
+            self._facts[index],
             failure.sentence if failure is not None else "",
             failure.blame if failure is not None else "failed",
         )

@@ -1,15 +1,18 @@
-"""What a worker tells while it works, and how its work ended."""
+"""Messages of a worker while it works, and how its work ended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+from inspector.experiments.bisect.trials import Node, Trial
+
+
+class Stage(msgspec.Struct, frozen=True, tag="stage"):
     """A stage that begins or has ended.
 
     Attributes:
@@ -25,8 +28,7 @@ class Stage:
     nodes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True, tag="counted"):
     """How far the stage that runs has come.
 
     Attributes:
@@ -38,8 +40,7 @@ class Counted:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(msgspec.Struct, frozen=True, tag="warning"):
     """Something to know about the user's program.
 
     Attributes:
@@ -53,8 +54,7 @@ class Warned:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(msgspec.Struct, frozen=True, tag="log"):
     """A line that was printed.
 
     Attributes:
@@ -70,8 +70,7 @@ class Log:
     level: int = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """The worker has loaded what it needs.
 
     Attributes:
@@ -83,8 +82,7 @@ class Ready:
     planners: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True, tag="measured"):
     """Times of one program in one block.
 
     Attributes:
@@ -97,11 +95,10 @@ class Measured:
     program: int
     block: int
     run_ms: tuple[float, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    facts: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
     """A program that cannot be measured; the others go on.
 
     Attributes:
@@ -115,19 +112,17 @@ class Refused:
     blame: str = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True, tag="candidates"):
     """The nodes that a bisection can take out of delegates.
 
     Attributes:
-        nodes: as JSON objects, in the order of the graph
+        nodes: in the order of the graph
     """
 
-    nodes: tuple[Mapping[str, Any], ...]
+    nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Trying:
+class Trying(msgspec.Struct, frozen=True, tag="trying"):
     """A program of a bisection is about to be made.
 
     Attributes:
@@ -137,19 +132,17 @@ class Trying:
     removed: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(msgspec.Struct, frozen=True, tag="tried"):
     """A program of a bisection was made and looked at.
 
     Attributes:
-        trial: as a JSON object
+        trial: what it came to
     """
 
-    trial: Mapping[str, Any]
+    trial: Trial
 
 
-@dataclass(frozen=True, slots=True)
-class Stepped:
+class Stepped(msgspec.Struct, frozen=True, tag="stepped"):
     """A delegate call that is stepped through stands before a node.
 
     Attributes:
@@ -199,45 +192,27 @@ class Outcome:
     result: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
+class _Finished(msgspec.Struct, tag="finished"):
+    result: dict[str, Any]
+
+
+class _Failed(msgspec.Struct, tag="failed"):
+    sentence: str
+    blame: str = "failed"
+    file: str = ""
+    line: int = 0
+    details: str = ""
+
+
 def message_from(content: Mapping[str, Any]) -> Message | Outcome | None:
-    """Return the message in a JSON object of the worker, None for one of no known type."""
-    make = _KINDS.get(content.get("type", ""))
-    return None if make is None else make(content)
-
-
-def _stage(content: Mapping[str, Any]) -> Stage:
-    name, method = str(content.get("stage", "")), str(content.get("method", ""))
-    return Stage(name, method, content.get("seconds"), content.get("nodes"))
-
-
-def _measured(content: Mapping[str, Any]) -> Measured:
-    times = tuple(float(time) for time in content["run_ms"])
-    return Measured(content["program"], content["block"], times, content.get("facts", {}))
-
-
-def _failed(content: Mapping[str, Any]) -> Outcome:
-    return Outcome(
-        Ended.FAILED,
-        content["sentence"],
-        content.get("blame", "failed"),
-        content.get("file", ""),
-        content.get("line", 0),
-        content.get("details", ""),
-    )
-
-
-_KINDS: Mapping[str, Callable[[Mapping[str, Any]], Message | Outcome]] = {
-    "stage": _stage,
-    "counted": lambda c: Counted(int(c["done"]), int(c["total"])),
-    "measured": _measured,
-    "refused": lambda c: Refused(c["program"], c["sentence"], c.get("blame", "failed")),
-    "candidates": lambda c: Found(tuple(c["nodes"])),
-    "trying": lambda c: Trying(tuple((int(start), int(end)) for start, end in c["removed"])),
-    "tried": lambda c: Tried(c["trial"]),
-    "stepped": lambda c: Stepped(c["state"]),
-    "warning": lambda c: Warned(c["text"], c.get("file", ""), c.get("line", 0)),
-    "log": lambda c: Log(str(c["text"]), True, str(c.get("logger", "")), int(c.get("level", 20))),
-    "ready": lambda c: Ready(tuple(c.get("partitioners", ())), tuple(c.get("planners", ()))),
-    "finished": lambda c: Outcome(Ended.FINISHED, result=c["result"]),
-    "failed": _failed,
-}
+    """Return the message in a JSON object of the worker, None for one of unknown type or shape."""
+    try:
+        found: Any = msgspec.convert(content, Message | _Finished | _Failed)
+    except msgspec.ValidationError:
+        return None  # the user's code found the channel, or the worker is of another release
+    if isinstance(found, _Finished):
+        return Outcome(Ended.FINISHED, result=found.result)
+    if isinstance(found, _Failed):
+        place = found.file, found.line
+        return Outcome(Ended.FAILED, found.sentence, found.blame, *place, found.details)
+    return msgspec.structs.replace(found, library=True) if isinstance(found, Log) else found

@@ -67,6 +67,33 @@ class OutputFolder:
         return {"folder": str(self.target)}
 
 
+class Scratch:
+    """A folder of the system's that lives until nobody looks at it any more."""
+
+    def __init__(self) -> None:
+        """Make the folder.
+
+        Raises: OSError if there is no room for it
+        """
+        self._folder = Path(tempfile.mkdtemp(prefix=HIDDEN))
+
+    @property
+    def working(self) -> Path:
+        """Return the folder."""
+        return self._folder
+
+    def commit(self) -> None:
+        """Leave everything where it is."""
+
+    def discard(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def where(self) -> dict[str, str]:
+        """Return the place as a member of the job's result."""
+        return {"folder": str(self._folder)}
+
+
 def check_folder(target: Path, *, force: bool) -> None:
     """Raise FolderError if a folder may not be written into."""
     try:

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from inspector.graph.boundaries import Boundary, boundary_from
+from inspector.graph.boundaries import Boundary
+from inspector.recipes.compile_job import CompileJob
 from inspector.tables.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewJob:
+    """Ask what a compile would delegate."""
+
+    compile: CompileJob
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestJob:
+    """Ask which changes of a compile make boundaries fewer; each is tried."""
+
+    compile: CompileJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,38 +216,3 @@ def copied_bytes(boundaries: Sequence[Boundary]) -> int | None:
     sizes = [one.nbytes for one in boundaries]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
-
-
-def preview_content(preview: Preview) -> dict[str, Any]:
-    """Return a preview as a JSON object."""
-    return asdict(preview)
-
-
-def preview_from(content: Mapping[str, Any]) -> Preview:
-    """Return the preview in a JSON object that ``preview_content`` made."""
-    methods = {name: _method(found) for name, found in content["methods"].items()}
-    return Preview(methods, tuple(content["warnings"]))
-
-
-def _method(content: Mapping[str, Any]) -> MethodPreview:
-    return MethodPreview(
-        tuple(_node(node) for node in content["nodes"]),
-        tuple(_partition(found) for found in content["partitions"]),
-        tuple(boundary_from(found) for found in content["boundaries"]),
-        tuple(_verdict(found) for found in content["verdicts"]),
-    )
-
-
-def _node(content: dict[str, Any]) -> NodePreview:
-    content["reads"] = tuple(content["reads"])
-    return NodePreview(**content)
-
-
-def _partition(content: dict[str, Any]) -> PartitionPreview:
-    content["nodes"] = tuple(content["nodes"])
-    return PartitionPreview(**content)
-
-
-def _verdict(content: dict[str, Any]) -> Verdict:
-    content["outcome"] = Outcome(content["outcome"])
-    return Verdict(**content)

@@ -12,15 +12,15 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, message_from
+from inspector.jobs.table import COMPILES
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
-COMPILES, EXECUTES, COMPARES, BISECTS = "compile", "execute", "compare", "bisect"
-SERVER = "server"  # answers one request after the other
 GRACE_SECONDS = 2.0  # between asking a worker to end and ending it
 _KEPT_LINES = 2_000  # of what the user's code prints, while nobody takes them
 _KEPT_EVENTS = 10_000
@@ -41,7 +41,7 @@ class Worker:
         """Start the process.
 
         Args:
-            kind: what it is for, ``COMPILES``, ``EXECUTES`` or ``COMPARES``
+            kind: what it loads ahead, such as ``COMPILES``
             threads: how many the libraries take that compute, 0 for what they take by themselves
 
         Raises: OSError if it cannot be started
@@ -139,6 +139,10 @@ class Worker:
         for thread in self._threads:
             thread.join(_AFTERWARDS)
 
+    def when_released(self, action: Callable[[], object]) -> None:
+        """Do something as soon as nothing writes into the folder of the job any more: now."""
+        action()
+
     def _end(self) -> None:
         try:
             self._process.wait(GRACE_SECONDS)
@@ -156,7 +160,7 @@ class Worker:
     def _take_message(self, line: str) -> None:
         try:
             found = message_from(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, RecursionError):
             return  # the user's code found the channel: what it wrote there means nothing
         with self._lock:
             if isinstance(found, Outcome):

@@ -1,28 +1,24 @@
-"""A job from start to end: a worker, files that appear at the end, one outcome."""
+"""A job from start to end: a worker or several, files that appear at the end, one outcome."""
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from inspector.jobs.executing import (
-    BUFFER,
-    BundleJob,
-    ExecutingJob,
-    RunJob,
-    StepJob,
-    executing_content,
-)
-from inspector.jobs.guard import AUTO
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_file import prepare_file
-from inspector.jobs.output_folder import FolderError, prepare_folder
-from inspector.jobs.process import COMPILES, EXECUTES, Worker
-from inspector.recipes.compile_job import CompileJob, job_content
+from inspector.jobs.output_folder import FolderError, Scratch, prepare_folder
+from inspector.jobs.process import Worker
+from inspector.jobs.supervisor import Setup
+from inspector.jobs.table import JobKind, Writes, kind_of
+from schema.objects.codec import ContentError, to_json
+
+_SLICE_SECONDS = 0.1
 
 
 class Place(Protocol):
@@ -46,68 +42,152 @@ class Place(Protocol):
         ...
 
 
+class Connection(Protocol):
+    """What does a job: a process of its own, or a turn in one that answers many requests."""
+
+    @property
+    def pid(self) -> int:
+        """Return the id of the process."""
+        ...
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Return how it ended, None while it goes on."""
+        ...
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Hand over the job, and commands afterwards."""
+        ...
+
+    def take(self, timeout: float = 0.0) -> list[Message]:
+        """Return what was reported since the last call."""
+        ...
+
+    def stop(self, ended: Ended = Ended.CANCELLED) -> None:
+        """Ask it to end; returns at once."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> Outcome | None:
+        """Return the outcome, None if it has not come in time."""
+        ...
+
+    def when_released(self, action: Callable[[], object]) -> None:
+        """Do something as soon as nothing writes into the folder of the job any more."""
+        ...
+
+    def close(self) -> None:
+        """End it if it goes on."""
+        ...
+
+
 class JobRun:
-    """One job in a worker; ask it from one thread, as often as you like."""
+    """One job; ask it from one thread, as often as you like.
+
+    Attributes:
+        job: the request
+        kind: its line in the table of jobs
+        started: when, by ``time.monotonic``
+        result: what a finished job has brought: the value that ``JobKind.result`` names, else a
+            mapping
+    """
 
     def __init__(
         self,
-        content: dict[str, Any],
-        place: Place | None,
+        job: Any,  # noqa: ANN401 - any request in the table of jobs
+        target: Path | None = None,
         *,
-        kind: str = COMPILES,
-        worker: Worker | None = None,
+        force: bool = False,
+        worker: Connection | None = None,
         timeout: float | None = None,
-        how: Mapping[str, Any] | None = None,
+        **options: Any,  # noqa: ANN401 - JSON
     ) -> None:
         """Start.
 
         Args:
-            content: the job as a JSON object
-            place: for its files; None where it makes none
-            kind: of worker
-            worker: one of this kind that was started ahead and has no job yet
+            job: the request
+            target: folder or file for the job's files; None where it writes none
+            force: replace what exists there
+            worker: one of its kind that was started ahead and has no job yet
             timeout: seconds after which the job is ended
-            how: what else the worker is told, which is no part of the job
+            options: for the worker, beside the request
+
+        Raises: FolderError if the target cannot be used; then nothing was started
         """
+        self.job = job
+        self.kind = kind_of(job)
         self.started = time.monotonic()
+        self.result: Any = None
         self._until = None if timeout is None else self.started + timeout
+        self._lock = threading.RLock()
         self._outcome: Outcome | None = None
-        self._place = place
-        self._worker: Worker | None = None
+        self._messages: list[Message] = []
+        self._cancelled = False
+        self._worker: Connection | None = None
+        self._place = _place(self.kind, target, force=force)
+        folder = None if self._place is None else self._place.working
         try:
-            self._worker = worker if worker is not None else Worker(kind)
-        except OSError as error:
+            self._supervisor = self.kind.supervise(job, Setup(target, force, folder, options))
+        except BaseException:
             self._discard()
-            self._outcome = Outcome(Ended.NOT_STARTED, f"the worker cannot be started: {error}")
-            return
-        folder = "" if place is None else str(place.working)
-        self._worker.send({"job": content, "folder": folder, **(how or {})})
+            raise
+        self._start(worker)
+
+    @property
+    def state(self) -> Any:  # noqa: ANN401 - each supervisor has its own
+        """Return what is kept of the job so far; only jobs with a supervisor have it."""
+        return self._supervisor.state
+
+    @property
+    def pid(self) -> int:
+        """Return the id of the worker's process, 0 where none could be started."""
+        return self._worker.pid if self._worker is not None else 0
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder the worker writes into; a scratch folder is there until ``close``."""
+        assert self._place is not None
+        return self._place.working
 
     @property
     def outcome(self) -> Outcome | None:
         """Return how it ended, None while it runs. The files are in place when it finished."""
-        if self._outcome is None and self._worker is not None:
-            self._check_time()
-            found = self._worker.outcome
-            if found is not None:
-                self._outcome = self._settled(found)
-        return self._outcome
+        with self._lock:
+            if self._outcome is None and self._worker is not None:
+                self._check_time()
+                found = self._worker.outcome
+                if found is not None:
+                    self._read()
+                    self._settle(found)
+            return self._outcome
 
     def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was said since the last call, waiting for it if there is nothing yet.
+        """Return what was reported since the last call, waiting for it if there is nothing yet.
 
         Args:
             timeout: seconds to wait at most
         """
-        return self._worker.take(timeout) if self._worker is not None else []
+        if not self._messages:
+            self._read(timeout)
+        if self._worker is not None and self._worker.outcome is not None:
+            _ = self.outcome
+        with self._lock:
+            found, self._messages = self._messages, []
+            return found
+
+    def send(self, command: dict[str, Any]) -> None:
+        """Send a command to a job that takes some while it runs."""
+        if self._worker is not None and self._worker.outcome is None:
+            self._worker.send(command)
 
     def cancel(self) -> None:
-        """Ask the worker to end; the outcome comes soon after, whatever it is busy with."""
+        """Ask the worker to end; the outcome comes soon after. What the state has stays."""
+        self._cancelled = True
         if self._worker is not None:
             self._worker.stop()
 
     def close(self) -> None:
         """End the worker if it runs; leave nothing half-written."""
+        self._cancelled = True
         if self._worker is not None:
             self._worker.close()
             _ = self.outcome
@@ -115,9 +195,47 @@ class JobRun:
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
         """Return the outcome, None if it has not come in time."""
-        if self._worker is not None and self._outcome is None:
-            self._worker.wait(timeout)
-        return self.outcome
+        until = None if timeout is None else time.monotonic() + timeout
+        while self.outcome is None:
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            assert self._worker is not None
+            if self.kind.supervisor:  # what it keeps is kept as it comes
+                self._read(_SLICE_SECONDS if left is None else min(left, _SLICE_SECONDS))
+            else:
+                self._worker.wait(left if self._until is None else _sooner(left, self._until))
+        return self._outcome
+
+    # ---- the worker
+    def _start(self, worker: Connection | None) -> None:
+        try:
+            self._worker = worker if worker is not None else Worker(self.kind.worker)
+        except OSError as error:
+            self._discard()
+            self._outcome = _not_started(error)
+            return
+        job, options = self._supervisor.request()
+        request = {"kind": self.kind.name, "job": to_json(job), "options": dict(options)}
+        request["folder"] = "" if self._place is None else str(self._place.working)
+        try:
+            self._worker.send(request)
+        except OSError as error:  # a warm worker is started by the request
+            self._discard()
+            self._outcome = _not_started(error)
+
+    def _read(self, timeout: float = 0.0) -> None:
+        if self._worker is None:
+            return
+        heard = self._worker.take(timeout)
+        with self._lock:
+            for message in heard:
+                try:
+                    noted = self._supervisor.note(message)
+                except FolderError as error:
+                    self._fail(str(error))
+                    return
+                self._messages += [noted] if noted is not None else []
 
     def _check_time(self) -> None:
         if self._until is not None and time.monotonic() > self._until:
@@ -126,97 +244,72 @@ class JobRun:
                 assert self._worker is not None
                 self._worker.stop(Ended.TIMED_OUT)
 
-    def _settled(self, found: Outcome) -> Outcome:
-        if found.ended is not Ended.FINISHED or self._place is None:
+    def _settle(self, found: Outcome) -> None:
+        """Take how the worker ended: the end of the job, unless another one goes on."""
+        if self._outcome is not None:
+            return
+        try:
+            ended = self._supervisor.ended(found, cancelled=self._cancelled)
+        except FolderError as error:
+            ended = Outcome(Ended.FAILED, str(error))
+        self._messages += self._supervisor.added
+        self._supervisor.added.clear()
+        if ended is not None:
+            self._outcome = self._committed(ended)
+            return
+        assert self._worker is not None
+        self._worker.close()
+        if self.kind.writes is Writes.WORK:  # what the lost one has left is of no use
             self._discard()
+            self._place = Scratch()
+        self._start(None)
+
+    def _committed(self, found: Outcome) -> Outcome:
+        finished = found.ended is Ended.FINISHED
+        if not finished or self.kind.writes is Writes.WORK:
+            self._discard()
+        if not finished:
             return found
         try:
-            self._place.commit()
-        except FolderError as error:
+            self.result = self.kind.read_result(found.result)
+            if self._place is not None and self.kind.writes is not Writes.WORK:
+                self._place.commit()
+                return replace(found, result={**found.result, **self._place.where()})
+        except (FolderError, ContentError) as error:
+            self._discard()
             return Outcome(Ended.FAILED, str(error))
-        return replace(found, result={**found.result, **self._place.where()})
+        return found
+
+    def _fail(self, sentence: str) -> None:
+        self._outcome = Outcome(Ended.FAILED, sentence)
+        assert self._worker is not None
+        self._worker.close()
+        self._discard()
 
     def _discard(self) -> None:
-        if self._place is not None:
+        if self._place is None:
+            return
+        if self._worker is None:
             self._place.discard()
+        else:
+            self._worker.when_released(self._place.discard)
 
 
-class CompileRun(JobRun):
-    """One compile in a worker.
-
-    Attributes:
-        job: what is compiled
-        target: folder for the files
-    """
-
-    def __init__(  # noqa: PLR0913 - as other runs, and how
-        self,
-        job: CompileJob,
-        target: Path,
-        *,
-        force: bool = False,
-        worker: Worker | None = None,
-        timeout: float | None = None,
-        guard: str = AUTO,
-        stages: bool = False,
-    ) -> None:
-        """Start.
-
-        Args:
-            job: what to compile
-            target: folder for the files
-            force: replace files that exist in it
-            worker: one that was started ahead and has no job yet
-            timeout: seconds after which the job is ended
-            guard: when partitions are loaded, and what is done about those that are refused
-            stages: write the graph that each stage leaves, too
-
-        Raises: FolderError if the folder cannot be used; then nothing was started
-        """
-        self.job = job
-        self.target = target
-        place = prepare_folder(target, force=force)
-        how = {"guard": guard, "stages": stages}
-        super().__init__(job_content(job), place, worker=worker, timeout=timeout, how=how)
+def _not_started(error: OSError) -> Outcome:
+    return Outcome(Ended.NOT_STARTED, f"the worker cannot be started: {error}")
 
 
-class ExecutingRun(JobRun):
-    """One run, verification or bundling in a worker.
-
-    Attributes:
-        job: what is done
-    """
-
-    def __init__(
-        self,
-        job: ExecutingJob,
-        target: Path | None = None,
-        *,
-        force: bool = False,
-        worker: Worker | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        """Start.
-
-        Args:
-            job: what to do
-            target: folder of a run, file of a bundling or of values; nothing for a verification
-            force: replace what exists there
-            worker: one that was started ahead and has no job yet
-            timeout: seconds after which the job is ended
-
-        Raises: FolderError if the target cannot be used; then nothing was started
-        """
-        self.job = job
-        place = _place(job, target, force=force)
-        content = executing_content(job)
-        super().__init__(content, place, kind=EXECUTES, worker=worker, timeout=timeout)
+def _sooner(left: float | None, until: float) -> float:
+    """Return the seconds to wait: until the job's own time is over at most."""
+    own = max(until - time.monotonic(), 0.0) + 0.01
+    return own if left is None else min(left, own)
 
 
-def _place(job: ExecutingJob, target: Path | None, *, force: bool) -> Place | None:
-    if target is None:
+def _place(kind: JobKind, target: Path | None, *, force: bool) -> Place | None:
+    if kind.writes in (Writes.SCRATCH, Writes.WORK):
+        return Scratch()
+    if target is None or kind.writes is Writes.NOTHING:
         return None
-    if isinstance(job, RunJob):
-        return prepare_folder(target, force=force, owned=(BUFFER,))
-    is_file = isinstance(job, (BundleJob, StepJob))
-    return prepare_file(target, force=force) if is_file else None
+    if kind.writes is Writes.FILE:
+        return prepare_file(target, force=force)
+    return prepare_folder(target, force=force, owned=kind.owned)

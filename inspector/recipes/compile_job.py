@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from inspector.recipes.emission import file_of, in_file
+from inspector.recipes.emission import PASSES, file_of, in_file
+from inspector.recipes.options import option
+from schema.backends import DEFAULT
 
 PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
 BUILT_IN, EXECUTORCH = "built-in", "executorch"
 TOOLCHAINS = (BUILT_IN, EXECUTORCH)
 GRANULARITIES = ("maximal", "module", "operator")
 QUANTISING_MODES = ("static", "dynamic", "weight-only")
+NOT_QUANTIZED = "none"  # of a mode: only what is named is quantized
+OVERRIDES = (*QUANTISING_MODES, NOT_QUANTIZED)
 PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -32,15 +35,10 @@ class SourceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A program to compile.
+    """A program to compile."""
 
-    Attributes:
-        path: the file
-        function: name in a Python file, empty for the other kinds
-    """
-
-    path: str
-    function: str = ""
+    path: str = option(..., "the file", label="file")
+    function: str = option("", "name in a Python file, empty for the other kinds")
 
     @property
     def kind(self) -> SourceKind:
@@ -72,72 +70,126 @@ def parse_source(text: str) -> Source:
     return Source(text)
 
 
+def _names(help: str, flag: str, *, metavar: str = "NAME") -> Any:  # noqa: ANN401
+    """Return a field of names, none of them by default."""
+    return option((), help, flag=flag, metavar=metavar)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What partitioners may take, whichever they are; the empty rules allow everything.
+    """What partitioners may take, whichever they are; the empty rules allow everything."""
 
-    Operators, nodes and modules are names or patterns such as ``aten.conv*``.
+    deny_ops: tuple[str, ...] = _names(
+        "no partitioner may take this operator, edge or ATen; one that decomposes into such an"
+        " operator counts; a pattern such as 'aten.conv*' is possible",
+        "deny-op",
+    )
+    allow_ops: tuple[str, ...] = _names(
+        "partitioners may take only this operator; patterns likewise", "allow-op"
+    )
+    deny_nodes: tuple[str, ...] = _names(
+        "no partitioner may take this node of the edge graph or of the exported one; patterns"
+        " likewise",
+        "deny-node",
+    )
+    allow_nodes: tuple[str, ...] = _names(
+        "partitioners may take only this node; patterns likewise", "allow-node"
+    )
+    deny_modules: tuple[str, ...] = _names(
+        "no partitioner may take what is in this module, by path or class; patterns likewise",
+        "deny-module",
+    )
+    allow_modules: tuple[str, ...] = _names(
+        "partitioners may take only what is in this module; patterns likewise", "allow-module"
+    )
+    deny_dtypes: tuple[str, ...] = _names(
+        "no partitioner may take a node that reads or writes a tensor of this dtype, as float16",
+        "deny-dtype",
+    )
+    min_nodes: int = option(
+        1, "smallest partition", flag="min-nodes", metavar="N", label="fewest nodes"
+    )
+    max_partitions: int | None = option(
+        None,
+        "most partitions of a method; any number by default",
+        flag="max-partitions",
+        metavar="N",
+    )
+    granularity: str = option(
+        GRANULARITIES[0],
+        "how large partitions are",
+        flag="granularity",
+        choices=tuple((name, name) for name in GRANULARITIES),
+    )
+    force_nodes: tuple[str, ...] = _names(
+        "take this node whatever other rules say, if the partitioner has a rule for it;"
+        " NODE=PARTITIONER where not any may",
+        "force-node",
+    )
+    cut_before: tuple[str, ...] = _names(
+        "this node and what it reads are not in one partition", "cut-before"
+    )
+    cut_after: tuple[str, ...] = _names(
+        "this node and what reads it are not in one partition", "cut-after"
+    )
+    alone_nodes: tuple[str, ...] = _names("this node gets a partition of its own", "alone-node")
+    alone_ops: tuple[str, ...] = _names(
+        "each node of this operator gets a partition of its own", "alone-op"
+    )
+    deny_rules: tuple[str, ...] = _names(
+        "turn a rule of the partitioners off, by the name verdicts have for it", "deny-rule"
+    )
 
-    Attributes:
-        deny_ops: operators, edge or ATen; one that decomposes into such an operator counts
-        allow_ops: only these
-        deny_nodes: nodes of the edge graph or of the exported one
-        allow_nodes: only these
-        deny_modules: paths of modules, or names of their classes
-        allow_modules: only these
-        deny_dtypes: element types of tensors that a node reads or makes, as ``float16``
-        min_nodes: fewest nodes of a partition
-        max_partitions: most partitions; None for any number
-        granularity: ``maximal``, ``module`` or ``operator``: how large partitions are
-        force_nodes: nodes that are taken whatever other rules say, if the partitioner has a rule
-            for them; as ``NODE=PARTITIONER`` where not any of them may
-        cut_before: nodes that are not in one partition with what they read
-        cut_after: nodes that are not in one partition with what reads them
-        alone_nodes: nodes that get a partition of their own
-        alone_ops: operators each node of which gets a partition of its own
-        deny_rules: rules of partitioners that are turned off, by the name verdicts have for them
-    """
 
-    deny_ops: tuple[str, ...] = ()
-    allow_ops: tuple[str, ...] = ()
-    deny_nodes: tuple[str, ...] = ()
-    allow_nodes: tuple[str, ...] = ()
-    deny_modules: tuple[str, ...] = ()
-    allow_modules: tuple[str, ...] = ()
-    deny_dtypes: tuple[str, ...] = ()
-    min_nodes: int = 1
-    max_partitions: int | None = None
-    granularity: str = GRANULARITIES[0]
-    force_nodes: tuple[str, ...] = ()
-    cut_before: tuple[str, ...] = ()
-    cut_after: tuple[str, ...] = ()
-    alone_nodes: tuple[str, ...] = ()
-    alone_ops: tuple[str, ...] = ()
-    deny_rules: tuple[str, ...] = ()
+def _pairs(help: str, flag: str, pair: str) -> Any:  # noqa: ANN401
+    """Return a field of words ``NAME=…``, none of them by default."""
+    return option((), help, flag=flag, pair=pair)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """How a program is quantised before it is lowered; the empty one leaves it as it is.
+    """How a program is quantized before it is lowered; the empty one leaves it as it is."""
 
-    Attributes:
-        mode: one of ``QUANTISING_MODES``, empty to leave the program as it is, or ``none`` where
-            only what the members below name is quantised
-        calibration: file of inputs to calibrate with; empty for the example inputs
-        per_tensor: weights have one scale instead of one for each channel
-        modules: another mode, or ``none``, for what is in a module, as ``blocks.0=none``
-        operators: likewise for operators, as ``aten.linear=dynamic``
-        nodes: likewise for nodes of the exported program, as ``linear_1=none``
-        quantizer: a PT2E quantizer as ``file.py:NAME``, instead of the mode
-    """
-
-    mode: str = ""
-    calibration: str = ""
-    per_tensor: bool = False
-    modules: tuple[str, ...] = ()
-    operators: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    quantizer: str = ""
+    mode: str = option(
+        "",
+        f"quantize for {DEFAULT.name} before lowering, none: only what other options name; needs"
+        " torchao",
+        flag="quantize",
+        choices=(
+            ("", "no"),
+            *((name, name) for name in QUANTISING_MODES),
+            (NOT_QUANTIZED, "only where it is said"),
+        ),
+    )
+    calibration: str = option(
+        "",
+        "inputs to calibrate with: a list, saved by torch.save, of the arguments of each call; the"
+        " example inputs by default",
+        flag="calibration",
+        metavar="FILE",
+    )
+    per_tensor: bool = option(
+        False, "weights have one scale, not one for each channel", flag="per-tensor"
+    )
+    modules: tuple[str, ...] = _pairs(
+        "another mode, or none, for what is in a module, as blocks.0=none",
+        "quantize-module",
+        "MODE",
+    )
+    operators: tuple[str, ...] = _pairs(
+        "another mode, or none, for an operator, as aten.linear=dynamic", "quantize-op", "MODE"
+    )
+    nodes: tuple[str, ...] = _pairs(
+        "another mode, or none, for a node of the exported program, as linear_1=none",
+        "quantize-node",
+        "MODE",
+    )
+    quantizer: str = option(
+        "",
+        "a PT2E quantizer, its class, or a function that returns one, instead of a mode",
+        flag="quantizer",
+        metavar="FILE.PY:NAME",
+    )
 
     @property
     def wanted(self) -> bool:
@@ -145,62 +197,79 @@ class Quantization:
         return bool(self.mode or self.quantizer)
 
 
+_TYPES = ", ".join(PRECISIONS)
+
+
 @dataclass(frozen=True, slots=True)
 class Precision:
     """What is computed in another floating-point type; the empty one leaves all as it is.
 
     What is said of a node counts before what is said of its module, and that before its operator.
-
-    Attributes:
-        modules: a type by path or class of a module, as ``head=float16``
-        operators: likewise by operator, as ``aten.mm=float64``
-        nodes: likewise by node of the edge graph or of the exported one
     """
 
-    modules: tuple[str, ...] = ()
-    operators: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
+    modules: tuple[str, ...] = _pairs(
+        f"compute what is in this module, by path or class, in {_TYPES}", "precision-module", "TYPE"
+    )
+    operators: tuple[str, ...] = _pairs(
+        f"compute what is of this operator in {_TYPES}", "precision-op", "TYPE"
+    )
+    nodes: tuple[str, ...] = _pairs(
+        f"compute this node, of the edge graph or of the exported one, in {_TYPES}",
+        "precision-node",
+        "TYPE",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class CompileJob:
-    """One compile.
-
-    Attributes:
-        source: file, with a function for Python
-        python: interpreter that runs the function and exports; empty for our own
-        methods: only these; empty for all
-        partitioners: names with options, first choice first; none for portable kernels only
-        rules: what all of them may take
-        memory_planner: name of a planner, or ``file.py:NAME``; empty for the smallest of all plans
-        external_constants: write the constants into a file of their own
-        quantising: what is done to the program before
-        precision: what is computed in another type
-        toolchain: one of ``TOOLCHAINS``, empty for the built-in one; ``python`` is then the
-            interpreter that has the other
-        passes: run over the program before partitioners look at it, by name or as
-            ``file.py:NAME``, in their order
-        backend_config: how the program is planned and written, as ``segment_alignment=64``
-        libraries: Python files and shared libraries that register operators with torch; loaded
-            before the source
-        edge_config: how the program becomes an edge program, as
-            ``preserve_ops=aten.linear.default``
-    """
+    """One compile; its parts have fields of their own."""
 
     source: Source
-    python: str = ""
-    methods: tuple[str, ...] = ()
-    partitioners: tuple[str, ...] = ()
+    python: str = option(
+        "",
+        "interpreter that runs the function and exports; our own by default",
+        flag="python",
+        metavar="PATH",
+        label="interpreter",
+    )
+    methods: tuple[str, ...] = _names("only this method; all by default", "method")
+    partitioners: tuple[str, ...] = _names(
+        "alias, class name or file.py:Class, first choice first; without one nothing is delegated",
+        "partitioner",
+        metavar="NAME[:OPTION=VALUE…]",
+    )
     rules: Rules = field(default_factory=Rules)
-    memory_planner: str = ""
-    external_constants: bool = False
+    memory_planner: str = option(
+        "",
+        "a name, or an algorithm or pass as file.py:NAME; the smallest of all plans by default",
+        flag="memory-planner",
+    )
+    external_constants: bool = option(
+        False, "constants into a .ptd beside the .pte", flag="external-constants"
+    )
     quantising: Quantization = field(default_factory=Quantization)
     precision: Precision = field(default_factory=Precision)
-    toolchain: str = ""
-    passes: tuple[str, ...] = ()
-    backend_config: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    edge_config: tuple[str, ...] = ()
+    toolchain: str = option(
+        "",
+        "which toolchain compiles; the interpreter has the other one",
+        choices=(("", "the built-in one"), *((name, name) for name in TOOLCHAINS)),
+    )
+    passes: tuple[str, ...] = _names(
+        f"run before partitioners look: {', '.join(PASSES)}, or file.py:NAME", "pass"
+    )
+    backend_config: tuple[str, ...] = _pairs(
+        "how the program is planned and written, as segment_alignment=64", "backend-config", "VALUE"
+    )
+    libraries: tuple[str, ...] = option(
+        (),
+        "a .py file or a shared library that registers operators with torch; its code is run before"
+        " the source",
+    )
+    edge_config: tuple[str, ...] = _pairs(
+        "how the edge program is built, as preserve_ops=aten.linear.default",
+        "edge-config",
+        "VALUE",
+    )
 
 
 def registering_code(job: CompileJob) -> tuple[str, ...]:
@@ -216,25 +285,3 @@ def code_files(job: CompileJob) -> tuple[str, ...]:
     """Return the files whose code a compile runs."""
     words = (*job.partitioners, *job.passes, job.memory_planner, job.quantising.quantizer)
     return tuple(dict.fromkeys((*registering_code(job), *map(file_of, filter(in_file, words)))))
-
-
-def job_content(job: CompileJob) -> dict[str, Any]:
-    """Return a job as a JSON object."""
-    return asdict(job)
-
-
-def job_from(content: Mapping[str, Any]) -> CompileJob:
-    """Return the job in a JSON object that ``job_content`` made."""
-    found = _with_tuples(content)
-    found["source"] = Source(**content["source"])
-    found["rules"] = Rules(**_with_tuples(content.get("rules", {})))
-    found["quantising"] = Quantization(**_with_tuples(content.get("quantising", {})))
-    found["precision"] = Precision(**_with_tuples(content.get("precision", {})))
-    return CompileJob(**found)
-
-
-def _with_tuples(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: tuple(cast("list[str]", value)) if isinstance(value, list) else value
-        for key, value in content.items()
-    }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from inspector.recipes.options import AssignmentError, parse_setting
+
 PASSES = ("constant_folding", "dead_code", "unused_weights", "duplicates", "views")
 """Passes that may be run before partitioners look at the program, by name."""
 PLANNING: Mapping[str, type] = {
@@ -44,7 +46,7 @@ _MOST = 1 << 30
 
 
 class WordError(ValueError):
-    """A word that means nothing here; says what there is."""
+    """An unknown or malformed word; the message says what is available."""
 
 
 def config_of(words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -58,11 +60,8 @@ def config_of(words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     config: dict[str, Any] = {}
     planning: dict[str, Any] = {}
     for text in words:
-        name, equals, word = text.partition("=")
-        kind = CONFIG.get(name) or PLANNING.get(name)
-        if not equals or kind is None:
-            there = ", ".join((*CONFIG, *PLANNING))
-            raise WordError(f"{text!r} is no NAME=VALUE of the backend config; there is {there}")
+        name, word = _setting(text, {**CONFIG, **PLANNING}, "the backend config")
+        kind = CONFIG.get(name) or PLANNING[name]
         (config if name in CONFIG else planning)[name] = _value(text, word, kind)
     return config, planning
 
@@ -77,16 +76,20 @@ def edge_config_of(words: Iterable[str]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for text in words:
-        name, equals, word = text.partition("=")
-        kind = EDGE_CONFIG.get(name)
-        if not equals or kind is None:
-            known = ", ".join(EDGE_CONFIG)
-            raise WordError(f"{text!r} is not NAME=VALUE of the edge config; available: {known}")
+        name, word = _setting(text, EDGE_CONFIG, "the edge config")
+        kind = EDGE_CONFIG[name]
         if kind is tuple:
             found[name] = (*found.get(name, ()), *_operators(text, word))
         else:
             found[name] = _value(text, word, kind)
     return found
+
+
+def _setting(text: str, names: Mapping[str, type], where: str) -> tuple[str, str]:
+    try:
+        return parse_setting(text, names, where)
+    except AssignmentError as error:
+        raise WordError(str(error)) from error
 
 
 def _operators(text: str, word: str) -> list[str]:

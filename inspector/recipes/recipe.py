@@ -5,32 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
 from inspector.recipes.compile_job import (
-    GRANULARITIES,
     PRECISIONS,
-    QUANTISING_MODES,
-    TOOLCHAINS,
     CompileJob,
-    job_from,
 )
 from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
+from inspector.recipes.options import AssignmentError, option_of, parse_assignment
 from inspector.recipes.paths import placed
+from schema.objects.codec import ContentError, from_json, shown, to_json
 
 RECIPE = "recipe.json"
 VERSION = 1
 LARGEST = 1 << 20  # bytes; a recipe is text that people write
-_TOP = ("recipe", "job", "source_sha256", "made_with")
 _CHUNK = 1 << 20
-_WORDS: dict[Any, str] = {
-    str: "text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    type(None): "null",
-}
 
 
 class RecipeError(ValueError):
@@ -54,13 +44,8 @@ class Recipe:
     @property
     def text(self) -> str:
         """Return the recipe as JSON; equal recipes have equal texts."""
-        content = {
-            "recipe": VERSION,
-            "job": asdict(self.job),
-            "source_sha256": self.source_sha256,
-            "made_with": dict(self.made_with or {}),
-        }
-        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        file = _RecipeFile(VERSION, self.job, self.source_sha256, dict(self.made_with or {}))
+        return json.dumps(to_json(file), indent=1, ensure_ascii=False) + "\n"
 
     def changed_source(self) -> bool:
         """Return whether the source is known to be another one than at that time.
@@ -68,6 +53,16 @@ class Recipe:
         Raises: OSError if it cannot be read
         """
         return bool(self.source_sha256) and sha256_of(self.job.source.path) != self.source_sha256
+
+
+@dataclass(frozen=True, slots=True)
+class _RecipeFile:
+    """A recipe as its file has it."""
+
+    recipe: int
+    job: CompileJob
+    source_sha256: str = ""
+    made_with: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def recipe_of(job: CompileJob, made_with: Mapping[str, str]) -> Recipe:
@@ -99,26 +94,12 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
     """
     content = _content(data, place)
     _check_version(content, place)
-    _known(content, _TOP, place)
-    if "job" not in content:
-        raise RecipeError(f"{place}: job is missing")
-    job = content["job"]
-    _check(CompileJob, job, f"{place}: job")
-    sha256, made_with = content.get("source_sha256", ""), content.get("made_with", {})
-    _check(str, sha256, f"{place}: source_sha256")
-    if not isinstance(made_with, dict):
-        raise RecipeError(f"{place}: made_with: expected an object, found {_shown(made_with)}")
-    versions = cast("dict[str, Any]", made_with)
-    for name, version in versions.items():
-        _check(str, version, f"{place}: made_with.{name}")
-    found = job_from(cast("dict[str, Any]", job))
-    if found.rules.granularity not in GRANULARITIES:
-        there, given = ", ".join(GRANULARITIES), found.rules.granularity
-        raise RecipeError(f"{place}: job.rules.granularity: expected {there}, found {given!r}")
-    mode = found.quantising.mode
-    if mode and mode not in (*QUANTISING_MODES, "none"):
-        there = ", ".join((*QUANTISING_MODES, "none"))
-        raise RecipeError(f"{place}: job.quantising.mode: expected {there}, found {mode!r}")
+    try:
+        file = from_json(content, _RecipeFile, place, closed=True)
+    except (ContentError, RecursionError) as error:
+        raise RecipeError(str(error)) from error
+    found = file.job
+    _check_choices(found, f"{place}: job")
     _check_precision(found, f"{place}: job.precision")
     for name, check in (
         ("passes", check_passes),
@@ -129,10 +110,7 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
             check(getattr(found, name))
         except WordError as error:
             raise RecipeError(f"{place}: job.{name}: {error}") from error
-    if found.toolchain and found.toolchain not in TOOLCHAINS:
-        there = ", ".join(TOOLCHAINS)
-        raise RecipeError(f"{place}: job.toolchain: expected {there}, found {found.toolchain!r}")
-    return Recipe(found, sha256, versions)
+    return Recipe(found, file.source_sha256, file.made_with)
 
 
 def _check_version(content: Mapping[str, Any], place: str) -> None:
@@ -147,18 +125,27 @@ def _check_version(content: Mapping[str, Any], place: str) -> None:
         cast("dict[str, Any]", made_with).get("etscope") if isinstance(made_with, dict) else ""
     )
     by = f", which etscope {wrote:.40} wrote" if isinstance(wrote, str) and wrote else ""
-    raise RecipeError(f"{place}: recipe: expected version {VERSION}, found {_shown(found)}{by}")
+    raise RecipeError(f"{place}: recipe: expected version {VERSION}, found {shown(found)}{by}")
+
+
+def _check_choices(part: object, place: str) -> None:
+    """Raise RecipeError for a value that is none of the choices of its field."""
+    for one in fields(cast("Any", part)):
+        value, known = getattr(part, one.name), option_of(one)
+        if known is None:
+            _check_choices(value, f"{place}.{one.name}")
+        elif known.choices and value not in dict(known.choices):
+            words = ", ".join(choice for choice, _ in known.choices if choice)
+            raise RecipeError(f"{place}.{one.name}: expected {words}, found {value!r}")
 
 
 def _check_precision(job: CompileJob, place: str) -> None:
     for kind in ("modules", "operators", "nodes"):
         for at, text in enumerate(getattr(job.precision, kind)):
-            name, _, word = text.rpartition("=")
-            if not name or word not in PRECISIONS:
-                there = ", ".join(PRECISIONS)
-                raise RecipeError(
-                    f"{place}.{kind}[{at}]: expected NAME= and one of {there}, found {text!r}"
-                )
+            try:
+                parse_assignment(text, "TYPE", PRECISIONS)
+            except AssignmentError as error:
+                raise RecipeError(f"{place}.{kind}[{at}]: {error}") from error
 
 
 def _content(data: bytes, place: str) -> dict[str, Any]:
@@ -171,45 +158,3 @@ def _content(data: bytes, place: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise RecipeError(f"{place}: expected an object, found a {type(found).__name__}")
     return cast("dict[str, Any]", found)
-
-
-def _shown(value: object) -> str:
-    """Return the beginning of a value, with the words that JSON has."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    return f"{value!r:.60}"
-
-
-def _known(content: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
-    for name in content:
-        if name not in names:
-            raise RecipeError(f"{place}: {name} is unknown here; there is {', '.join(names)}")
-
-
-def _check(kind: Any, value: object, place: str) -> None:  # noqa: ANN401 - any annotation
-    """Raise RecipeError unless a JSON value has the form of an annotation."""
-    if is_dataclass(kind):
-        _check_members(cast("type", kind), value, place)
-    elif get_origin(kind) is tuple:
-        if not isinstance(value, list):
-            raise RecipeError(f"{place}: expected a list, found {_shown(value)}")
-        for at, one in enumerate(cast("list[object]", value)):
-            _check(get_args(kind)[0], one, f"{place}[{at}]")
-    else:
-        plain = get_args(kind) or (kind,)
-        if type(value) not in plain and not (float in plain and type(value) is int):
-            words = " or ".join(_WORDS[one] for one in plain)
-            raise RecipeError(f"{place}: expected {words}, found {_shown(value)}")
-
-
-def _check_members(kind: type, value: object, place: str) -> None:
-    if not isinstance(value, dict):
-        raise RecipeError(f"{place}: expected an object, found {_shown(value)}")
-    content = cast("dict[str, Any]", value)
-    hints = get_type_hints(kind)
-    _known(content, tuple(hints), place)
-    for one in fields(kind):
-        if one.name in content:
-            _check(hints[one.name], content[one.name], f"{place}.{one.name}")
-        elif one.default is MISSING and one.default_factory is MISSING:
-            raise RecipeError(f"{place}: {one.name} is missing")

@@ -122,15 +122,16 @@ def _quantising(how: Quantization) -> Iterator[str]:
     parts = (("modules", how.modules), ("operators", how.operators), ("nodes", how.nodes))
     for name, words in parts:
         if words:
-            yield f"    {name}={dict(_pair(text) for text in words)!r},"
+            yield f"    {name}={dict(map(_pair, words))!r},"
     yield from (")", "programs = {")
     yield f"    method: quantise(program, how, {calls})"
     yield from ("    for method, program in programs.items()", "}")
 
 
 def _pair(text: str) -> tuple[str, str]:
-    name, _, mode = text.rpartition("=")
-    return name, mode
+    """Return name and value of a word that may be malformed: a script is shown of any recipe."""
+    name, _, value = text.rpartition("=")
+    return name, value
 
 
 def _precision(how: Precision) -> Iterator[str]:
@@ -140,7 +141,7 @@ def _precision(how: Precision) -> Iterator[str]:
     parts = (("modules", how.modules), ("operators", how.operators), ("nodes", how.nodes))
     for name, words in parts:
         if words:
-            yield f"    {name}={dict(_pair(text) for text in words)!r},"
+            yield f"    {name}={dict(map(_pair, words))!r},"
     yield ")"
 
 

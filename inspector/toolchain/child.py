@@ -47,8 +47,8 @@ class ToolchainError(Exception):
         super().__init__(sentence)
 
 
-class ToldError(Exception):
-    """A failure that the other interpreter has told of itself."""
+class ReportedError(Exception):
+    """A failure that the other interpreter has reported itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def ask(python: str, question: Mapping[str, Any], say: Say) -> Answer:
         question: what to do, as ``stock/answering.py`` takes it
         say: takes what is told meanwhile: stages, warnings, lines of log, and a failure
 
-    Raises: ToldError if it failed and said why, ToolchainError for every other end
+    Raises: ReportedError if it failed and said why, ToolchainError for every other end
     """
     with contextlib.closing(Interpreter(python)) as tool:
         return tool.ask(question, say)
@@ -126,7 +126,7 @@ class Interpreter:
     def ask(self, question: Mapping[str, Any], say: Say) -> Answer:
         """Return the answer to a question; what is told meanwhile goes to ``say``.
 
-        Raises: ToldError if it failed and said why, ToolchainError for every other end
+        Raises: ReportedError if it failed and said why, ToolchainError for every other end
         """
         self._say, self._result, self._told, self._stage = say, None, "", ""
         self._runs_users_code = question.get("do") == "compile"
@@ -223,7 +223,7 @@ class Interpreter:
     def _judged(self) -> Answer:
         """Return the answer, or raise what is to be said instead."""
         if self._told:
-            raise ToldError(self._told)
+            raise ReportedError(self._told)
         if self._missing:
             names = " and no ".join(self._missing)
             words = f"{self._python} has no {names}; {install_words(self._python)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inspector.recipes.compile_job import EXECUTORCH
-from inspector.toolchain.child import ToldError, ToolchainError, ask, nobody
+from inspector.toolchain.child import ReportedError, ToolchainError, ask, nobody
 from inspector.toolchain.interpreter import interpreter
 
 
@@ -31,7 +31,7 @@ def stock_partitioners(python: str) -> dict[str, Any]:
     """
     try:
         answer = ask(interpreter(python), {"do": "list"}, nobody)
-    except ToldError as error:
+    except ReportedError as error:
         raise ListingError(str(error), usage=False) from error
     except ToolchainError as error:
         raise ListingError(str(error), usage=error.blame == "usage") from error

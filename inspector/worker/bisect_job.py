@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
 from inspector.experiments.bisect.trials import Node, Trial
 from inspector.jobs.bisect import BisectJob
-from inspector.recipes.compile_job import CompileJob
-from inspector.worker import exporter
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob
+from inspector.worker import executing, exporter
 from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.compile_job import Heard, source_of
+from inspector.worker.exported_file import UnreadableError
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.guarding import origins_of
-from inspector.worker.lowering import backend_config
+from inspector.worker.lowering import backend_config, check_words
 from inspector.worker.probing import Probe, ProbeError
+from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
@@ -27,7 +30,23 @@ from schema.etrecord.parts.verdicts import Outcome
 _UNHELPFUL = (ProbeError, CompileError, ExecutionError, FormatError, MemoryError)
 
 
-def bisect(job: BisectJob, folder: Path, say: Say, how: dict[str, Any]) -> dict[str, Any]:
+def work(job: BisectJob, task: Task) -> dict[str, Any]:
+    """Bisect in the folder of a task; see ``bisect``."""
+    if job.compile.toolchain == EXECUTORCH:
+        from inspector.worker.toolchain_bisect import bisect_with_executorch
+
+        return bisect_with_executorch(job, task.folder, task.say, task.options)
+    check_words(job.compile)
+    return bisect(job, task.folder, task.say, task.options)
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Return an error as the content of a message."""
+    found = executing.failure(error)
+    return {**found, "blame": "unreadable"} if isinstance(error, UnreadableError) else found
+
+
+def bisect(job: BisectJob, folder: Path, say: Say, how: Mapping[str, Any]) -> dict[str, Any]:
     """Look for the smallest set of nodes to take out; return what was found.
 
     Args:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Ranges, Search
-from inspector.experiments.bisect.trials import Node, Trial, numbers_of, trial_from
+from inspector.experiments.bisect.trials import Node, Trial, numbers_of
+from inspector.experiments.bisect.words import Finding
 from inspector.recipes.compile_job import CompileJob
 from inspector.worker.exporter import Say, sentence_of
+from schema.objects.codec import from_json, to_json
 
 Valued = tuple[float | None, str]
 
@@ -27,18 +29,13 @@ def searched(
         say: takes messages
         how: ``candidates`` and ``trials`` of an earlier worker
     """
-    say("candidates", nodes=[asdict(node) for node in nodes])
-    same = [asdict(node) for node in nodes] == how["candidates"]
-    known = [trial_from(one) for one in how["trials"]] if same else []
+    say("candidates", nodes=to_json(nodes))
+    same = tuple(nodes) == from_json(how["candidates"], tuple[Node, ...], "candidates")
+    known = from_json(how["trials"], tuple[Trial, ...], "trials") if same else ()
     computing = [at for at, node in enumerate(nodes) if not node.quantises]
     answer = Search(len(nodes), trial, known, computing).run()
-    return {
-        "result": answer.result.value,
-        "nodes": [asdict(nodes[number]) for number in answer.removed],
-        "before": asdict(answer.before),
-        "after": asdict(answer.after),
-        "candidates": len(nodes),
-    }
+    out = tuple(nodes[number] for number in answer.removed)
+    return to_json(Finding(answer.result, out, answer.before, answer.after, len(nodes)))
 
 
 def tried(
@@ -57,7 +54,7 @@ def tried(
         found, words = None, sentence_of(error)
     spent = time.perf_counter() - start
     made = Trial(removed, found, bound.holds(found), words, spent)
-    say("tried", trial=asdict(made))
+    say("tried", trial=to_json(made))
     return made
 
 

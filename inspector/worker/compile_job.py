@@ -20,18 +20,20 @@ from compiler.stages import StageEvent
 from inspector.api.serde_rewrite import RebuildError
 from inspector.files.stage_log import STAGES
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
-from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob, SourceKind
+from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, REPORT, CompileJob, SourceKind
 from inspector.recipes.recipe import recipe_of, sha256_of
+from inspector.toolchain.child import ReportedError, ToolchainError
 from inspector.worker import exporter
 from inspector.worker.exported_file import UnreadableError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 from inspector.worker.guarding import MOST_ROUNDS, guard_file, is_checkable
 from inspector.worker.kernels import kernels_missing
 from inspector.worker.libraries import lacking, load_libraries, unregistered
-from inspector.worker.lowering import backend_config, rules_without_effect
+from inspector.worker.lowering import backend_config, check_words, rules_without_effect
 from inspector.worker.made import Made, report, save, write_program, write_record
 from inspector.worker.recorded import recorded_programs
 from inspector.worker.stage_tables import QUANTIZE, StageTables
+from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
 from schema.errors import FormatError
 from schema.etrecord import sniff as is_record
@@ -39,10 +41,6 @@ from schema.formats import recognise
 from schema.version import __version__
 
 _HEAD, _ZIP = 4096, b"PK"
-
-
-class ReportedError(Exception):
-    """A failure that has been told already."""
 
 
 class InterpreterError(Exception):
@@ -98,6 +96,33 @@ class Heard:
             nodes=event.nodes,
         )
         self.tables = tables
+
+
+def work(job: CompileJob, task: Task) -> dict[str, Any]:
+    """Compile into the folder of a task; return what ``compile.json`` says.
+
+    Raises: whatever the user's code, torch or the compiler raises
+    """
+    if job.toolchain == EXECUTORCH:
+        from inspector.worker.toolchain_compile import compile_with_executorch
+
+        try:
+            return compile_with_executorch(job, task.folder, task.say)
+        except OSError as error:
+            if not error.filename:
+                raise
+            sentence = f"{error.filename}: {error.strerror}"
+            raise ToolchainError(sentence, blame="unreadable") from error
+    check_words(job)
+    guard, stages = str(task.options.get("guard", OFF)), bool(task.options.get("stages"))
+    return compile_into(job, task.folder, task.say, guard, task.warm, stages=stages)
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Return an error as the content of a message."""
+    found = exporter.failure(error)
+    unreadable = isinstance(error, UnreadableError | FormatError)
+    return {**found, "blame": "unreadable"} if unreadable else found
 
 
 def compile_into(

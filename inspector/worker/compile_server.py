@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inspector.jobs.preview import preview_content
-from inspector.recipes.compile_job import CompileJob, job_from
-from inspector.recipes.suggestions import suggestion_content, suggestions_of
-from inspector.worker import compile_job, exporter, lowering
+from inspector.jobs.table import kind_named, resolved
 from inspector.worker.channel import Channel
-from inspector.worker.compile_job import Heard
-from inspector.worker.exporter import Exported, Say
-from inspector.worker.previewing import preview_of
+from inspector.worker.exporter import Say
+from inspector.worker.tasks import InterruptedTaskError, Task, perform
 from inspector.worker.warm import StaleError, Warm
-from schema.errors import FormatError
 
-COMPILE, PREVIEW, SUGGEST = "compile", "preview", "suggest"
+COMPILE, PREVIEW = "compile", "preview"
 
 
-class CancelledError(Exception):
+class CancelledError(InterruptedTaskError):
     """Nobody waits for the answer any more."""
 
 
@@ -57,7 +50,7 @@ class _Inbox:
         """Return a waiting request that is answered in no time, None if there is none."""
         with self.changed:
             for request in self.waiting:
-                if request["verb"] == PREVIEW:
+                if request["kind"] == PREVIEW:
                     self.waiting.remove(request)
                     return request
         return None
@@ -81,6 +74,8 @@ class Loop:
 
     def run(self) -> int:
         """Answer until a file of the source has changed: only another process reads that anew."""
+        for name in (COMPILE, PREVIEW):
+            resolved(kind_named(name).entry)  # loaded before it is asked for
         self._channel.follow(self._inbox.put, self._leave)
         while self._answer(self._inbox.take()):
             pass
@@ -94,27 +89,18 @@ class Loop:
 
     def _answer(self, request: dict[str, Any]) -> bool:
         """Answer a request; return whether to go on."""
-        number = request["request"]
-        say = self._saying(number, quick=request["verb"] == PREVIEW)
+        number, kind = request["request"], request["kind"]
+        say = self._saying(number, quick=kind == PREVIEW)
+        self._folders = {request["folder"]} if kind == COMPILE else self._folders
+        task = Task(Path(request["folder"]), say, request["options"], self._warm)
         try:
             say("stage", stage="begin")
-            job = job_from(request["job"])
-            lowering.check_words(job)
-            result = _VERBS[request["verb"]](self, job, request, say)
+            perform(request, task)
         except StaleError:
             self._send(number, "stale")
             return False
         except CancelledError:
             self._send(number, "failed", sentence="cancelled", blame="cancelled")
-        except compile_job.ReportedError:
-            pass
-        except (compile_job.UnreadableError, FormatError) as error:
-            content = {**exporter.failure(error), "blame": "unreadable"}
-            self._send(number, "failed", **content)
-        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
-            self._send(number, "failed", **exporter.failure(error))
-        else:
-            self._send(number, "finished", result=result)
         return True
 
     def _send(self, number: int, kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
@@ -138,7 +124,7 @@ class Loop:
         request = None if self._deep else self._inbox.take_preview()
         if request is None:
             return
-        if not self._warm.knows(job_from(request["job"])):
+        if not self._warm.knows(kind_named(PREVIEW).read(request["job"]).compile):
             with self._inbox.changed:
                 self._inbox.waiting.appendleft(request)
             return
@@ -147,49 +133,3 @@ class Loop:
             self._answer(request)
         finally:
             self._deep = False
-
-    def _programs(self, job: CompileJob, heard: Heard) -> Exported:
-        if not self._warm.knows(job):
-            exporter.tell_what_is_said(heard)
-        with tempfile.TemporaryDirectory() as folder:
-            source = self._warm.source(
-                job, lambda: compile_job.source_of(job, Path(folder), heard), heard
-            )
-        return self._warm.quantised(job.quantising, source, heard)
-
-    def compile(self, job: CompileJob, request: dict[str, Any], say: Say) -> dict[str, Any]:
-        """Write files into a folder and return what ``compile.json`` says."""
-        folder = request["folder"]
-        self._folders = {folder}
-        stages = bool(request.get("stages"))
-        return compile_job.compile_into(
-            job, Path(folder), say, request["guard"], self._warm, stages=stages
-        )
-
-    def preview(self, job: CompileJob, request: dict[str, Any], say: Say) -> dict[str, Any]:
-        """Return what would be delegated."""
-        del request
-        heard = Heard(say)
-        source = self._programs(job, heard)
-        return preview_content(preview_of(job, source, self._warm, heard.observe))
-
-    def suggest(self, job: CompileJob, request: dict[str, Any], say: Say) -> dict[str, Any]:
-        """Return changes that make boundaries fewer."""
-        del request
-        heard = Heard(say)
-        source = self._programs(job, heard)
-
-        def preview(changed: CompileJob) -> Any:  # noqa: ANN401 - a Preview
-            say("stage", stage="try a suggestion")
-            return preview_of(changed, source, self._warm, heard.observe)
-
-        found = suggestions_of(job, preview)
-        return {"suggestions": [suggestion_content(one) for one in found]}
-
-
-_Verb = Callable[[Loop, CompileJob, dict[str, Any], Say], dict[str, Any]]
-_VERBS: dict[str, _Verb] = {
-    COMPILE: Loop.compile,
-    PREVIEW: Loop.preview,
-    SUGGEST: Loop.suggest,
-}

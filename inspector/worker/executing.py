@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from inspector.jobs.executing import ExecutingJob, MeasureJob, RunJob, StepJob, VerifyJob
+from inspector.recipes.compile_job import EXECUTORCH
 from inspector.worker import exporter
 from inspector.worker.bundle_job import bundle_into
 from inspector.worker.exporter import Say
 from inspector.worker.inputs import ValuesError
 from inspector.worker.kernels import with_libraries
+from inspector.worker.live_steps import step_live
 from inspector.worker.measure_job import measure
 from inspector.worker.recording import NotWrittenError
 from inspector.worker.run_job import run_into
 from inspector.worker.step_job import step_through
+from inspector.worker.tasks import Task
 from inspector.worker.verify_job import verify
 from runtime import ErrorCode, ExecutionError, Runtime, platform
 from runtime.platform import LogLevel, LogMessage
@@ -37,6 +40,20 @@ _GIVEN = (ErrorCode.InvalidArgument, ErrorCode.NotSupported, ErrorCode.InvalidTy
 def known_names() -> dict[str, list[str]]:
     """Return the names of what can run delegates here."""
     return {"backends": Runtime.get().backend_registry.registered_backend_names}
+
+
+def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
+    """Do a job of those that execute programs; return its report.
+
+    Raises: what ``execute`` raises, ToolchainError
+    """
+    if isinstance(job, RunJob) and job.toolchain == EXECUTORCH:
+        from inspector.worker.toolchain_run import run_with_executorch
+
+        return run_with_executorch(job, task.folder, task.say)
+    if isinstance(job, StepJob) and task.command is not None:
+        return step_live(job, task.say, task.command)
+    return execute(job, task.folder, task.say)
 
 
 def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from inspector.numerics.metrics import Tolerance
 from inspector.worker import exporter
 from inspector.worker.exporter import Say, told
 from inspector.worker.libraries import load_libraries
+from inspector.worker.tasks import Task
 from schema.errors import FormatError
 
 _STEP_SECONDS = 0.1
@@ -29,6 +30,16 @@ _STEP_SECONDS = 0.1
 
 class InputsError(ValueError):
     """A file that holds no inputs."""
+
+
+def known_names() -> dict[str, list[str]]:
+    """Return the names a job may use: none."""
+    return {}
+
+
+def work(job: GapJob, task: Task) -> dict[str, Any]:
+    """Compare into the folder of a task; see ``compare``."""
+    return compare(job, task.folder, task.say)
 
 
 def compare(job: GapJob, folder: Path, say: Say) -> dict[str, Any]:

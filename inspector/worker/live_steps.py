@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from inspector.jobs.executing import StepJob, executing_from
+from inspector.jobs.executing import StepJob
 from inspector.jobs.live_steps import FINISH, LOOK, REPLACE, RUN_TO
-from inspector.worker import executing
 from inspector.worker.blaming import told_lines
-from inspector.worker.channel import Channel
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.inputs import ValuesError
 from inspector.worker.step_job import Subject, Walk, answer, filling, subject_of
@@ -22,20 +19,18 @@ _NUMBERS = 4096  # of a value that are told at most
 Take = Callable[[], Mapping[str, Any]]
 
 
-def step_live(channel: Channel, request: dict[str, Any]) -> int:
-    """Do what a live job and its parent want; the parent's end is ours."""
-    commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    channel.follow(commands.put, lambda: None)
-    try:
-        job = executing_from(request["job"])
-        assert isinstance(job, StepJob)
-        with told_lines(job.record):
-            result = _live(job, channel.send, commands.get)
-    except BaseException as error:  # noqa: BLE001 - whatever kernels raise
-        channel.send("failed", **executing.failure(error))
-        return 1
-    channel.send("finished", result=result)
-    return 0
+def step_live(job: StepJob, say: Say, take: Take) -> dict[str, Any]:
+    """Step through a call as the parent commands; return what was seen.
+
+    Args:
+        job: which call, and how
+        say: takes messages
+        take: returns the next command, waiting for it
+
+    Raises: ExecutionError, AnswerError, ValuesError, OSError
+    """
+    with told_lines(job.record):
+        return _live(job, say, take)
 
 
 def _live(job: StepJob, say: Say, take: Take) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from compiler.stages import Observer
 from inspector.recipes.compile_job import CompileJob, Precision, Rules
 from inspector.recipes.edits import means
 from inspector.recipes.emission import check_passes, config_of, edge_config_of, in_file
+from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.worker.exporter import AnswerError
 from schema.dtypes.scalar_type import BY_NAME
 from schema.etrecord.parts.verdicts import Outcome, Verdict
@@ -150,17 +151,14 @@ def precisions_of(job: CompileJob) -> Precisions:
     Raises: AnswerError for words that are no ``NAME=TYPE``
     """
     wanted = job.precision
-    tables = [
-        dict(map(_typed, words)) for words in (wanted.modules, wanted.operators, wanted.nodes)
-    ]
+    try:
+        tables = [
+            dict(parse_assignment(text, "TYPE", tuple(TYPES)) for text in words)
+            for words in (wanted.modules, wanted.operators, wanted.nodes)
+        ]
+    except AssignmentError as error:
+        raise AnswerError(str(error)) from error
     return Precisions(*tables)
-
-
-def _typed(text: str) -> tuple[str, str]:
-    name, _, word = text.rpartition("=")
-    if not name or word not in TYPES:
-        raise AnswerError(f"{text!r} is no NAME=TYPE; a type is one of {', '.join(TYPES)}")
-    return name, word
 
 
 def rules_of(rules: Rules) -> PartitionRules:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,14 +24,62 @@ from compiler.partition.verdicts import calls_in
 from compiler.pipeline.preview import Previewed, previewed
 from compiler.stages import Observer
 from inspector.graph.boundaries import Boundary, Crossing, is_quantising
-from inspector.jobs.preview import MethodPreview, NodePreview, PartitionPreview, Preview
+from inspector.jobs.preview import (
+    MethodPreview,
+    NodePreview,
+    PartitionPreview,
+    Preview,
+    PreviewJob,
+    SuggestJob,
+)
+from inspector.jobs.suggestions import Suggestions, suggestions_of
 from inspector.recipes.compile_job import CompileJob
+from inspector.worker import compile_job, exporter
+from inspector.worker.compile_job import Heard, source_of
 from inspector.worker.exporter import Exported
-from inspector.worker.lowering import edge_config, partitioners_of, passes_of, sentences_of_rules
+from inspector.worker.lowering import (
+    check_words,
+    edge_config,
+    partitioners_of,
+    passes_of,
+    sentences_of_rules,
+)
+from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
 from schema.backends import backend_of, resolve
+from schema.objects.codec import to_json
 
 Node = torch.fx.Node
+failure = compile_job.failure
+
+
+def preview(job: PreviewJob, task: Task) -> dict[str, Any]:
+    """Return what a compile would delegate, as JSON content."""
+    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.say)
+    check_words(wanted)
+    return to_json(preview_of(wanted, _source(wanted, warm, heard), warm, heard.observe))
+
+
+def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
+    """Return changes of a compile that make boundaries fewer, as JSON content."""
+    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.say)
+    check_words(wanted)
+    source = _source(wanted, warm, heard)
+
+    def tried(changed: CompileJob) -> Preview:
+        task.say("stage", stage="try a suggestion")
+        return preview_of(changed, source, warm, heard.observe)
+
+    return to_json(Suggestions(suggestions_of(wanted, tried)))
+
+
+def _source(job: CompileJob, warm: Warm, heard: Heard) -> Exported:
+    """Return the exported and quantized programs of a job."""
+    if not warm.knows(job):
+        exporter.tell_what_is_said(heard)
+    with tempfile.TemporaryDirectory() as folder:
+        source = warm.source(job, lambda: source_of(job, Path(folder), heard), heard)
+    return warm.quantised(job.quantising, source, heard)
 
 
 def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer) -> Preview:

@@ -21,6 +21,7 @@ from compiler.quantize.quantize import (
 )
 from compiler.quantize.quiet_imports import import_quietly
 from inspector.recipes.compile_job import Quantization
+from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 
 
@@ -84,18 +85,14 @@ def how_to(wanted: Quantization) -> Quantisation:
 
     Raises: AnswerError for an override that is no ``NAME=MODE``
     """
-    modules, operators, nodes = (
-        dict(map(_override, words)) for words in (wanted.modules, wanted.operators, wanted.nodes)
-    )
+    try:
+        modules, operators, nodes = (
+            dict(parse_assignment(text, "MODE", OVERRIDES) for text in words)
+            for words in (wanted.modules, wanted.operators, wanted.nodes)
+        )
+    except AssignmentError as error:
+        raise AnswerError(str(error)) from error
     return Quantisation(wanted.mode, wanted.per_tensor, modules, operators, nodes)
-
-
-def _override(text: str) -> tuple[str, str]:
-    name, _, mode = text.rpartition("=")
-    if not name or mode not in OVERRIDES:
-        there = ", ".join(OVERRIDES)
-        raise AnswerError(f"{text!r} is no NAME=MODE; a mode is one of {there}")
-    return name, mode
 
 
 def _count(say: Say, done: int, total: int) -> None:

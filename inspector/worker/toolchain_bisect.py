@@ -26,7 +26,7 @@ from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.executing import BUFFER, OUTPUTS, TRACE, RunJob
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob
-from inspector.toolchain.child import Interpreter, Say, ToldError, ToolchainError, nobody
+from inspector.toolchain.child import Interpreter, ReportedError, Say, ToolchainError, nobody
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.exporter import AnswerError
@@ -41,7 +41,7 @@ from schema.errors import FormatError
 _WARM_RUNS = 3
 _INPUTS, _WANTED = "bisect_inputs.pt", "bisect_wanted.pt"
 _NOT_HELPFUL = (
-    *(ToldError, ToolchainError, ProbeError, CompileError),
+    *(ReportedError, ToolchainError, ProbeError, CompileError),
     *(ExecutionError, FormatError, MissingError, MemoryError),
 )
 
@@ -57,8 +57,8 @@ def bisect_with_executorch(
         say: takes messages
         how: ``candidates`` and ``trials`` of an earlier worker
 
-    Raises: AnswerError, RequirementError, ToolchainError; ToldError if the other interpreter has
-        told why the first program or its reference failed
+    Raises: AnswerError, RequirementError, ToolchainError; ReportedError if the other interpreter
+        has told why the first program or its reference failed
     """
     if not job.compile.partitioners:
         raise AnswerError("nothing is delegated: the recipe has no partitioner")
@@ -173,7 +173,7 @@ class _Trying:
     def _refer(self, method: str) -> None:
         """Let the exported program say what outputs are wanted.
 
-        Raises: ToldError, ToolchainError
+        Raises: ReportedError, ToolchainError
         """
         question = {
             "do": "refer",
@@ -213,7 +213,7 @@ class _Trying:
         for method in made.methods:
             try:
                 self._ran(made, method, 0)
-            except (ToldError, ToolchainError) as error:
+            except (ReportedError, ToolchainError) as error:
                 refused.append(f"{method}: {error}")
         return float(len(refused)), refused[0] if refused else "all methods load"
 

@@ -55,7 +55,7 @@ def compile_with_executorch(
         say: takes messages
         tool: an interpreter that is running already; None to start the one of the job
 
-    Raises: ToldError if the other interpreter has told why it failed; ToolchainError; OSError
+    Raises: ReportedError if the other interpreter has told why it failed; ToolchainError; OSError
     """
     return compiled_elsewhere(job, folder, say, tool).report
 
@@ -92,7 +92,7 @@ def compiled_elsewhere(
         tool: an interpreter that is running already; None to start the one of the job
         again: whether the exported programs are kept there, for the next one of the same source
 
-    Raises: ToldError if the other interpreter has told why it failed; ToolchainError; OSError
+    Raises: ReportedError if the other interpreter has told why it failed; ToolchainError; OSError
     """
     heard = _Heard(say)
     python = interpreter(job.python)

@@ -59,8 +59,8 @@ def run_with_executorch(
         say: takes messages
         tool: an interpreter that is running already; None to start the one of the job
 
-    Raises: ToldError if the other interpreter has told why it failed; ToolchainError, AnswerError,
-        FormatError, ValuesError, OSError
+    Raises: ReportedError if the other interpreter has told why it failed; ToolchainError,
+        AnswerError, FormatError, ValuesError, OSError
     """
     given = _given(job, folder)
     warnings: list[str] = _without_effect(job)

@@ -19,12 +19,13 @@ from inspector.recipes.emission import file_of, in_file
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
 from inspector.worker.quantize import quantised
+from inspector.worker.tasks import InterruptedTaskError
 
 _MOST = 3  # quantised forms of a program, and sets of types
 Stamp = tuple[int, int]
 
 
-class StaleError(Exception):
+class StaleError(InterruptedTaskError):
     """A file that was read before is another one now; only a new process reads it anew."""
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from PySide6.QtWidgets import QPushButton
@@ -15,12 +15,13 @@ from devtools_app.shell.window import MainWindow
 from devtools_app.views.bisect import BisectView
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.experiments.bisect.trials import Node, Trial
-from inspector.jobs import bisect as bisect_run
+from inspector.jobs import run as job_runs
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Stage, Tried, Trying
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import RECIPE, Recipe
 from inspector.tables.bisect import OTHER, WISHES, bound_text
 from inspector.tables.selection import SelectionKind
+from tests.inspector.jobs_here import Scripted
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
@@ -37,31 +38,19 @@ BARE = Trial(((0, 3),), 0.0, True, "", 0.1)
 AFTER = Trial(((0, 1),), 1e-7, True, "", 0.1)
 
 
-class Script:
+class Script(Scripted):
     """A worker that says what a test has it say."""
 
     made: ClassVar[list[Script]] = []
 
-    def __init__(self, content: dict[str, Any], *_more: Any, how: dict[str, Any], **_: Any) -> None:
-        self.content, self.how = content, how
-        self.outcome: Outcome | None = None
-        self.said: list[Message] = []
+    def __init__(self, _kind: str) -> None:
+        super().__init__()
         Script.made.append(self)
-
-    def take(self, _timeout: float = 0.0) -> list[Message]:
-        found, self.said = self.said, []
-        return found
-
-    def cancel(self) -> None:
-        self.outcome = Outcome(Ended.CANCELLED, "cancelled")
-
-    def close(self) -> None:
-        self.outcome = self.outcome or Outcome(Ended.CANCELLED, "cancelled")
 
 
 @pytest.fixture
 def window(make_window, monkeypatch) -> MainWindow:
-    monkeypatch.setattr(bisect_run, "JobRun", Script)
+    monkeypatch.setattr(job_runs, "Worker", Script)
     monkeypatch.setattr(Script, "made", [])
     found = make_window()
     found.resize(1280, 800)
@@ -135,14 +124,14 @@ def texts(view: BisectView, column: int) -> list[str]:
 def test_search_is_followed_and_its_nodes_are_one_click(window, qtbot, view) -> None:
     assert buttons(view) == {"Find nodes"}
     view.start()
-    assert Script.made[-1].content["bound"] == "output.max_abs<=1e-3"
+    assert Script.made[-1].request["job"]["bound"] == "output.max_abs<=1e-3"
     assert buttons(view) == {"Cancel"}
     assert not view.value.isEnabled()
     nodes = tuple(asdict(one) for one in NODES)
     say(qtbot, view, Stage("lower"), Found(nodes), Trying(()))
     assert texts(view, 1) == ["nothing"]
     assert texts(view, 2) == ["trying"]
-    say(qtbot, view, Tried(asdict(BEFORE)), Tried(asdict(BARE)), Trying(((1, 3),)))
+    say(qtbot, view, Tried(BEFORE), Tried(BARE), Trying(((1, 3),)))
     assert texts(view, 1) == ["nothing", "everything", "2 of 3"]
     assert texts(view, 2) == ["does not hold", "holds", "trying"]
     assert view.trials.rows.columns[3].title == "output.max_abs"
@@ -173,16 +162,16 @@ def test_node_that_is_found_leads_to_its_place(window, qtbot, view) -> None:
 
 def test_cancelled_search_goes_on_where_it_was(qtbot, view) -> None:
     view.start()
-    say(qtbot, view, Found(tuple(asdict(one) for one in NODES)), Tried(asdict(BEFORE)))
+    say(qtbot, view, Found(NODES), Tried(BEFORE))
     button(view, "Cancel").click()
     qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
     assert buttons(view) >= {"Go on", "Begin anew"}
     view.start()
-    assert len(Script.made[-1].how["trials"]) == 1
+    assert len(Script.made[-1].request["options"]["trials"]) == 1
     assert texts(view, 1) == ["nothing"]
     end(qtbot, view, Outcome(Ended.CANCELLED, "cancelled"))
     view.start(fresh=True)
-    assert Script.made[-1].how["trials"] == []
+    assert Script.made[-1].request["options"]["trials"] == []
 
 
 def test_other_wish_is_another_search(qtbot, view) -> None:
@@ -192,7 +181,7 @@ def test_other_wish_is_another_search(qtbot, view) -> None:
     view.value.textEdited.emit("1e-5")
     assert "Find nodes" in buttons(view)
     view.start()
-    assert Script.made[-1].content["bound"] == "output.max_abs<=1e-5"
+    assert Script.made[-1].request["job"]["bound"] == "output.max_abs<=1e-5"
 
 
 @pytest.mark.parametrize("result", ["nothing to do", "not due to delegation"])
@@ -213,7 +202,7 @@ def test_crash_and_full_disk_are_a_sentence(qtbot, view, monkeypatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    Script.made[-1].said.append(Tried(asdict(BEFORE)))
+    Script.made[-1].said.append(Tried(BEFORE))
     qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
     assert "No space left on device" in view.error
     assert buttons(view) >= {"Go on"}

@@ -235,7 +235,7 @@ def test_dialog_refuses_what_cannot_be_quantised_so(dialog, tmp_path) -> None:
     missing = replace(form, quantize="static", calibration=str(tmp_path / "none.pt"))
     assert dialog(missing).problem == f"{tmp_path / 'none.pt'} is not there."
     wrong = replace(form, quantize="static", overrides="blocks.0")
-    assert "blocks.0 is no NAME=MODE" in dialog(wrong).problem
+    assert "'blocks.0' is not NAME=MODE" in dialog(wrong).problem
     assert dialog(replace(missing, quantize="")).problem == ""
 
 

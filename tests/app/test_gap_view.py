@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,51 +15,16 @@ from devtools_app.views.compare import ComparePane, _nothing
 from devtools_app.views.gap import GapPane, needs
 from inspector.files.load import load_session
 from inspector.jobs import run as jobs
-from inspector.jobs.gap import gap_from
-from inspector.jobs.messages import Message, Outcome, message_from
-from inspector.jobs.process import COMPARES
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import Row, RunGap
 from inspector.tables.numeric_gap import FLOOR, gap_table, growth, summary, tensor_look
 from inspector.tables.selection import Selection, SelectionKind
+from tests.inspector.jobs_here import Here
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
 DATA = Path(__file__).parents[1] / "data"
 PATIENCE = 100_000  # ms
-
-
-class Here:
-    """A worker that is no process: it compares as soon as it is sent a job."""
-
-    def __init__(self, kind: str) -> None:
-        assert kind == COMPARES
-        self.outcome: Outcome | None = None
-        self._said: list[Message] = []
-
-    def send(self, request: dict[str, Any]) -> None:
-        from inspector.worker import gap_job
-
-        job = gap_from(json.loads(json.dumps(request["job"])))
-        result = gap_job.compare(job, Path(request["folder"]), self._hear)
-        self._hear("finished", result=result)
-
-    def _hear(self, kind: str, **content: Any) -> None:
-        found = message_from({"type": kind, **content})
-        if isinstance(found, Outcome):
-            self.outcome = found
-        elif found is not None:
-            self._said.append(found)
-
-    def take(self, _timeout: float = 0.0) -> list[Message]:
-        said, self._said = self._said, []
-        return said
-
-    def stop(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 def pane(window: MainWindow, qtbot, folder: Path) -> GapPane:

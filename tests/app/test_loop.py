@@ -29,7 +29,7 @@ from devtools_app.views.recipe import RecipeView
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from inspector.jobs import run as jobs
 from inspector.jobs.messages import Ended
-from inspector.jobs.run import CompileRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Rules, Source, code_files
 from inspector.recipes.recipe import RECIPE, Recipe, sha256_of
 from tests.inspector.jobs_here import Here
@@ -50,7 +50,7 @@ def base(tmp_path: Path) -> Path:
     shutil.copy(SOURCE, source)
     rules = Rules(deny_ops=(CONV,))
     job = CompileJob(Source(str(source), "build"), partitioners=("xnnpack",), rules=rules)
-    run = CompileRun(job, tmp_path / "net")
+    run = JobRun(job, tmp_path / "net")
     outcome = run.wait(PATIENCE / 1000)
     run.close()
     assert outcome is not None

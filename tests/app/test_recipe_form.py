@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import subprocess
+import sys
 from dataclasses import fields, is_dataclass, replace
 
 import pytest
@@ -145,3 +148,18 @@ def test_commands_use_the_saved_recipe_where_it_is_the_same(tmp_path) -> None:
     assert commands(same) == (
         f"etscope compile --recipe '{tmp_path}/model'\"'\"'s folder/recipe.json' -o build\n"
     )
+
+
+def test_help_of_every_field_survives_without_docstrings() -> None:
+    code = (
+        "from devtools_app.viewmodels.recipe_form import sections\n"
+        "from inspector.recipes.compile_job import CompileJob, Source\n"
+        "found = sections(CompileJob(Source('net.py', 'net')))\n"
+        "print([(one.path, one.help) for part in found for one in part.fields])"
+    )
+    command = [sys.executable, "-OO", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = [
+        field for part in sections(CompileJob(Source("net.py", "net"))) for field in part.fields
+    ]
+    assert ast.literal_eval(done.stdout) == [(one.path, one.help) for one in found]

@@ -15,7 +15,7 @@ from inspector.files.session import Session
 from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended
-from inspector.jobs.run import ExecutingRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Source
 from tests.bench.child import DATA, INSPECTOR, ask, ask_module
 from tests.bench.files import model_sessions
@@ -119,7 +119,7 @@ def _variant(server: CompileServer, job: CompileJob, folder: Path) -> tuple[Sess
     wanted = RunJob(str(folder / PROGRAM), runs=_RUNS, warmup=_WARMUP, record=str(folder / RECORD))
 
     def run() -> None:
-        running = ExecutingRun(wanted, folder / "run", worker=server.runner.take())
+        running = JobRun(wanted, folder / "run", worker=server.runner.take())
         try:
             outcome = running.wait()
             assert outcome is not None

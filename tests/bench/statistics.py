@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from inspector.compare.statistics import ALIKE, SLOWER, judge
-from inspector.jobs.executing import RunJob
-from inspector.jobs.measure import MeasureJob, MeasureRun
+from inspector.jobs.executing import MeasureJob, RunJob
+from inspector.jobs.run import JobRun
 from tests.bench.child import ask
 
 _LAYERS = 10
@@ -41,12 +41,12 @@ def _measure(program: Path, slower: Path, tries: int, blocks: int) -> int:
         start = time.monotonic()
         # The three are measured side by side, so that both questions are asked of one moment.
         jobs = tuple(RunJob(str(path), threads=1) for path in (program, program, slower))
-        running = MeasureRun(MeasureJob(jobs, blocks))
+        running = JobRun(MeasureJob(jobs, blocks))
         outcome = running.wait()
         running.close()
         assert outcome is not None
         assert not outcome.sentence, outcome.sentence
-        found = running.measurement
+        found = running.state
         same, more = judge(*found.common(0, 1)), judge(*found.common(0, 2))
         words["identical"][same.word] += 1
         words["slower"][more.word] += 1

@@ -14,7 +14,7 @@ import pytest
 from inspector.graph.boundaries import Boundary, program_boundaries
 from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.messages import Ended
-from inspector.jobs.run import CompileRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
 from inspector.recipes.edits import EDITS, Target, TargetKind, edit_named
 from inspector.recipes.emission import PASSES
@@ -164,7 +164,7 @@ def test_one_real_new_process_makes_the_same(server: CompileServer, tmp_path: Pa
     job = _rules(cut_before=("aten_mul_tensor",), deny_rules=("AddConfig",))
     server.preview(BASE, PATIENCE)
     assert server.compile(job, tmp_path / "warm", timeout=PATIENCE).ended is Ended.FINISHED
-    run = CompileRun(job, tmp_path / "cold", timeout=PATIENCE)
+    run = JobRun(job, tmp_path / "cold", timeout=PATIENCE)
     try:
         outcome = run.wait(PATIENCE)
     finally:

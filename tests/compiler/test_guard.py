@@ -14,13 +14,14 @@ from compiler.backends.xnnpack.layout import in_memory
 from compiler.backends.xnnpack.lowering import Lowering
 from inspector.files.load import load_session
 from inspector.findings.session import Tone, findings
-from inspector.jobs.guard import AUTO, FIX, ON, GuardReport, guard_from, guard_lines
+from inspector.jobs.guard import AUTO, FIX, ON, GuardReport, guard_lines
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.worker import exporter, guarding
 from inspector.worker.compile_job import compile_into
 from runtime import ExecutionError, Runtime
 from runtime.backends.xnnpack import backend
 from runtime.backends.xnnpack.native.detect import Availability
+from schema.objects.codec import from_json
 from schema.payloads.xnnpack.nodes import StaticReshape
 from tests.compiler import guard_sources
 from tests.compiler.guard_sources import IMAGE
@@ -48,8 +49,8 @@ def compiled(
     source = Source(str(SOURCES), function)
     job = CompileJob(source, partitioners=(partitioner,), rules=Rules(**rules))
     found = compile_into(job, folder, silent, way)
-    again = guard_from(json.loads(json.dumps(found["guard"])))
-    assert again == guard_from(found["guard"])
+    again = from_json(json.loads(json.dumps(found["guard"])), GuardReport, "guard")
+    assert again == from_json(found["guard"], GuardReport, "guard")
     return again
 
 
@@ -184,7 +185,8 @@ def test_without_real_kernels_auto_asks_nobody_and_on_asks_torch(
     source = Source(str(SOURCES), "plain")
     job = CompileJob(source, partitioners=("xnnpack",))
     assert compile_into(job, tmp_path / "auto", silent, AUTO)["guard"] is None
-    report = guard_from(compile_into(job, tmp_path / "on", silent, ON)["guard"])
+    made = compile_into(job, tmp_path / "on", silent, ON)
+    report = from_json(made["guard"], GuardReport, "guard")
     assert [one.verdict for one in report.partitions] == ["loads"]
     assert "host emulation" in report.partitions[0].engine
 

@@ -15,16 +15,15 @@ import torch
 
 from inspector.files.load import load_session
 from inspector.jobs.messages import Counted, Ended, Log, Message, Outcome, Ready, Stage, Warned
-from inspector.jobs.run import CompileRun
+from inspector.jobs.run import JobRun
 from inspector.memory.plan import analyse_memory
 from inspector.recipes.compile_job import (
     CompileJob,
     Quantization,
     Rules,
     Source,
-    job_content,
-    job_from,
 )
+from schema.objects.codec import from_json, to_json
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +44,7 @@ def compiled(
     job: CompileJob, folder: Path, *, force: bool = False, timeout: float = PATIENCE
 ) -> tuple[Outcome, list[Message]]:
     """Run a compile to its end."""
-    run = CompileRun(job, folder, force=force, timeout=timeout)
+    run = JobRun(job, folder, force=force, timeout=timeout)
     heard: list[Message] = []
     try:
         while run.outcome is None:
@@ -156,7 +155,7 @@ def test_crash_is_survived_and_said(function: str, words: str, line: str, tmp_pa
 @pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize("function", ["never", "stubborn"])
 def test_cancel_ends_a_function_that_does_not_end(function: str, tmp_path: Path) -> None:
-    run = CompileRun(job_of(function), tmp_path / "out")
+    run = JobRun(job_of(function), tmp_path / "out")
     try:
         until = time.monotonic() + PATIENCE
         while not any(isinstance(one, Log) for one in run.take(0.1)):
@@ -193,7 +192,7 @@ def test_prints_of_every_kind_are_lines_of_the_log_and_no_messages(tmp_path: Pat
 
 
 def test_flood_of_prints_is_bounded_and_counted(tmp_path: Path) -> None:
-    run = CompileRun(job_of("floods"), tmp_path / "out", timeout=PATIENCE)
+    run = JobRun(job_of("floods"), tmp_path / "out", timeout=PATIENCE)
     try:
         outcome = run.wait(PATIENCE)  # nobody takes what is said meanwhile
         lines = [one.text for one in run.take() if isinstance(one, Log) and not one.library]
@@ -355,7 +354,7 @@ def test_worker_started_ahead_is_used(tmp_path: Path) -> None:
         worker.take(0.1)
         assert time.monotonic() < until
     assert "greedy" in worker.ready.planners
-    run = CompileRun(job_of("good"), tmp_path / "out", worker=worker)
+    run = JobRun(job_of("good"), tmp_path / "out", worker=worker)
     try:
         outcome = run.wait(PATIENCE)
     finally:
@@ -371,11 +370,11 @@ import os, signal, sys, time
 from pathlib import Path
 from inspector.recipes.compile_job import *
 from inspector.jobs.messages import Log
-from inspector.jobs.run import CompileRun
-run = CompileRun(CompileJob(Source({str(SOURCES)!r}, "never")), Path({str(tmp_path / "out")!r}))
+from inspector.jobs.run import JobRun
+run = JobRun(CompileJob(Source({str(SOURCES)!r}, "never")), Path({str(tmp_path / "out")!r}))
 while {awaited or None} and not any(isinstance(one, Log) for one in run.take(0.1)):
     pass
-print(run._worker.pid, flush=True)
+print(run.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     import subprocess
@@ -398,4 +397,4 @@ def test_description_survives_its_way_as_json() -> None:
         "greedy",
         True,
     )
-    assert job_from(json.loads(json.dumps(job_content(job)))) == job
+    assert from_json(json.loads(json.dumps(to_json(job))), CompileJob, "job") == job

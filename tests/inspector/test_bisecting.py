@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -25,10 +24,12 @@ from inspector.experiments.bisect.trials import (
     read_state,
 )
 from inspector.experiments.gates.requirement import RequirementError
-from inspector.jobs import bisect as bisect_run
-from inspector.jobs.bisect import BisectJob, BisectRun
+from inspector.jobs import run as job_runs
+from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Source
+from tests.inspector.jobs_here import Scripted
 
 COUNT = 200
 
@@ -213,47 +214,29 @@ def test_bound_that_is_none_is_refused(text: str) -> None:
         parse_bound(text)
 
 
-class Scripted:
-    """A worker that does what a script says: messages, and how it ends."""
-
-    scripts: ClassVar[list[tuple[list[Message], Outcome]]] = []
-    asked: ClassVar[list[dict[str, Any]]] = []
-
-    def __init__(self, *_job: Any, how: dict[str, Any], **_options: Any) -> None:
-        self.asked.append(how)
-        self._messages, self._end = self.scripts.pop(0)
-        self._taken = False
-
-    @property
-    def outcome(self) -> Outcome | None:
-        return self._end if self._taken else None
-
-    def take(self, _timeout: float = 0.0) -> list[Message]:
-        found, self._messages = self._messages, []
-        self._taken = True
-        return found
-
-    def cancel(self) -> None:
-        """Nothing is running."""
-
-    close = cancel
-
-
-NODES = (asdict(Node("forward", "a", "aten.add.Tensor")),)
-HELPS = Tried(asdict(Trial(((0, 1),), 0.0, True)))
+NODES = (Node("forward", "a", "aten.add.Tensor"),)
+HELPS = Tried(Trial(((0, 1),), 0.0, True))
 
 
 def crashed() -> Outcome:
     return Outcome(Ended.CRASHED, "the process crashed (SIGSEGV)")
 
 
+WORKERS: list[Scripted] = []
+
+
 def scripted(
     monkeypatch: pytest.MonkeyPatch, folder: Path, *scripts: tuple[list[Message], Outcome]
-) -> BisectRun:
-    monkeypatch.setattr(bisect_run, "JobRun", Scripted)
-    monkeypatch.setattr(Scripted, "scripts", list(scripts))
-    monkeypatch.setattr(Scripted, "asked", [])
-    return BisectRun(BisectJob(CompileJob(Source("m.py", "f")), "loads"), folder)
+) -> JobRun:
+    left = list(scripts)
+    WORKERS.clear()
+
+    def started(_kind: str) -> Scripted:
+        WORKERS.append(Scripted(*left.pop(0)))
+        return WORKERS[-1]
+
+    monkeypatch.setattr(job_runs, "Worker", started)
+    return JobRun(BisectJob(CompileJob(Source("m.py", "f")), "loads"), folder)
 
 
 def test_program_that_takes_the_worker_along_counts_as_no_help(
@@ -263,11 +246,13 @@ def test_program_that_takes_the_worker_along_counts_as_no_help(
     second: list[Message] = [Found(NODES), Trying(((0, 1),)), HELPS]
     done = Outcome(Ended.FINISHED, result={"result": "found"})
     running = scripted(monkeypatch, tmp_path, (first, crashed()), (second, done))
-    assert running.wait() is done
+    outcome = running.wait()
+    assert outcome is not None
+    assert outcome.result == done.result
     assert [trial.words for trial in running.state.trials] == ["the process crashed (SIGSEGV)", ""]
     assert [one.holds for one in running.state.trials] == [False, True]
     # The second worker knows of the trial that ended the first.
-    assert [len(how["trials"]) for how in Scripted.asked] == [0, 1]
+    assert [len(one.request["options"]["trials"]) for one in WORKERS] == [0, 1]
     assert read_state(tmp_path / "bisect.json") == running.state
 
 
@@ -276,15 +261,19 @@ def test_worker_that_keeps_crashing_is_given_up(
 ) -> None:
     scripts = [([Found(NODES), Trying(((at, at + 1),))], crashed()) for at in range(9)]
     running = scripted(monkeypatch, tmp_path, *scripts)
-    assert running.wait().ended is Ended.CRASHED
-    assert len(Scripted.asked) == 6
+    outcome = running.wait()
+    assert outcome is not None
+    assert outcome.ended is Ended.CRASHED
+    assert len(WORKERS) == 6
 
 
 def test_worker_that_crashes_outside_of_a_trial_is_not_started_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     running = scripted(monkeypatch, tmp_path, ([], crashed()))
-    assert running.wait().ended is Ended.CRASHED
+    outcome = running.wait()
+    assert outcome is not None
+    assert outcome.ended is Ended.CRASHED
     assert running.state.trials == ()
 
 
@@ -293,7 +282,7 @@ def test_trials_of_another_program_are_dropped(
 ) -> None:
     done = Outcome(Ended.FINISHED, result={"result": "found"})
     scripted(monkeypatch, tmp_path, ([Found(NODES), Trying(()), HELPS], done)).wait()
-    other = ({**NODES[0], "name": "b"},)
+    other = (replace(NODES[0], name="b"),)
     running = scripted(monkeypatch, tmp_path, ([Found(other)], done))
     assert len(running.state.trials) == 1
     running.wait()

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from inspector.experiments.bisect.trials import State, read_state
-from inspector.jobs.bisect import BisectJob, BisectRun
+from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended, Tried
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.recipe import Recipe, parse_recipe
 from inspector.worker import exporter
@@ -47,7 +48,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a bisection that was stopped after some trials."""
     folder = tmp_path_factory.mktemp("bisected")
     job = BisectJob(job_of("rough", BOLD), BOUND, engine="torch")
-    running = BisectRun(job, folder)
+    running = JobRun(job, folder)
     tried = 0
     try:
         while running.outcome is None:
@@ -58,6 +59,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         outcome = running.wait()
     finally:
         running.close()
+    assert outcome is not None
     assert outcome.ended is Ended.CANCELLED
     return folder
 

@@ -23,15 +23,14 @@ from inspector.jobs.executing import (
     BundleJob,
     RunJob,
     VerifyJob,
-    executing_content,
-    executing_from,
 )
 from inspector.jobs.messages import Log
-from inspector.jobs.process import EXECUTES
+from inspector.jobs.table import EXECUTES, kind_of
 from inspector.worker import executing
 from runtime import Runtime
 from runtime.delegates.interface import BackendRegistry
 from schema import etdump
+from schema.objects.codec import to_json
 from schema.program import model
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.jobs_here import Here
@@ -331,14 +330,17 @@ def test_threads_without_a_core_each_are_a_warning(
 
 def test_lines_that_the_runtime_logs_are_messages_of_the_worker(tmp_path: Path) -> None:
     worker = Here(EXECUTES)
-    job = executing_content(RunJob(str(CONVNET / "model.pte")))
-    worker.send({"job": job, "folder": str(tmp_path)})
+
+    def send(job: RunJob) -> None:
+        worker.send({"kind": "run", "job": to_json(job), "folder": str(tmp_path), "options": {}})
+
+    send(RunJob(str(CONVNET / "model.pte")))
     logged = [one for one in worker.take() if isinstance(one, Log) and one.logger == "runtime"]
     assert [(one.text, one.level) for one in logged] == [("method 'forward' is loaded", 20)]
     assert all(one.library for one in logged)
     torch.save([torch.ones(2, 2)], tmp_path / "few.pt")
     bad = RunJob(str(DATA / "extra/kv_cache/model.pte"), inputs=str(tmp_path / "few.pt"))
-    worker.send({"job": executing_content(bad), "folder": str(tmp_path)})
+    send(bad)
     assert worker.outcome is not None
     said = run("run", CONVNET / "model.pte", "-o", tmp_path / "v", "--verbose").err
     assert "runtime: method 'forward' is loaded" in said
@@ -555,7 +557,7 @@ def test_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_job_survives_its_journey(job: RunJob | VerifyJob | BundleJob) -> None:
-    assert executing_from(json.loads(json.dumps(executing_content(job)))) == job
+    assert kind_of(job).read(json.loads(json.dumps(to_json(job)))) == job
 
 
 def test_folder_of_a_compile_runs_like_its_files(tmp_path: Path) -> None:

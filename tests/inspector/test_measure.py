@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
@@ -13,10 +12,8 @@ from inspector.jobs.executing import (
     PROCESSOR,
     MeasureJob,
     RunJob,
-    executing_content,
-    executing_from,
 )
-from inspector.jobs.measure import MeasureRun, measurement_from
+from inspector.jobs.measure import Measurement
 from inspector.jobs.messages import (
     Counted,
     Ended,
@@ -26,6 +23,9 @@ from inspector.jobs.messages import (
     Refused,
     message_from,
 )
+from inspector.jobs.run import JobRun
+from schema.objects.codec import from_json, to_json
+from tests.inspector.jobs_here import Scripted
 from tests.inspector.sessions import DATA
 
 PORTABLE = str(DATA / "corpus/v1.5.1/convnet_portable/model.pte")
@@ -34,37 +34,10 @@ CRASH = Outcome(Ended.CRASHED, "the process crashed (SIGSEGV) in stage measure")
 DONE = Outcome(Ended.FINISHED, result={"etscope": "1", "torch": "2"})
 
 
-class Scripted:
-    """A worker that says what it is told to."""
-
-    def __init__(self, said: Iterable[Message], outcome: Outcome | None) -> None:
-        self._said = list(said)
-        self._then = outcome
-        self.outcome: Outcome | None = None
-        self.request: dict[str, Any] = {}
-
-    def send(self, request: dict[str, Any]) -> None:
-        self.request = request["job"]
-        self.outcome = self._then
-
-    def take(self, _timeout: float = 0.0) -> list[Message]:
-        said, self._said = self._said, []
-        return said
-
-    def stop(self, ended: Ended = Ended.CANCELLED) -> None:
-        self.outcome = self.outcome or Outcome(ended, "cancelled in stage measure")
-
-    def wait(self, _timeout: float | None = None) -> Outcome | None:
-        return self.outcome
-
-    def close(self) -> None:
-        self.stop()
-
-
-def _started(patch: pytest.MonkeyPatch, job: MeasureJob, workers: list[Scripted]) -> MeasureRun:
+def _started(patch: pytest.MonkeyPatch, job: MeasureJob, workers: list[Scripted]) -> JobRun:
     left = iter(workers)
     patch.setattr(job_runs, "Worker", lambda _kind: next(left))
-    return MeasureRun(job)
+    return JobRun(job)
 
 
 def _job(count: int, blocks: int = 3) -> MeasureJob:
@@ -87,10 +60,10 @@ def test_measurement_of_two_programs_has_their_blocks(monkeypatch: pytest.Monkey
     outcome = running.wait()
     assert outcome is not None
     assert outcome.ended is Ended.FINISHED
-    found = running.measurement
+    found = running.state
     assert [program.blocks for program in found.programs] == [((1.0, 2.0),) * 3, ((2.0, 2.0),) * 3]
     assert found.common(0, 1) == ([(1.0, 2.0)] * 3, [(2.0, 2.0)] * 3)
-    assert measurement_from(json.loads(json.dumps(found.content()))) == found
+    assert from_json(json.loads(json.dumps(found.content())), Measurement, "measurement") == found
     assert dict(outcome.result) == found.content()
 
 
@@ -103,11 +76,10 @@ def test_program_that_takes_its_worker_along_is_left_out_and_the_others_go_on(
     outcome = running.wait()
     assert outcome is not None
     assert outcome.ended is Ended.FINISHED
-    sent = executing_from(second.request)
-    assert isinstance(sent, MeasureJob)
+    sent = from_json(second.request["job"], MeasureJob, "job")
     assert [one.program for one in sent.programs] == ["0.pte", "2.pte"]
     assert sent.first_block == (2, 1)
-    found = running.measurement.programs
+    found = running.state.programs
     assert [len(program.blocks) for program in found] == [3, 1, 3]
     assert found[1].failure.startswith("1.pte: the process crashed (SIGSEGV)")
     assert found[2].blocks[1] == (2.0, 2.0)
@@ -120,8 +92,8 @@ def test_worker_lost_between_programs_is_replaced_and_nothing_is_blamed(
     second = Scripted(_blocks((0, 1), [1, 2]), DONE)
     running = _started(monkeypatch, _job(2), [first, second])
     assert running.wait() is not None
-    assert [program.failure for program in running.measurement.programs] == ["", ""]
-    assert [len(program.blocks) for program in running.measurement.programs] == [3, 3]
+    assert [program.failure for program in running.state.programs] == ["", ""]
+    assert [len(program.blocks) for program in running.state.programs] == [3, 3]
 
 
 def test_workers_that_are_always_lost_end_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +124,7 @@ def test_cancelled_measurement_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch
     outcome = running.outcome
     assert outcome is not None
     assert outcome.ended is Ended.CANCELLED
-    assert [len(program.blocks) for program in running.measurement.programs] == [2, 2]
+    assert [len(program.blocks) for program in running.state.programs] == [2, 2]
     running.close()
 
 
@@ -166,7 +138,7 @@ def test_progress_counts_blocks_of_all_programs(monkeypatch: pytest.MonkeyPatch)
 
 def test_job_and_messages_survive_their_way_as_json() -> None:
     job = MeasureJob((RunJob("a.pte", data_files=("a.ptd",)), RunJob("b.pte")), first_block=(0, 2))
-    assert executing_from(json.loads(json.dumps(executing_content(job)))) == job
+    assert from_json(json.loads(json.dumps(to_json(job))), MeasureJob, "job") == job
     sent = {"type": "measured", "program": 1, "block": 2, "run_ms": [1.5], "facts": {"threads": 1}}
     assert message_from(sent) == Measured(1, 2, (1.5,), {"threads": 1})
     refused = {"type": "refused", "program": 1, "sentence": "no", "blame": "usage"}
@@ -182,12 +154,12 @@ def test_real_worker_measures_each_program_and_names_what_it_cannot() -> None:
         RunJob(XNNPACK, threads=1, engine="torch"),
         RunJob(two, method="nowhere"),
     )
-    running = MeasureRun(MeasureJob(jobs, 3, seconds=0.002), timeout=240)
+    running = JobRun(MeasureJob(jobs, 3, seconds=0.002), timeout=240)
     outcome = running.wait()
     running.close()
     assert outcome is not None
     assert outcome.ended is Ended.FINISHED
-    found = running.measurement
+    found = running.state
     assert [len(program.blocks) for program in found.programs] == [3, 0, 3, 0]
     assert all(len(block) >= 5 for one in (0, 2) for block in found.programs[one].blocks)
     assert all(time > 0 for one in (0, 2) for block in found.programs[one].blocks for time in block)

@@ -11,9 +11,10 @@ import pytest
 
 from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended
-from inspector.jobs.process import EXECUTES, Worker
-from inspector.jobs.run import ExecutingRun
+from inspector.jobs.process import Worker
+from inspector.jobs.run import JobRun
 from inspector.jobs.spare import SpareWorker
+from inspector.jobs.table import EXECUTES
 from tests.inspector.sessions import DATA
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("real_workers")]
@@ -40,7 +41,7 @@ def test_spare_worker_runs_a_program_and_is_spare_no_more(
     assert worker is not None
     assert spare.pid is None
     assert spare.take() is None
-    run = ExecutingRun(RunJob(str(PROGRAM)), tmp_path / "run", worker=worker)
+    run = JobRun(RunJob(str(PROGRAM)), tmp_path / "run", worker=worker)
     try:
         outcome = run.wait(PATIENCE)
         assert outcome is not None

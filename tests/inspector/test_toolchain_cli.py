@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from inspector.jobs.messages import Ended
-from inspector.jobs.run import CompileRun
+from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
 from inspector.recipes.script import python_script
-from inspector.toolchain.child import ToldError, nobody
+from inspector.toolchain.child import ReportedError, nobody
 from inspector.worker.toolchain_compile import compile_with_executorch
 from tests.inspector.cli_runs import Run, run, valid
 from tests.inspector.sessions import DATA
@@ -115,7 +115,7 @@ def test_package_of_another_kind_is_one_sentence(text: str, said: str, tmp_path:
         folder.mkdir()
     python = python_with(home, {"__init__.py": "", "exir.py": text})
     job = CompileJob(Source(str(SOURCES), "mixed"), python, toolchain=EXECUTORCH)
-    with pytest.raises(ToldError) as caught:
+    with pytest.raises(ReportedError) as caught:
         compile_with_executorch(job, out, nobody)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -126,7 +126,7 @@ def test_package_that_never_ends_is_ended_with_its_job(tmp_path: Path) -> None:
     home.mkdir()
     python = python_with(home, {"__init__.py": "", "exir.py": "import time\ntime.sleep(600)\n"})
     job = CompileJob(Source(str(SOURCES), "mixed"), python, toolchain=EXECUTORCH)
-    running = CompileRun(job, tmp_path / "out", timeout=PATIENCE)
+    running = JobRun(job, tmp_path / "out", timeout=PATIENCE)
     try:
         while running.outcome is None:
             told = running.take(0.1)

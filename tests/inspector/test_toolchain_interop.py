@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.experiments.bisect.trials import trial_from
+from inspector.experiments.bisect.trials import Trial
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.executing import RunJob
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules, Source
 from inspector.recipes.recipe import parse_recipe
 from inspector.recipes.recipe_file import read_recipe
-from inspector.toolchain.child import Answer, Interpreter, Say, ToldError, ToolchainError
+from inspector.toolchain.child import Answer, Interpreter, ReportedError, Say, ToolchainError
 from inspector.worker import toolchain_bisect
 from inspector.worker.compile_job import compile_into
 from inspector.worker.exporter import AnswerError
@@ -29,6 +29,7 @@ from inspector.worker.toolchain_bisect import bisect_with_executorch
 from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
 from inspector.worker.toolchain_run import run_with_executorch
 from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.objects.codec import from_json
 from tests.inspector.cli_runs import run, validator
 
 # Loading the package takes a minute and more on a machine that is busy with other things.
@@ -267,7 +268,7 @@ def test_what_the_stock_tool_cannot_do_is_one_sentence(
             assert content["blame"] == "usage"
 
     job = replace(job_of("mixed", toolchain=EXECUTORCH), **more)
-    with pytest.raises((ToldError, ToolchainError)) as caught:
+    with pytest.raises((ReportedError, ToolchainError)) as caught:
         compile_with_executorch(job, tmp_path, say, tool)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -365,7 +366,7 @@ def test_smallest_set_is_found_and_a_known_state_asks_for_nothing_anew(
     assert (found["before"]["value"], found["after"]["value"]) == (2.0, 1.0)
     assert [one["do"] for one in shared.asked] == ["compile"] * len(shared.asked)
     trials = [one["trial"] for one in heard.of["tried"]]
-    assert all(trial_from(trial).count == len(numbers_in(trial)) for trial in trials)
+    assert all(from_json(trial, Trial, "trial").count == len(numbers_in(trial)) for trial in trials)
 
     later = Heard()
     again = bisect_with_executorch(job, tmp_path, later, {"candidates": nodes, "trials": trials})

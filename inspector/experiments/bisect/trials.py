@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+from schema.objects.codec import ContentError, from_json, to_json
 
 STATE = "bisect.json"
 VERSION = 1
@@ -84,7 +86,7 @@ class State:
     @property
     def text(self) -> str:
         """Return it as JSON."""
-        return json.dumps({"bisect": VERSION, **asdict(self)}, ensure_ascii=False) + "\n"
+        return json.dumps({"bisect": VERSION, **to_json(self)}, ensure_ascii=False) + "\n"
 
 
 def ranges_of(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -103,22 +105,6 @@ def numbers_of(ranges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(number for start, end in ranges for number in range(start, end))
 
 
-def trial_from(content: Mapping[str, Any]) -> Trial:
-    """Return the trial in a JSON object.
-
-    Raises: KeyError, TypeError, ValueError for another shape
-    """
-    value = content["value"]
-    ranges = tuple((int(start), int(end)) for start, end in content["removed"])
-    return Trial(
-        ranges,
-        None if value is None else float(value),
-        bool(content["holds"]),
-        str(content["words"]),
-        float(content["seconds"]),
-    )
-
-
 def read_state(path: Path) -> State | None:
     """Return the state in a file, None when there is no file.
 
@@ -134,12 +120,10 @@ def read_state(path: Path) -> State | None:
         tree: Any = json.loads(data.decode("utf-8"))
         if tree["bisect"] != VERSION:
             raise StateError(f"{path}: bisect: expected version {VERSION}, found {tree['bisect']}")
-        candidates = tuple(
-            Node(**each) for each in cast("list[dict[str, str]]", tree["candidates"])
-        )
-        trials = tuple(trial_from(each) for each in tree["trials"])
-        return State(str(tree["key"]), candidates, trials)
+        return from_json(tree, State, str(path))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, StateError):
             raise
+        if isinstance(error, ContentError):
+            raise StateError(str(error)) from error
         raise StateError(f"{path}: expected the state of a bisection: {error}") from error

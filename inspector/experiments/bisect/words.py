@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.trials import Node, Trial, trial_from
+from inspector.experiments.bisect.trials import Node, Trial
 from inspector.recipes.compile_job import CompileJob
 
 _SHOWN = 40
@@ -31,17 +30,6 @@ class Finding:
     before: Trial
     after: Trial
     candidates: int
-
-
-def finding_from(content: Mapping[str, Any]) -> Finding:
-    """Return what the worker of a bisection answered."""
-    return Finding(
-        Result(content["result"]),
-        tuple(Node(**one) for one in content["nodes"]),
-        trial_from(content["before"]),
-        trial_from(content["after"]),
-        content["candidates"],
-    )
 
 
 def sentence_of(found: Finding, bound: Bound) -> str:

@@ -20,8 +20,9 @@ from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import POINTS, PointResult, Status, point_from
 from inspector.experiments.sweeps.task import PointTask, Settings
 from inspector.jobs.output_folder import HIDDEN, FolderError, prepare_folder
-from inspector.recipes.compile_job import job_content, job_from
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import sha256_of
+from schema.objects.codec import from_json, to_json
 
 EXTRA = "cluster"
 _CONNECT_SECONDS = 10
@@ -73,7 +74,7 @@ class ClusterRunner:
             "number": point.number,
             "key": point.key,
             "changes": [list(pair) for pair in point.changes],
-            "job": job_content(point.job),
+            "job": to_json(point.job),
             "sha256": sha256_of(path),
             "settings": asdict(self._settings),
             "stop": self._stop_name,
@@ -149,7 +150,7 @@ def point_on_worker(request: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         request: as ``ClusterRunner.start`` makes it
     """
-    job = job_from(request["job"])
+    job = from_json(request["job"], CompileJob, "job")
     changes = tuple((str(field), value) for field, value in request["changes"])
     point = Point(request["number"], changes, job, request["key"])
     problem = _source_problem(job.source.path, request["sha256"])

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
-from inspector.recipes.compile_job import CompileJob, job_content
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.paths import placed
 from inspector.recipes.recipe import LARGEST, VERSION, RecipeError, parse_recipe
+from schema.objects.codec import to_json
 
 MOST_POINTS = 10_000
 _KEY_LETTERS = 12
@@ -211,7 +212,7 @@ def points_of(job: CompileJob, grid: Grid, source_sha256: str) -> tuple[Point, .
 
     Raises: GridError for a field or value that no recipe has
     """
-    plain = json.dumps(job_content(job))
+    plain = json.dumps(to_json(job))
     found: dict[str, Point] = {}
     for row in grid.rows:
         changes = tuple(zip(grid.fields, row, strict=True))
@@ -219,7 +220,7 @@ def points_of(job: CompileJob, grid: Grid, source_sha256: str) -> tuple[Point, .
         for field, value in changes:
             _put(content, field, value)
         made = _checked(content, changes)
-        text = json.dumps([job_content(made), source_sha256], sort_keys=True)
+        text = json.dumps([to_json(made), source_sha256], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LETTERS]
         if key not in found:
             found[key] = Point(len(found), changes, made, key)

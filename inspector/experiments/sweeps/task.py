@@ -17,11 +17,12 @@ from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, TRACE, RunJob
-from inspector.jobs.gap import GapJob, GapRun
+from inspector.jobs.gap import GapJob
 from inspector.jobs.messages import Ended, Message, Outcome, Stage
 from inspector.jobs.output_folder import FolderError
-from inspector.jobs.process import COMPARES, COMPILES, EXECUTES, Worker
-from inspector.jobs.run import CompileRun, ExecutingRun, JobRun
+from inspector.jobs.process import Worker
+from inspector.jobs.run import JobRun
+from inspector.jobs.table import COMPARES, COMPILES, EXECUTES
 from inspector.numerics.report import GapReport
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob
 from inspector.recipes.compile_job import REPORT as COMPILE_REPORT
@@ -97,7 +98,7 @@ def compile_alone(job: CompileJob, folder: Path) -> Running:
     Raises: FolderError, OSError
     """
     worker = Worker(COMPILES, threads=THREADS)
-    return CompileRun(job, folder, force=True, worker=worker)
+    return JobRun(job, folder, force=True, worker=worker)
 
 
 class PointTask:
@@ -223,9 +224,9 @@ class PointTask:
             worker = Worker(COMPARES, threads=THREADS)
             libraries = needed_libraries(self.point.job, session)
             job = GapJob(files, method, inputs=str(folder / INPUTS), libraries=libraries)
-            comparing = GapRun(job, worker=worker)
+            comparing = JobRun(job, worker=worker)
             yield comparing
-            reports += [comparing.report] if comparing.report is not None else []
+            reports += [comparing.state] if comparing.state is not None else []
         runs = tuple(run for report in reports for run in report.runs)
         notes = tuple(note for report in reports for note in report.notes)
         evidence = Evidence(session, str(self._folder), gap=GapReport(runs, notes))
@@ -244,7 +245,7 @@ class PointTask:
 
     def _run(self, job: RunJob, folder: Path) -> JobRun:
         worker = Worker(EXECUTES, threads=THREADS)
-        return ExecutingRun(job, folder, force=True, worker=worker)
+        return JobRun(job, folder, force=True, worker=worker)
 
     def _session(self) -> Session:
         paths = [self._folder / PROGRAM, self._folder / RECORD, *self._folder.glob("*.ptd")]

@@ -11,6 +11,7 @@ import torch
 from torch.export import Dim
 from torch.utils import _pytree
 
+from inspector.recipes.options import parse_assignment
 from inspector.toolchain.stock.package import StockError, part_or_none
 
 _STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quantize_pt2e")
@@ -60,7 +61,7 @@ def _quantizer(how: Mapping[str, Any], place: str) -> Any:  # noqa: ANN401
         ("operators", chosen.set_operator_type),
     ):
         for text in how.get(words) or ():
-            name, _, mode = text.rpartition("=")
+            name, mode = parse_assignment(text, "MODE")
             put(name if words == "modules" else _packet(name), _config(home, mode, how))
     return chosen
 

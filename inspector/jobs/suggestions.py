@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from inspector.jobs.preview import MethodPreview, NodePreview, Preview
-from inspector.recipes.compile_job import CompileJob, job_content, job_from
+from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import Target, TargetKind, edit_named
 from inspector.tables.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
@@ -37,6 +36,17 @@ class Suggestion:
     job: CompileJob
     boundaries: int
     saved_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """The result of a job that looks for suggestions.
+
+    Attributes:
+        suggestions: the best first
+    """
+
+    suggestions: tuple[Suggestion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,31 +161,3 @@ def _joined(job: CompileJob) -> Iterator[_Candidate]:
     for name in rules.alone_ops:
         target = Target(TargetKind.OPERATOR, name)
         yield _Candidate(f"not cutting around each {name}", (("join", target),))
-
-
-def suggestion_content(suggestion: Suggestion) -> dict[str, Any]:
-    """Return a suggestion as a JSON object."""
-    return {**asdict(suggestion), "job": job_content(suggestion.job)}
-
-
-def suggestion_from(content: Mapping[str, Any]) -> Suggestion:
-    """Return the suggestion in a JSON object that ``suggestion_content`` made."""
-    edits = tuple((name, _target(target)) for name, target in content["edits"])
-    return Suggestion(
-        content["text"],
-        content["method"],
-        edits,
-        job_from(content["job"]),
-        content["boundaries"],
-        content["saved_bytes"],
-    )
-
-
-def _target(content: Mapping[str, Any]) -> Target:
-    return Target(
-        TargetKind(content["kind"]),
-        content["name"],
-        tuple(content["nodes"]),
-        content["exported"],
-        content["partitioner"],
-    )

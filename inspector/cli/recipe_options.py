@@ -1,0 +1,131 @@
+"""Options of compile, made from the fields of a recipe; and what they ask for."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import fields, replace
+from typing import Any, TypeVar, cast, get_type_hints
+
+from inspector.cli.answer import USAGE, CommandError
+from inspector.cli.job_runs import check_there, count
+from inspector.recipes.compile_job import (
+    OVERRIDES,
+    PRECISIONS,
+    CompileJob,
+    Precision,
+    Quantization,
+    Rules,
+)
+from inspector.recipes.edits import moved_up
+from inspector.recipes.emission import in_file
+from inspector.recipes.options import AssignmentError, Option, option_of, parse_assignment
+
+_Part = TypeVar("_Part")
+PARTS: tuple[type, ...] = (Rules, Quantization, Precision)
+"""The parts of a recipe whose fields are options, in the order of the help."""
+
+
+def add_fields(parser: ArgumentParser, kind: type) -> None:
+    """Add an option for each field of a part of a recipe that has a flag."""
+    hints = get_type_hints(kind)
+    for one in fields(kind):
+        found = option_of(one)
+        if found is not None and found.flag:
+            _add(parser, found, hints[one.name], one.default)
+
+
+def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> None:  # noqa: ANN401
+    flag = f"--{found.flag}"
+    if kind is bool:
+        parser.add_argument(flag, action="store_true", help=found.help)
+    elif found.choices:
+        values = [value for value, _ in found.choices if value]
+        more = f"; default: {default}" if default else ""
+        parser.add_argument(flag, choices=values, default=default, help=f"{found.help}{more}")
+    elif kind == tuple[str, ...]:
+        parser.add_argument(
+            flag,
+            action="append",
+            default=[],
+            metavar=found.metavar,
+            help=f"{found.help}; may be repeated",
+        )
+    elif kind is str:
+        parser.add_argument(flag, default="", metavar=found.metavar, help=found.help)
+    else:  # a whole number from 1, possibly none
+        parser.add_argument(
+            flag, type=count, default=default, metavar=found.metavar, help=found.help
+        )
+
+
+def asked(kind: type[_Part], options: Namespace) -> _Part:
+    """Return the part of a recipe that the options ask for."""
+    return kind(**values_asked(kind, options))
+
+
+def values_asked(kind: type, options: Namespace) -> dict[str, Any]:
+    """Return by field what the options ask for; fields without a flag are left out."""
+    found: dict[str, Any] = {}
+    for one in fields(kind):
+        known = option_of(one)
+        if known is not None and known.flag:
+            value = getattr(options, known.flag.replace("-", "_"))
+            found[one.name] = tuple(cast("list[str]", value)) if isinstance(value, list) else value
+    return found
+
+
+def add_move_up(parser: ArgumentParser) -> None:
+    """Add what changes the order of a recipe's partitioners."""
+    parser.add_argument(
+        "--move-up",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="let this partitioner of the recipe choose one place earlier; may be repeated",
+    )
+
+
+def reordered(job: CompileJob, options: Namespace) -> CompileJob:
+    """Return a job whose partitioners come in the order the options ask for.
+
+    Raises: CommandError naming a partitioner that is not there
+    """
+    for name in options.move_up:
+        try:
+            job = replace(job, partitioners=moved_up(job.partitioners, name))
+        except KeyError as error:
+            raise CommandError(str(error.args[0]), USAGE) from error
+    return job
+
+
+def check_recipe_options(job: CompileJob) -> None:
+    """Refuse what has no meaning before anything is loaded.
+
+    Raises: CommandError
+    """
+    _check_quantization(job.quantising)
+    typed = job.precision
+    for text in (*typed.modules, *typed.operators, *typed.nodes):
+        _check_pair(text, "TYPE", PRECISIONS)
+    if job.rules != Rules() and not job.partitioners:
+        raise CommandError("rules for partitioners need a --partitioner", USAGE)
+
+
+def _check_quantization(wanted: Quantization) -> None:
+    if not wanted.wanted and wanted != Quantization():
+        raise CommandError("options about quantization need --quantize MODE", USAGE)
+    if wanted.quantizer and replace(wanted, calibration="", quantizer="") != Quantization():
+        raise CommandError("--quantizer replaces --quantize and what is said of parts", USAGE)
+    if wanted.quantizer and not in_file(wanted.quantizer):
+        raise CommandError(f"--quantizer {wanted.quantizer}: expected file.py:NAME", USAGE)
+    if wanted.calibration:
+        check_there(wanted.calibration)
+    for text in (*wanted.modules, *wanted.operators, *wanted.nodes):
+        _check_pair(text, "MODE", OVERRIDES)
+
+
+def _check_pair(text: str, what: str, values: tuple[str, ...]) -> None:
+    try:
+        parse_assignment(text, what, values)
+    except AssignmentError as error:
+        raise CommandError(str(error), USAGE) from error

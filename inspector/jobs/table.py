@@ -1,0 +1,168 @@
+"""The jobs that worker processes do: one line each.
+
+A job is a file with the dataclass of its request and the function that does it, and a line here.
+The parent, the worker and the window know of a job what its line says; a name with a colon is
+imported when it is needed, since the function of a worker brings torch along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from inspector.jobs.supervisor import Supervisor
+from schema.objects.codec import from_json
+
+COMPILES, EXECUTES, COMPARES, BISECTS = "compile", "execute", "compare", "bisect"
+SERVER = "server"  # answers one request after the other
+
+
+class Writes(str, Enum):
+    """Where the files of a job go."""
+
+    NOTHING = "nothing"
+    FOLDER = "folder"
+    FILE = "file"
+    SCRATCH = "scratch"  # a temporary folder that is removed when the job is closed
+    WORK = "work"  # a temporary folder that is removed as soon as the job has ended
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A job.
+
+    Attributes:
+        name: in messages
+        label: what is being done, for the status line
+        request: its dataclass, as ``module:Name``
+        entry: the function of the worker: takes the request and a ``Task``, returns the result
+        worker: the kind of worker that does it, by what that loads ahead
+        writes: where its files go
+        result: type of what is kept of the result, as ``module:Name``; empty for the JSON object
+        supervisor: a ``Supervisor`` as ``module:Name``; empty for one that keeps nothing
+        owned: names of files that go from the folder when they are not written again
+    """
+
+    name: str
+    label: str
+    request: str
+    entry: str
+    worker: str
+    writes: Writes = Writes.NOTHING
+    result: str = ""
+    supervisor: str = ""
+    owned: tuple[str, ...] = ()
+
+    def read(self, content: object) -> Any:  # noqa: ANN401 - each kind has its own
+        """Return the request in a JSON object.
+
+        Raises: ContentError
+        """
+        return from_json(content, resolved(self.request), self.name)
+
+    def read_result(self, content: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """Return what is kept of the result of a worker.
+
+        Raises: ContentError
+        """
+        if not self.result:
+            return content
+        return from_json(content, resolved(self.result), f"the result of {self.name}")
+
+    def supervise(self, *args: Any, **options: Any) -> Supervisor[Any]:  # noqa: ANN401
+        """Return what watches over one job of this kind; see ``Supervisor``."""
+        found: type[Supervisor[Any]] = resolved(self.supervisor) if self.supervisor else Supervisor
+        return found(*args, **options)
+
+
+@cache
+def resolved(name: str) -> Any:  # noqa: ANN401 - a class or a function
+    """Return what ``module:Name`` names."""
+    module, _, member = name.partition(":")
+    return getattr(import_module(module), member)
+
+
+_EXECUTING, _COMPILE = "inspector.jobs.executing", "inspector.recipes.compile_job:CompileJob"
+_PREVIEW, _SUGGEST = "inspector.jobs.preview:PreviewJob", "inspector.jobs.preview:SuggestJob"
+_BISECT, _GAP = "inspector.jobs.bisect", "inspector.jobs.gap"
+_EXECUTE = "inspector.worker.executing:work"
+_FILES, _FILE, _SCRATCH = Writes.FOLDER, Writes.FILE, Writes.SCRATCH
+
+JOBS: tuple[JobKind, ...] = (
+    JobKind(
+        "compile", "compiling", _COMPILE, "inspector.worker.compile_job:work", COMPILES, _FILES
+    ),
+    JobKind(
+        "run", "running", f"{_EXECUTING}:RunJob", _EXECUTE, EXECUTES, _FILES, owned=("run.debug",)
+    ),
+    JobKind("verify", "verifying", f"{_EXECUTING}:VerifyJob", _EXECUTE, EXECUTES),
+    JobKind("bundle", "bundling", f"{_EXECUTING}:BundleJob", _EXECUTE, EXECUTES, _FILE),
+    JobKind("step", "stepping", f"{_EXECUTING}:StepJob", _EXECUTE, EXECUTES, _FILE),
+    JobKind(
+        "measure",
+        "measuring",
+        f"{_EXECUTING}:MeasureJob",
+        _EXECUTE,
+        EXECUTES,
+        supervisor="inspector.jobs.measure:MeasureSupervisor",
+    ),
+    JobKind(
+        "gap",
+        "comparing numbers",
+        f"{_GAP}:GapJob",
+        "inspector.worker.gap_job:work",
+        COMPARES,
+        _SCRATCH,
+        supervisor=f"{_GAP}:GapSupervisor",
+    ),
+    JobKind(
+        "bisect",
+        "bisecting",
+        f"{_BISECT}:BisectJob",
+        "inspector.worker.bisect_job:work",
+        BISECTS,
+        Writes.WORK,
+        supervisor=f"{_BISECT}:BisectSupervisor",
+    ),
+    JobKind(
+        "preview",
+        "previewing",
+        _PREVIEW,
+        "inspector.worker.previewing:preview",
+        SERVER,
+        result="inspector.jobs.preview:Preview",
+    ),
+    JobKind(
+        "suggest",
+        "looking for suggestions",
+        _SUGGEST,
+        "inspector.worker.previewing:suggest",
+        SERVER,
+        result="inspector.jobs.suggestions:Suggestions",
+    ),
+)
+
+
+def kind_named(name: str) -> JobKind:
+    """Return the job of a name.
+
+    Raises: KeyError for an unknown one
+    """
+    return next((one for one in JOBS if one.name == name), None) or _unknown(name)
+
+
+def kind_of(request: object) -> JobKind:
+    """Return the job that a request is for.
+
+    Raises: KeyError for something that is no request
+    """
+    own = f"{type(request).__module__}:{type(request).__qualname__}"
+    return next((one for one in JOBS if one.request == own), None) or _unknown(own)
+
+
+def _unknown(name: str) -> JobKind:
+    raise KeyError(f"unknown job {name}; available: {', '.join(one.name for one in JOBS)}")

@@ -1,0 +1,74 @@
+"""One job in the worker: the request is read, its function called, its end reported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspector.jobs.table import JobKind, kind_named, resolved
+from inspector.toolchain.child import ReportedError, ToolchainError
+
+if TYPE_CHECKING:  # they bring torch along, which not every worker loads
+    from inspector.worker.warm import Warm
+
+Say = Callable[..., None]
+
+
+class InterruptedTaskError(Exception):
+    """A job that ends without a report; whoever performs it knows why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the function of a job gets beside the request.
+
+    Attributes:
+        folder: for the files
+        say: takes messages
+        options: beside the request, which are no part of the job
+        warm: what earlier jobs about the same source have left, None for the first
+        command: returns the next command of the parent, waiting for it
+    """
+
+    folder: Path
+    say: Say
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    warm: Warm | None = None
+    command: Callable[[], Mapping[str, Any]] | None = None
+
+
+def perform(request: Mapping[str, Any], task: Task) -> bool:
+    """Do a job and report how it ended; return whether it finished.
+
+    Args:
+        request: of the parent: kind and job
+        task: what else there is
+
+    Raises: InterruptedTaskError
+    """
+    kind = kind_named(str(request["kind"]))
+    try:
+        result = resolved(kind.entry)(kind.read(request["job"]), task)
+    except ReportedError:
+        return False
+    except InterruptedTaskError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever kernels and the user's code raise
+        task.say("failed", **failure_of(kind, error))
+        return False
+    task.say("finished", result=result)
+    return True
+
+
+def failure_of(kind: JobKind, error: BaseException) -> dict[str, Any]:
+    """Return an error as the content of a message, as the module of the job's function has it."""
+    from inspector.worker import exporter
+
+    if isinstance(error, ToolchainError):
+        return {"sentence": str(error), "blame": error.blame, "details": error.details}
+    home = sys.modules[kind.entry.partition(":")[0]]
+    found: dict[str, Any] = getattr(home, "failure", exporter.failure)(error)
+    return found

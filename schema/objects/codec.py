@@ -1,0 +1,121 @@
+"""JSON content to and from dataclasses; an error says where, what was expected and what found."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+_T = TypeVar("_T")
+_PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(?P<expected>[^`]*)`(?P<limit>.*?), got `(?P<found>[^`]*)`")
+_MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`")
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
+_WORDS = {
+    "array": "a list",
+    "object": "an object",
+    "str": "a string",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+}
+_TYPES: dict[type, str] = {list: "array", dict: "object", type(None): "null"}
+_SHOWN = 60  # characters of what was found
+
+
+class ContentError(ValueError):
+    """JSON content of another shape: one sentence with place, expected and found."""
+
+
+def to_json(value: object) -> Any:  # noqa: ANN401 - JSON
+    """Return a value of dataclasses, enums and containers as objects for ``json.dumps``."""
+    return msgspec.to_builtins(value)
+
+
+def from_json(content: object, kind: type[_T], place: str, *, closed: bool = False) -> _T:
+    """Return the value in JSON content.
+
+    Args:
+        content: as ``json.loads`` returns it
+        kind: a dataclass or Struct, or any annotation of them
+        place: name of the file, for the error
+        closed: whether members that ``kind`` does not have are errors
+
+    Raises: ContentError
+    """
+    try:
+        found = msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise ContentError(f"{place}{_sentence(str(error), content)}") from error
+    if closed:
+        _check_known(content, to_json(found), place, "")
+    return found
+
+
+def shown(value: object) -> str:
+    """Return the beginning of a value, with the words that JSON has."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return f"{value!r:.{_SHOWN}}"
+
+
+def _sentence(text: str, content: object) -> str:
+    """Return an error of the library as ``: PATH: expected X, found Y``."""
+    match = _PLACE.fullmatch(text)
+    assert match is not None
+    path = match["path"] or ""
+    expected = _EXPECTED.fullmatch(match["what"])
+    if path.endswith("[...]") and expected is not None:
+        path = f"{path[:-5]}{_key(content, path[:-5], expected['found'])}"
+    path = path.lstrip(".")
+    where = f": {path}" if path else ""
+    missing = _MISSING.fullmatch(match["what"])
+    if missing is not None:
+        return f"{where}: {missing['name']} is missing"
+    if expected is None:
+        return f"{where}: {match['what'][:1].lower()}{match['what'][1:]}"
+    kinds = [_WORDS.get(one, one) for one in expected["expected"].split(" | ")]
+    known, value = _at(content, path)
+    found = shown(value) if known else expected["found"]
+    return f"{where}: expected {' or '.join(kinds)}{expected['limit']}, found {found}"
+
+
+def _at(content: object, path: str) -> tuple[bool, object]:
+    """Return whether a path leads to a value, and that value."""
+    if "[...]" in path:
+        return False, None
+    for step in _STEP.finditer(path if path.startswith("[") else f".{path}" if path else ""):
+        try:
+            key = step["name"] if step["name"] is not None else int(step["index"])
+            content = cast("Any", content)[key]
+        except (LookupError, TypeError):
+            return False, None
+    return True, content
+
+
+def _key(content: object, path: str, found: str) -> str:
+    """Return the step to the first value of a type in a mapping: the library leaves its key out."""
+    _, mapping = _at(content, path.lstrip("."))
+    if isinstance(mapping, dict):
+        for key, value in cast("dict[str, object]", mapping).items():
+            if _TYPES.get(type(value), type(value).__name__) == found:
+                return f".{key}"
+    return "[...]"
+
+
+def _check_known(content: object, found: object, place: str, path: str) -> None:
+    """Raise ContentError for a member of the content that was not read."""
+    if isinstance(content, Mapping) and isinstance(found, Mapping):
+        known = cast("Mapping[str, object]", found)
+        for name, value in cast("Mapping[str, object]", content).items():
+            if name not in known:
+                where = f"{place}: {path}" if path else place
+                raise ContentError(f"{where}: unknown {name}; available: {', '.join(known)}")
+            _check_known(value, known[name], place, f"{path}.{name}" if path else name)
+    elif isinstance(content, list | tuple) and isinstance(found, list | tuple):
+        pairs = zip(cast("list[object]", content), cast("list[object]", found), strict=False)
+        for at, (value, read) in enumerate(pairs):
+            _check_known(value, read, place, f"{path}[{at}]")
