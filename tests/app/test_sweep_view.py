@@ -51,7 +51,7 @@ def results() -> Results:
         for number, (latency, size) in enumerate(NUMBERS)
     ]
     failed = PointResult(4, "key4", {"rules.min_nodes": 5, "partitioners": ["nobody"]})
-    points.append(replace(failed, status=Status.FAILED, sentence="no partitioner 'nobody'"))
+    points.append(replace(failed, status=Status.FAILED, sentence="unknown partitioner 'nobody'"))
     points.append(replace(failed, number=5, key="key5"))
     fields = ("rules.min_nodes", "partitioners")
     return Results("/made/recipe.json", fields, tuple(points), ("latency", "size"))
@@ -200,7 +200,7 @@ def test_table_has_a_row_a_point_with_units() -> None:
     assert cells["partitioners"] == ["none", "xnnpack", "xnnpack", "xnnpack", "nobody", "nobody"]
     assert cells["front"] == ["best", "best", "best", "", "", ""]
     assert cells["latency"] == ["4.000", "2.000", "1.000", "3.000", "—", "—"]
-    assert cells["why"][4] == "no partitioner 'nobody'"
+    assert cells["why"][4] == "unknown partitioner 'nobody'"
 
 
 def test_state_is_last_where_all_is_done_and_equal_ends_are_told_apart() -> None:

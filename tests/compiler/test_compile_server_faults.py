@@ -87,7 +87,7 @@ def test_failure_leaves_the_worker_as_it_was(server: CompileServer, tmp_path: Pa
         (_by(f"{tmp_path / 'gone.py'}:Mine"), "gone.py: file not found"),
         (_by(f"{PARTITIONERS}:Raising"), "RuntimeError: no idea"),
         (_by(f"{PARTITIONERS}:Leaving"), "the code called sys.exit(3)"),
-        (_by("xnnpac"), "no partitioner 'xnnpac'; did you mean xnnpack?"),
+        (_by("xnnpac"), "unknown partitioner 'xnnpac'; did you mean xnnpack?"),
         (replace(GOOD, memory_planner="best"), "unknown memory planner 'best'"),
     ]
     for job, words in cases:

@@ -307,7 +307,7 @@ def test_partitioners_and_rules_decide_what_is_delegated(tmp_path: Path) -> None
     assert outcome.result["verdicts"]["forward"]["vetoed_by_user"] == 1
     unknown = replace(job, partitioners=("demo-ad-mul",))
     outcome, heard = compiled(unknown, tmp_path / "other")
-    assert outcome.sentence == "no partitioner 'demo-ad-mul'; did you mean demo-add-mul?"
+    assert outcome.sentence == "unknown partitioner 'demo-ad-mul'; did you mean demo-add-mul?"
     assert not any(isinstance(one, Stage) for one in heard)  # before the user's code is run
 
 

@@ -79,7 +79,7 @@ def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_pr
         (["--quantize", "static", "--quantize-op", "aten.mm"], "'aten.mm' is not NAME=MODE"),
         (["--timeout", "soon"], "expected seconds"),
         (["--memory-planner", "best"], "unknown memory planner 'best'; available: naive"),
-        (["--partitioner", "nobody"], "no partitioner 'nobody'"),
+        (["--partitioner", "nobody"], "unknown partitioner 'nobody'"),
         (
             ["--partitioner", "xnnpack", "--deny-dtype", "f32"],
             "no element type 'f32'; there is bfloat16",

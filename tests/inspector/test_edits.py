@@ -154,5 +154,5 @@ def test_partitioner_moves_up_by_any_of_its_names() -> None:
     for name in ("xnnpack", "XnnpackPartitioner", given[2]):
         assert moved_up(given, name) == (given[0], given[2], given[1])
     assert moved_up(given, "Mine") == (given[1], given[0], given[2])
-    with pytest.raises(KeyError, match="no partitioner 'other' to move up; there is demo-all"):
+    with pytest.raises(KeyError, match="unknown partitioner 'other' to move up; there is demo-all"):
         moved_up(given, "other")

@@ -247,7 +247,10 @@ def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"partitioners": ("xnnpak",)}, "no partitioner 'xnnpak' in this executorch; did you mean"),
+        (
+            {"partitioners": ("xnnpak",)},
+            "unknown partitioner 'xnnpak' in this executorch; did you mean",
+        ),
         ({"partitioners": ("xnnpack:nothing",)}, "expected option=value, found 'nothing'"),
         ({"partitioners": ("openvino",)}, "partitioner openvino cannot be loaded here"),
         ({"partitioners": ("qnn",)}, "qnn does not take these options: missing a required"),
