@@ -219,7 +219,7 @@ class GapPane(Pane):
         self._run = run
         self._tell(run)
         self.note.setText(summary(run))
-        self.table.show_table(gap_table(run))
+        self.table.show_table(gap_table(run.rows))
         bad = frozenset(row.order for row in run.rows if row.diverges)
         self.growth.show_errors(*growth(run), bad)
         first = run.first_divergence()

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inspector.tables.query import Selected
+from inspector.tables.query import Query, Selected, select
+from inspector.tables.table import Table
+from inspector.tables.tree import Tree
 from schema.errors import Issue
 
 FINE, JUDGED, USAGE, UNREADABLE, FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -24,51 +26,36 @@ class CommandError(Exception):
         super().__init__(sentence)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a text table.
-
-    Attributes:
-        title: heading
-        unit: shown behind the heading; the cells are plain numbers
-        kind: text, time (ms), ticks, bytes, share, count or number
-        spare: a terminal too narrow for all columns loses those with the highest number first;
-            0 is always there
-    """
-
-    title: str
-    kind: str = "text"
-    spare: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows for people, and for TSV and CSV unrounded.
-
-    Attributes:
-        title: line above the table, empty for none
-        columns: headings and kinds
-        rows: cells in base units (ms, bytes, fractions); None is missing
-        total: last row, set apart; None for none
-    """
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: Sequence[Sequence[Any]]
-    total: Sequence[Any] | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
     """Rows of a table of ``inspector.tables``.
 
     Attributes:
-        title: line above the table
+        title: line above the table, empty for none
         selected: the rows
+        total: whether a last line adds the columns up that have a total
     """
 
     title: str
     selected: Selected
+    total: bool = False
+
+
+def shown(
+    table: Table | Tree, title: str = "", *, top: int | None = None, total: bool = False
+) -> Shown:
+    """Return a table as a verb answers with it.
+
+    Args:
+        table: all rows
+        title: line above it
+        top: at most so many rows; the title then says how many there are
+        total: whether a last line adds up
+    """
+    length = table.rows.length if isinstance(table, Tree) else table.length
+    if top is not None and top < length:
+        title = f"{title} ({top:,} of {length:,} rows; --top shows more)".lstrip()
+    return Shown(title, select(table, Query(top=top)), total and length > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +89,7 @@ class Answer:
 
     data: Mapping[str, Any]
     lines: Sequence[str] = ()
-    tables: Sequence[Table | Shown] = ()
+    tables: Sequence[Shown] = ()
     issues: Sequence[Issue] = ()
     code: int = FINE
     document: Iterable[str] | None = field(default=None)

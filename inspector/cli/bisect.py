@@ -17,9 +17,8 @@ from inspector.cli.answer import (
     UNREADABLE,
     USAGE,
     Answer,
-    Column,
     CommandError,
-    Table,
+    shown,
 )
 from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
 from inspector.cli.options import add_folder_output
@@ -37,6 +36,8 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, SourceKind
 from inspector.recipes.recipe import RECIPE, recipe_of
+from inspector.tables.bisect import node_table
+from inspector.tables.units import plural
 from schema.backends import engine_backends
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record
@@ -194,7 +195,7 @@ class _Log(Progress):
 
 
 def _trial_line(number: int, trial: Trial, bound: Bound) -> str:
-    out = f"{trial.count:,} node{'' if trial.count == 1 else 's'} out"
+    out = f"{plural(trial.count, 'node')} out"
     word = "holds" if trial.holds else "does not hold"
     return f"trial {number:>3}: {out:<16} {value_of(trial, bound)}: {word} ({trial.seconds:.1f} s)"
 
@@ -226,28 +227,14 @@ def _answer(
     }
     lines = [
         sentence,
-        f"{_count(len(state.trials), 'program')} tried, of {_count(done.candidates, 'node')}",
+        f"{plural(len(state.trials), 'program')} tried, of {plural(done.candidates, 'node')}",
     ]
     if recipe:
         lines.append(f"{recipe} keeps them out")
     code = JUDGED if done.result is Result.ELSEWHERE else FINE
-    return Answer(data, lines=lines, tables=(_table(done.nodes),), issues=issues, code=code)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def _table(nodes: Sequence[Node]) -> Table:
-    columns = (
-        Column("method"),
-        Column("node"),
-        Column("operator"),
-        Column("rule", spare=2),
-        Column("source", spare=1),
+    return Answer(
+        data, lines=lines, tables=(shown(node_table(done.nodes, None)),), issues=issues, code=code
     )
-    rows = [(one.method, one.name, one.operator, one.rule, one.source) for one in nodes]
-    return Table("", columns, rows)
 
 
 def _written(job: CompileJob, nodes: Sequence[Node], folder: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, finished, refused
 from inspector.cli.options import FORMATS
 from inspector.cli.output import refuse_inputs
@@ -17,6 +17,7 @@ from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import SourceError, SourceKind, parse_source
+from inspector.tables.runs import bundled_table
 from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
@@ -117,21 +118,6 @@ def _check(job: BundleJob) -> str:
 
 
 def _answer(report: Mapping[str, Any], issues: list[Issue]) -> Answer:
-    columns = (
-        Column("method"),
-        Column("case", "count"),
-        Column("inputs", "count"),
-        Column("expected", "count"),
-    )
-    rows = [
-        (
-            case["method"],
-            case["case"],
-            len(case["inputs"]),
-            None if case["expected"] is None else len(case["expected"]),
-        )
-        for case in report["cases"]
-    ]
-    total = len(rows)
-    line = f"{report['file']}: {plural(total, 'case')}, {report['bytes']:,} bytes"
-    return Answer(report, lines=[line], tables=(Table("", columns, rows),), issues=issues)
+    cases = report["cases"]
+    line = f"{report['file']}: {plural(len(cases), 'case')}, {report['bytes']:,} bytes"
+    return Answer(report, lines=[line], tables=(shown(bundled_table(cases)),), issues=issues)

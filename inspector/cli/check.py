@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
-from inspector.cli.answer import FINE, JUDGED, Answer, Column, Table
-from inspector.cli.options import add_files, open_files, short
+from inspector.cli.answer import FINE, JUDGED, Answer, shown
+from inspector.cli.options import add_files, open_files
+from inspector.tables.check import link_table
 
 _WORDS = {
     BELONG: "The files belong together.",
@@ -39,30 +40,11 @@ def run(options: Namespace) -> Answer:
             for link in found.links
         ],
     }
-    words = _WORDS.get(found.verdict, "There is nothing in these files that could tell.")
+    words = _WORDS.get(found.verdict, "Nothing in these files could tell.")
     lines = [words]
     if found.mismatch:
         lines.append(f"First mismatch: {found.mismatch}")
     if found.odd_one_out:
         lines.append(f"The odd one out: {found.odd_one_out}")
-    columns = (
-        Column("file"),
-        Column("with"),
-        Column("verdict"),
-        Column("facts", "count", spare=1),
-        Column("compared", spare=2),
-        Column("mismatch"),
-    )
-    rows = [
-        (
-            short(link.first),
-            short(link.second),
-            link.verdict.replace("_", " "),
-            link.matched,
-            link.what,
-            link.mismatch,
-        )
-        for link in found.links
-    ]
     code = JUDGED if found.verdict == DO_NOT_BELONG else FINE
-    return Answer(data, lines=lines, tables=(Table("", columns, rows),), code=code)
+    return Answer(data, lines=lines, tables=(shown(link_table(found)),), code=code)

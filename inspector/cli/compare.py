@@ -7,8 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError
-from inspector.cli.compare_tables import letter, summary_table, tables
+from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError, Shown, shown
 from inspector.cli.job_runs import (
     add_libraries,
     add_timeout,
@@ -21,7 +20,7 @@ from inspector.cli.options import add_output, add_reading, open_files
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.cli.progress import Progress
 from inspector.compare.content import comparison_content
-from inspector.compare.html import comparison_html
+from inspector.compare.model import Comparison
 from inspector.compare.sessions import compare_sessions
 from inspector.files.session import Session
 from inspector.jobs.executing import ENGINES, MADE_INPUTS, MeasureJob, RunJob
@@ -30,6 +29,9 @@ from inspector.jobs.measure import Measurement
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import GapReport
+from inspector.render.comparison import comparison_html
+from inspector.tables.compare import letters_of, summary_table
+from inspector.tables.compare_lists import CHANGES, LISTS, detail_table
 from schema.backends import engine_backends
 from schema.errors import Issue, Severity
 
@@ -103,13 +105,22 @@ def run(options: Namespace) -> Answer:
     found = compare_sessions(sessions, measured, gaps, options.method or "")
     if options.html is not None:
         write_text(Path(options.html), [comparison_html(found, sessions)], force=options.force)
-    shown = [summary_table(found, text=options.format == "text")]
+    letters = letters_of(len(found.names))
+    tables = [shown(summary_table(found, letters))]
     if options.format == "text":
-        shown += tables(found, options.top)
-    letters = ", ".join(f"{letter(number)} {name}" for number, name in enumerate(found.names))
+        tables += _lists(found, letters, options.top)
+    names = ", ".join(f"{letter} {name}" for letter, name in zip(letters, found.names, strict=True))
     data = comparison_content(found, measured)
     code = FAILED if lost else FINE
-    return Answer(data, lines=[letters, *found.notes], tables=shown, issues=issues, code=code)
+    return Answer(data, lines=[names, *found.notes], tables=tables, issues=issues, code=code)
+
+
+def _lists(found: Comparison, letters: Sequence[str], top: int) -> list[Shown]:
+    """Return the lists that have rows; every difference is what ``diff`` shows."""
+    named = [
+        (words, detail_table(found, kind, letters)) for kind, words in LISTS if kind != CHANGES
+    ]
+    return [shown(table, words, top=top) for words, table in named if table.length]
 
 
 def _opened(options: Namespace) -> list[Session]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
@@ -54,6 +54,7 @@ from inspector.recipes.compile_job import (
 from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
 from inspector.recipes.paths import placed
 from inspector.recipes.script import python_script
+from inspector.tables.compile_stages import compile_table
 from schema.backends import engine_backends
 from schema.errors import Issue, Severity
 from schema.objects.codec import from_json
@@ -179,14 +180,6 @@ _CHECKS: Mapping[str, Callable[[Sequence[str]], object]] = {
 
 
 def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> Answer:
-    rows = [(one["stage"], one["method"], one["time_ms"], one["nodes"]) for one in report["stages"]]
-    columns = (
-        Column("stage"),
-        Column("method"),
-        Column("time", "time"),
-        Column("nodes", "count", spare=1),
-    )
-    total = ("total", "", report["total_ms"], None)
     warned = [
         Issue(Severity.WARNING, _place(warning, report["source"]), warning["text"])
         for warning in report["warnings"]
@@ -199,7 +192,7 @@ def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> 
     return Answer(
         report,
         lines=[*_lines(report, folder), *guard_lines(guarded)],
-        tables=(Table("", columns, rows, total),),
+        tables=(shown(compile_table(report["stages"]), total=True),),
         issues=[*issues, *warned, *refused],
         code=JUDGED if refused else FINE,
     )

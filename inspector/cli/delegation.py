@@ -6,9 +6,13 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from typing import Any
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, Shown, shown
 from inspector.cli.options import add_files, methods, needs, open_files
+from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.tables.delegation import delegate_table, operator_counts, payload_table
+from inspector.tables.selection import AUTOMATIC
+from inspector.tables.verdicts import verdicts
 from schema.errors import Issue, Severity
 
 _SHOWN = 8  # delegates named in one issue
@@ -28,13 +32,11 @@ def run(options: Namespace) -> Answer:
         issue = Issue(Severity.INFO, session.name, needs("delegation", "a program or an ETRecord"))
         return Answer({"methods": {}}, issues=(issue,))
     data = {"methods": {entry.method: method_json(entry) for entry in found}}
-    tables: list[Table] = []
+    tables: list[Shown] = []
     lines: list[str] = []
     for entry in found:
         lines += _lines(entry)
-        tables += [_operators(entry), _delegates(entry)]
-        tables += [_payload_facts(entry)] if any(one.payload for one in entry.delegates) else []
-        tables += [_verdicts(entry)] if entry.verdicts else []
+        tables += _tables(session, entry)
     issues = tuple(issue for entry in found for issue in _issues(entry))
     return Answer(data, lines=lines, tables=tables, issues=issues)
 
@@ -88,50 +90,17 @@ def _lines(entry: MethodDelegation) -> list[str]:
     ]
 
 
-def _operators(entry: MethodDelegation) -> Table:
-    rows = [(row.op_type, row.delegated, row.non_delegated) for row in entry.by_operator]
-    columns = (Column("operator"), Column("delegated", "count"), Column("not delegated", "count"))
-    total = ("Total", entry.num_delegated_nodes, entry.num_non_delegated_nodes)
-    return Table(f"operators of {entry.method}", columns, rows, total)
-
-
-def _delegates(entry: MethodDelegation) -> Table:
-    columns = (
-        Column("delegate", "count"),
-        Column("backend"),
-        Column("format", spare=3),
-        Column("payload", "bytes"),
-        Column("named data", "bytes", spare=2),
-        Column("nodes", "count"),
-        Column("called by"),
-        Column("compile specs", spare=1),
-    )
-    rows = [
-        (
-            one.index,
-            one.backend_id,
-            one.payload.format if one.payload is not None else "",
-            one.nbytes,
-            one.named_bytes,
-            len(one.nodes),
-            ", ".join(map(str, one.calls)),
-            ", ".join(f"{key}={value}" for key, value in one.compile_specs.items()),
-        )
-        for one in entry.delegates
+def _tables(session: Session, entry: MethodDelegation) -> list[Shown]:
+    name = entry.method
+    found = [
+        shown(operator_counts(entry), f"operators of {name}", total=True),
+        shown(delegate_table(entry), f"delegates of {name}"),
     ]
-    return Table(f"delegates of {entry.method}", columns, rows)
-
-
-def _payload_facts(entry: MethodDelegation) -> Table:
-    columns = (Column("delegate", "count"), Column("fact"), Column("value"))
-    rows = [
-        (one.index, key, str(value))
-        for one in entry.delegates
-        if one.payload is not None
-        for key, value in one.payload.summary.items()
-        if value != ""
-    ]
-    return Table(f"what the payloads of {entry.method} say", columns, rows)
+    if any(one.payload for one in entry.delegates):
+        found.append(shown(payload_table(entry), f"payloads of {name}"))
+    if entry.verdicts:
+        found.append(shown(verdicts(session, name, AUTOMATIC), f"verdicts of {name}"))
+    return found
 
 
 def _issues(entry: MethodDelegation) -> list[Issue]:
@@ -146,28 +115,3 @@ def _issues(entry: MethodDelegation) -> list[Issue]:
         which = ", ".join(map(str, indices[:_SHOWN])) + more
         found.append(Issue(severity, f"{entry.method} delegate {which} ({backend})", message))
     return found
-
-
-def _verdicts(entry: MethodDelegation) -> Table:
-    columns = (
-        Column("node"),
-        Column("operator"),
-        Column("partitioner"),
-        Column("outcome"),
-        Column("reason"),
-        Column("rule", spare=2),
-        Column("source", spare=1),
-    )
-    rows = [
-        (
-            one.node,
-            one.operator,
-            one.partitioner,
-            one.outcome.value.replace("_", " "),
-            one.reason,
-            one.rule,
-            one.source,
-        )
-        for one in entry.verdicts
-    ]
-    return Table(f"verdicts of {entry.method}", columns, rows)

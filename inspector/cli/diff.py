@@ -6,17 +6,18 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.options import add_output, add_reading, open_files
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.content import change_content
 from inspector.diff.change import MOST_SAMPLES, Change
 from inspector.diff.sessions import diff_sessions, instruction_alignment, node_alignment
 from inspector.files.session import Session
+from inspector.tables.compare_lists import change_table, sample_table
+from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
 _MOST = 200
-_WIDEST = 72  # characters of a cell; JSON has all
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -56,43 +57,22 @@ def run(options: Namespace) -> Answer:
     if not {file.kind for file in old.files} & {file.kind for file in new.files}:
         words = "A and B have no kind of file in common"
         issues.append(Issue(Severity.WARNING, old.name, words))
-    shown = changes if options.all or options.format != "text" else changes[:_MOST]
-    tables = [Table("", _COLUMNS, [_cells(change) for change in shown])]
+    listed = changes if options.all or options.format != "text" else changes[:_MOST]
+    tables = [shown(change_table([("B", change) for change in listed], "A"))]
     if options.max_samples:
-        tables.append(Table("elements that differ", _SAMPLES, _samples(shown)))
+        tables.append(shown(sample_table(listed), "elements that differ"))
     lines = _lines(old, new, different)
-    if len(shown) < len(changes):
-        lines.append(f"{len(changes) - len(shown)} more; --all shows them")
+    if len(listed) < len(changes):
+        lines.append(f"{len(changes) - len(listed)} more; --all shows them")
     return Answer(
         data, lines=lines, tables=tuple(tables), issues=issues, code=JUDGED if different else FINE
     )
-
-
-_COLUMNS = (
-    Column("area"),
-    Column("what"),
-    Column("A"),
-    Column("B"),
-    Column("B − A"),
-    Column("note"),
-)
-
-
-_SAMPLES = (Column("tensor"), Column("element", "count"), Column("A"), Column("B"))
 
 
 def _most_samples(wanted: int | None) -> int:
     if wanted is not None and wanted < 0:
         raise CommandError(f"--max-samples takes a count of elements, found {wanted}", USAGE)
     return MOST_SAMPLES if wanted is None else wanted
-
-
-def _samples(changes: list[Change]) -> list[tuple[object, ...]]:
-    return [
-        (change.what, each.at, f"{each.old:.9g}", f"{each.new:.9g}")
-        for change in changes
-        for each in change.samples
-    ]
 
 
 def _sides(options: Namespace) -> tuple[list[str], list[str]]:
@@ -158,30 +138,5 @@ def _nodes(found: GraphAlignment) -> dict[str, Any]:
 
 def _lines(old: Session, new: Session, different: list[Change]) -> list[str]:
     count = len(different)
-    words = f"{count} difference{'' if count == 1 else 's'}" if count else "no difference"
+    words = plural(count, "difference") if count else "no difference"
     return [f"A {old.name}, B {new.name}: {words} (times are medians; they vary and do not count)"]
-
-
-def _cells(change: Change) -> tuple[str, ...]:
-    old, new = _text(change.old, change.unit), _text(change.new, change.unit)
-    return (change.area, change.what, old, new, _delta(change), change.note)
-
-
-def _text(value: object, unit: str) -> str:
-    if value is None:
-        return "—"
-    if isinstance(value, float):
-        return f"{value:.4g} {unit}".rstrip()
-    if isinstance(value, int):
-        return f"{value:,} {'B' if unit == 'bytes' else unit}".rstrip()
-    return str(value) if len(str(value)) <= _WIDEST else f"{str(value)[: _WIDEST - 1]}…"
-
-
-def _delta(change: Change) -> str:
-    old, new = change.old, change.new
-    if not isinstance(old, (int, float)) or not isinstance(new, (int, float)):
-        return ""
-    share = f" ({100 * (new - old) / abs(old):+.1f} %)" if old else ""
-    if isinstance(old, float) or isinstance(new, float):
-        return f"{new - old:+.4g} {change.unit}".rstrip() + share
-    return f"{new - old:+,} {'B' if change.unit == 'bytes' else change.unit}".rstrip() + share

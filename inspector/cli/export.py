@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from inspector.check.session import check_session
-from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.cli.output import json_pieces, refuse_inputs, write_folder
 from inspector.export.anonymise import anonymise
 from inspector.export.model_explorer import model_explorer
 from inspector.files.load import load_session
 from inspector.tables.units import plural
+from inspector.tables.written import graph_sizes, written_files
 from schema.errors import Issue, Severity
 
 MODEL_EXPLORER, ANONYMISED = "model-explorer", "anonymised"
@@ -47,10 +48,9 @@ def run(options: Namespace) -> Answer:
     if not found["graphs"] and not issues:
         words = needs("a graph", "a program or an ETRecord")
         issues.append(Issue(Severity.INFO, session.name, words))
-    columns = (Column("graph"), Column("nodes", "count"))
     rows = [(graph["id"], len(graph["nodes"])) for graph in found["graphs"]]
     document = itertools.chain(json_pieces(found), "\n")
-    return Answer(found, tables=(Table("", columns, rows),), issues=issues, document=document)
+    return Answer(found, tables=(shown(graph_sizes(rows)),), issues=issues, document=document)
 
 
 def _copy(options: Namespace) -> Answer:
@@ -72,13 +72,12 @@ def _copy(options: Namespace) -> Answer:
         "verdict": _verdict(target, [file.name for file in files]),
         "original_verdict": check_session(session).verdict,
     }
-    columns = (Column("file"), Column("kind"), Column("bytes", "bytes"))
     lines = [
         f"{plural(len(rows), 'file')} written to {target}:"
         " no weights, inputs, names of modules or paths",
         "Method, operator and backend names, shapes and times are kept; look before you send it.",
     ]
-    return Answer(data, lines=lines, tables=(Table("", columns, rows),))
+    return Answer(data, lines=lines, tables=(shown(written_files(rows)),))
 
 
 def _write(data: bytes, stream: BinaryIO) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_folder_output, add_reading, methods, needs, open_files
 from inspector.cli.output import safe_path, write_folder
 from inspector.export.extract import KINDS, Item, items
+from inspector.tables.units import plural
+from inspector.tables.written import written_files
 from schema.errors import Issue, Severity
 
 
@@ -38,11 +40,12 @@ def run(options: Namespace) -> Answer:
         "folder": options.folder,
         "files": [{"path": path, "kind": kind, "bytes": size} for path, kind, size in rows],
     }
-    columns = (Column("file"), Column("kind"), Column("bytes", "bytes"))
-    count = f"{len(rows)} file{'' if len(rows) == 1 else 's'}"
     done = f"written to {options.folder}" if options.folder else "found; -o FOLDER writes them"
     return Answer(
-        data, lines=[f"{count} {done}"], tables=(Table("", columns, rows),), issues=issues
+        data,
+        lines=[f"{plural(len(rows), 'file')} {done}"],
+        tables=(shown(written_files(rows)),),
+        issues=issues,
     )
 
 

@@ -1,4 +1,4 @@
-"""gap: where the numbers of a run leave those of the recorded program."""
+"""gap: the numeric gap between the values of a run and those of the recorded program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, shown
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count_or_none, finished
 from inspector.cli.options import add_files, open_files
 from inspector.cli.progress import Progress
@@ -14,7 +14,8 @@ from inspector.files.session import Session
 from inspector.jobs.gap import GapJob
 from inspector.jobs.run import JobRun
 from inspector.numerics.metrics import Metrics
-from inspector.numerics.report import INSIDE, GapReport, Row, RunGap
+from inspector.numerics.report import GapReport, Row, RunGap
+from inspector.tables.numeric_gap import gap_table
 
 _SHOWN = 40
 ORDERS = ("execution", "total", "own")
@@ -40,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--rtol",
         type=_not_negative,
         metavar="X",
-        help="share of a tensor's largest magnitude that is no difference; default: by type",
+        help="relative tolerance, of the largest magnitude of a tensor; default: by dtype",
     )
     parser.add_argument(
         "--atol", type=_not_negative, default=0.0, metavar="X", help="added to it; default: 0"
@@ -105,25 +106,24 @@ def _missing(session: Session) -> str:
 
 
 def _answer(report: GapReport, options: Namespace) -> Answer:
-    shown = [each for each in report.runs if each.run == options.run]
-    rows = [row for each in shown for row in each.rows]
-    notes = list(dict.fromkeys([*report.notes, *(note for each in shown for note in each.notes)]))
+    runs = [each for each in report.runs if each.run == options.run]
+    rows = [row for each in runs for row in each.rows]
+    notes = list(dict.fromkeys([*report.notes, *(note for each in runs for note in each.notes)]))
     data = {
-        "coverage": report.coverage(shown),
-        "first_divergence": _divergence(shown),
-        "uncertain": [_json(each, row) for each in shown for row in each.doubtful()],
-        "rows": [_json(each, row) for each in shown for row in each.rows],
+        "coverage": report.coverage(runs),
+        "first_divergence": _divergence(runs),
+        "uncertain": [_json(each, row) for each in runs for row in each.doubtful()],
+        "rows": [_json(each, row) for each in runs for row in each.rows],
         "runs": [_run_json(report, each) for each in report.runs],
         "notes": notes,
     }
     chosen = _ordered(rows, options.sort)
     if options.format == "text":
         chosen = chosen[: options.top]
-    table = Table("", _COLUMNS, [_cells(row) for row in chosen])
     lines = [*_lines(data), *notes]
     if len(chosen) < len(rows):
         lines.append(f"{len(chosen):,} of {len(rows):,} rows are shown; --top shows more")
-    return Answer(data, lines=lines, tables=(table,))
+    return Answer(data, lines=lines, tables=(shown(gap_table(chosen)),))
 
 
 def _ordered(rows: list[Row], order: str) -> list[Row]:
@@ -199,41 +199,6 @@ def _run_json(report: GapReport, run: RunGap) -> dict[str, Any]:
     }
 
 
-_COLUMNS = (
-    Column("#", "count"),
-    Column("operator"),
-    Column("node"),
-    Column("max abs", "number"),
-    Column("own max abs", "number"),
-    Column("inherited", "number", spare=3),
-    Column("SNR dB", "number", spare=2),
-    Column("ULP", "number", spare=4),
-    Column("outside", "share", spare=1),
-    Column("join", spare=5),
-    Column("note"),
-)
-
-
-def _cells(row: Row) -> tuple[Any, ...]:
-    total, own, inherited = row.total, row.own, row.inherited
-    name = f"{row.node} (last of {len(row.covers)})" if len(row.covers) > 1 else row.node
-    note = row.reason or row.note or ("diverges" if row.diverges else "")
-    operator = f"  {row.operator}" if row.place == INSIDE else row.operator
-    return (
-        row.instruction,
-        operator,
-        name,
-        total.max_abs if total else None,
-        own.max_abs if own else None,
-        inherited.max_abs if inherited else None,
-        total.snr_db if total else None,
-        total.ulp if total else None,
-        total.out_of_tolerance if total else None,
-        _join(row),
-        note,
-    )
-
-
 def _lines(data: dict[str, Any]) -> list[str]:
     """Return what was found in a few sentences."""
     cover, first = data["coverage"], data["first_divergence"]
@@ -253,7 +218,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
             f" {first['instruction']}) is off by {own['max_abs']:.6g} by itself"
         )
     elif cover["compared"]:
-        lines.append("nothing leaves the tolerance by itself")
+        lines.append("no node exceeds the tolerance by its own error")
     doubtful = data.get("uncertain")
     if doubtful:
         one = doubtful[0]
@@ -263,9 +228,3 @@ def _lines(data: dict[str, Any]) -> list[str]:
             " they may be other nodes' values and are no divergence"
         )
     return lines
-
-
-def _join(row: Row) -> str:
-    if row.uncertain:
-        return f"{row.grade} (join uncertain)"
-    return f"{row.grade} (inferred)" if row.inferred else row.grade

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.gate_subject import Subject, gap_of, measured, opened
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count
 from inspector.cli.options import FORMATS, add_reading
@@ -26,6 +26,7 @@ from inspector.experiments.gates.requirement import (
 )
 from inspector.jobs.executing import ENGINES, MADE_INPUTS
 from inspector.jobs.output_folder import HIDDEN
+from inspector.tables.gates import requirement_table
 from schema.backends import engine_backends
 from schema.errors import FormatError
 
@@ -202,14 +203,8 @@ def _answer(
     return Answer(
         data,
         lines=[one.line() for one in found],
-        tables=() if options.format == "text" else (_table(found),),
+        tables=() if options.format == "text" else (shown(requirement_table(found)),),
         issues=[issue for one in sides for issue in one.issues],
         code=FINE if data["met"] else JUDGED,
         document=[document] if options.format == JUNIT else None,
     )
-
-
-def _table(found: Sequence[Judgement]) -> Table:
-    names = ("requirement", "met", "value", "unit", "operator", "bound", "ratio", "text", "judged")
-    rows = [tuple(one.content()[name] for name in names) for one in found]
-    return Table("", tuple(Column(name) for name in names), rows)

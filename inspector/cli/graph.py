@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import USAGE, Answer, CommandError, Shown, shown
 from inspector.cli.graph_stages import add_stages, stages_answer
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.files.session import Session
@@ -19,6 +19,8 @@ from inspector.graph.model_graph import (
 )
 from inspector.graph.program_text import program_text, text_names
 from inspector.graph.source import user_frame
+from inspector.tables.graph import graph_name_table, node_table
+from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
 
@@ -42,20 +44,19 @@ def run(options: Namespace) -> Answer:
         return _code(session, options)
     names = {method: graph_names(session, method) for method in methods(session, options)}
     if options.list:
-        rows = [(method, name) for method, found in names.items() for name in found]
-        table = Table("", (Column("method"), Column("graph")), rows)
-        return Answer({"graphs": names}, tables=(table,))
+        return Answer({"graphs": names}, tables=(shown(graph_name_table(names)),))
     data: dict[str, Any] = {}
-    tables: list[Table] = []
+    tables: list[Shown] = []
     for method, found in names.items():
         if options.graph not in found:
             raise CommandError(
-                f"no graph {options.graph!r} for {method}; there are {', '.join(found)}", USAGE
+                f"unknown graph {options.graph!r} of {method}; available: {', '.join(found)}", USAGE
             )
         graph = model_graph(session, method, options.graph)
         if graph is not None:
             data[method] = graph_json(graph)
-            tables.append(_table(method, graph))
+            title = f"{method}: {graph.source}, {plural(len(graph.nodes), 'node')}"
+            tables.append(shown(node_table(method, graph), title))
     issues: list[Issue] = []
     if not data:
         sentence = needs("a graph", "a program or an ETRecord")
@@ -120,28 +121,3 @@ def node_json(node: ModelNode) -> dict[str, Any]:
         "source": frame.label if frame is not None else None,
         "regions": [region.label for region in node.regions],
     }
-
-
-def _table(method: str, graph: ModelGraph) -> Table:
-    columns = (
-        Column("node"),
-        Column("operator"),
-        Column("output", spare=1),
-        Column("module"),
-        Column("delegate", spare=2),
-        Column("source", spare=3),
-    )
-    rows = [_cells(node) for node in graph.nodes]
-    return Table(f"{method}: {graph.source}, {len(graph.nodes)} nodes", columns, rows)
-
-
-def _cells(node: ModelNode) -> tuple[Any, ...]:
-    frame = user_frame(node.node.stack_trace)
-    return (
-        node.name,
-        node.node.target,
-        ", ".join(describe(value) for value in node.values),
-        node.node.module_path,
-        f"{node.backend} {node.delegate}" if node.delegate is not None else "",
-        frame.label if frame is not None else "",
-    )

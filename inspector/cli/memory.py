@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, Shown, shown
 from inspector.cli.options import add_files, methods, needs, open_files
+from inspector.files.session import Session
 from inspector.join.value_sources import ValueSource, value_sources
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
+from inspector.tables.memory import culprits
 from schema.errors import Issue, Severity
 
-_MOST_NAMED = 16  # values on the same bytes
 Sources = Mapping[int, ValueSource]
 
 
@@ -34,10 +35,9 @@ def run(options: Namespace) -> Answer:
     plans = [analyse_memory(program, method) for method in methods(session, options)]
     issues = [issue for plan in plans for issue in plan.issues]
     tables = [
-        table
+        _table(session, plan, arena, peak_only=not options.all)
         for plan in plans
         for arena in plan.arenas
-        for table in _tables(plan, arena, value_sources(session, plan.method), options)
     ]
     lines = [line for plan in plans for line in _lines(plan)]
     data = {
@@ -96,73 +96,15 @@ def _lines(plan: MemoryPlan) -> list[str]:
     if not plan.arenas:
         return [f"method {plan.method}: nothing is planned"]
     return [
-        f"method {plan.method}, arena {arena.mem_id}: {arena.planned_bytes:,} B planned,"
+        f"method {plan.method}, planned buffer {arena.mem_id}: {arena.planned_bytes:,} B planned,"
         f" peak {arena.peak_bytes:,} B at instruction {arena.peak_instruction},"
         f" lower bound {arena.lower_bound_bytes:,} B"
         for arena in plan.arenas
     ]
 
 
-def _tables(plan: MemoryPlan, arena: Arena, sources: Sources, options: Namespace) -> list[Table]:
-    columns = (
-        Column("value"),
-        Column("bytes" if options.all else "at peak", "bytes"),
-        Column("shares with", spare=5),
-        Column("offset", "count"),
-        Column("first", "count"),
-        Column("last", "count"),
-        Column("dtype", spare=3),
-        Column("shape", spare=4),
-        Column("role", spare=2),
-        Column("made by"),
-        Column("source", spare=1),
-    )
-    shown = arena.values if options.all else arena.at_peak()
-    sharers = _sharers(arena.values, sources) if options.all else {}
-    what = (
-        "all values" if options.all else f"alive at the peak, instruction {arena.peak_instruction}"
-    )
-    rows = [
-        (
-            value_text(value, sources),
-            value.nbytes if options.all else value.peak_bytes,
-            sharers.get(value.value, "") if options.all else _names(value.shares_with, sources),
-            value.offset,
-            value.first if value.first >= 0 else None,
-            value.last if value.last >= 0 else None,
-            value.scalar_type,
-            str(list(value.sizes)),
-            value.role,
-            f"{value.made_by} {value.operator}" if value.made_by is not None else "",
-            sources[value.value].source if value.value in sources else "",
-        )
-        for value in shown
-    ]
-    total = None if options.all or not rows else ("", arena.peak_bytes, *[None] * 9)
-    return [Table(f"{plan.method}, arena {arena.mem_id}: {what}", columns, rows, total)]
-
-
-def value_text(value: PlannedValue, sources: Sources) -> str:
-    """Return what the record calls a value, as in ``v20`` where none says."""
-    return number_text(value.value, sources) if value.value in sources else value.name
-
-
-def number_text(value: int, sources: Sources) -> str:
-    """Return what the record calls a value by its number."""
-    return sources[value].name if value in sources else f"v{value}"
-
-
-def _sharers(values: Sequence[PlannedValue], sources: Sources) -> dict[int, str]:
-    """Return by value which others have bytes in common with it at some time."""
-    groups: dict[int, list[int]] = {}
-    for value in values:
-        groups.setdefault(value.storage, []).append(value.value)
-    return {
-        value.value: _names([one for one in groups[value.storage] if one != value.value], sources)
-        for value in values
-        if 1 < len(groups[value.storage]) <= _MOST_NAMED
-    }
-
-
-def _names(values: Sequence[int], sources: Sources) -> str:
-    return ", ".join(number_text(value, sources) for value in values)
+def _table(session: Session, plan: MemoryPlan, arena: Arena, *, peak_only: bool) -> Shown:
+    found = culprits(session, plan.method, arena, peak_only=peak_only)
+    what = f"alive at the peak, instruction {arena.peak_instruction}" if peak_only else "all values"
+    title = f"{plan.method}, planned buffer {arena.mem_id}: {what}"
+    return shown(found, title, total=peak_only)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, Lazy
-from inspector.cli.text import render, separated
+from inspector.cli.text import render
+from inspector.render.values import separated_rows
 from schema.errors import Issue
 from schema.objects.atomic_file import write_atomically
 from schema.version import __version__
@@ -143,7 +144,7 @@ def _formatted(heading: Heading, answer: Answer, form: str, stream: TextIO) -> I
     if form in ("tsv", "csv"):
         if not answer.tables:
             return ()
-        return separated(answer.tables[0], "\t" if form == "tsv" else ",")
+        return separated_rows(answer.tables[0].selected, "\t" if form == "tsv" else ",")
     if answer.document is not None:
         return answer.document
     return (render(answer, heading.issues, stream),)

@@ -8,23 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.options import FORMATS
 from inspector.cli.output import refuse_existing, refuse_inputs, write_bytes
 from inspector.cli.text import printable
 from inspector.compat.porting.files import PortedFile, find_scripts, port_file
 from inspector.compat.porting.port import Name
+from inspector.tables.written import name_table
 from schema.errors import FormatError
-
-_COLUMNS = (
-    Column("file"),
-    Column("cell", "count"),
-    Column("line", "count"),
-    Column("name"),
-    Column("ours"),
-    Column("verdict"),
-    Column("remedy"),
-)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -75,7 +66,7 @@ def run(options: Namespace) -> Answer:
     }
     rows = [list(_as_data(one, name).values()) for one in ported for name in one.ported.names]
     return Answer(
-        data, tables=(Table("", _COLUMNS, rows),), code=code, document=_text(ported, written)
+        data, tables=(shown(name_table(rows)),), code=code, document=_text(ported, written)
     )
 
 

@@ -7,10 +7,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from inspector.cli.answer import Answer, Column, Lazy, Table
+import numpy as np
+
+from inspector.cli.answer import Answer, Lazy, Shown, shown
 from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
+from inspector.tables.events import all_events
+from inspector.tables.query import Selected
+from inspector.tables.selection import AUTOMATIC
+from inspector.tables.table import Table
 from inspector.tables.units import plural
 from inspector.trace.event_kinds import OPERATOR_CALL
 from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
@@ -49,7 +55,9 @@ def run(options: Namespace) -> Answer:
         "methods": {_name(time): method_json(time) for time in times},
         "unit": {"source": profile.unit, "assumed": profile.unit_assumed},
     }
-    return Answer(data, lines=_lines(profile, times), tables=(_table(profile, indices, options),))
+    return Answer(
+        data, lines=_lines(profile, times), tables=(_table(session, profile, indices, options),)
+    )
 
 
 def _indices(profile: Profile, method: str | None) -> Sequence[int]:
@@ -168,53 +176,16 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     return lines
 
 
-def _table(profile: Profile, indices: Sequence[int], options: Namespace) -> Table:
-    kind = "time" if profile.unit_is_time else "ticks"
-    columns = (
-        Column("event"),
-        Column("operator"),
-        Column("module", spare=2),
-        Column("delegate", spare=1),
-        Column("instr", "count"),
-        Column("p50", kind, spare=4),
-        Column("avg", kind),
-        Column("min", kind, spare=6),
-        Column("max", kind, spare=5),
-        Column("share", "share"),
-        Column("join", spare=3),
-    )
+def _table(session: Session, profile: Profile, indices: Sequence[int], options: Namespace) -> Shown:
     if options.format == "json":
-        return Table("", columns, ())
-    shown = indices if options.all else [i for i in indices if not _is_hidden(profile, i)]
+        return shown(Table())
+    listed = indices if options.all else [i for i in indices if not _is_hidden(profile, i)]
     if options.top is not None:
-        shown = _slowest(profile, shown, options.top)
-    return Table("", columns, [_cells(profile.rows[index]) for index in shown])
+        listed = _slowest(profile, listed, options.top)
+    found = all_events(session, options.method or "", AUTOMATIC).table
+    return Shown("", Selected(found, np.array(listed, np.int64)))
 
 
 def _is_hidden(profile: Profile, index: int) -> bool:
     source, event = profile.rows.place(index)
     return source.block.event_name(event) in _HIDDEN
-
-
-def _cells(row: ProfileRow) -> tuple[Any, ...]:
-    stats = row.statistics
-    shown = row.link.node
-    if shown and shown in row.module_hierarchy:
-        module = row.module_hierarchy[shown]
-    else:
-        module = next(iter(dict.fromkeys(filter(None, row.module_hierarchy.values()))), "")
-    different = list(dict.fromkeys(row.op_types))
-    more = f" and {len(different) - 2} more" if len(different) > 2 else ""
-    kinds = ", ".join(different[:2]) + more
-    times = (stats.p50, stats.avg, stats.min, stats.max) if stats else (None,) * 4
-    name = f"{row.event_name} ×{row.occurrences}" if row.occurrences > 1 else row.event_name
-    return (
-        name,
-        kinds,
-        module,
-        row.delegate_backend_name,
-        row.instruction_id,
-        *times,
-        row.share,
-        row.link.grade.value.lower().replace("_", " "),
-    )

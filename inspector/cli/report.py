@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files, methods, open_files
 from inspector.render.report import make_report
+from inspector.tables.written import section_table
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -23,7 +24,5 @@ def run(options: Namespace) -> Answer:
         "sections": list(report.sections),
         "left_out": list(report.left_out),
     }
-    rows = [(title, "yes") for title in report.sections]
-    rows += [(title, "no") for title in report.left_out]
-    table = Table("", (Column("section"), Column("in the report")), rows)
+    table = shown(section_table(report.sections, report.left_out))
     return Answer(data, tables=(table,), document=(report.html,))

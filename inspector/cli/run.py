@@ -9,15 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inspector.cli.answer import (
-    FAILED,
-    FINE,
-    USAGE,
-    Answer,
-    Column,
-    CommandError,
-    Table,
-)
+from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import (
     add_program_data,
     add_timeout,
@@ -44,6 +36,7 @@ from inspector.jobs.executing import (
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD
+from inspector.tables.runs import said, times_table
 from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
@@ -246,23 +239,10 @@ def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
     return Answer(
         report,
         lines=_lines(report, job, folder),
-        tables=(_times(report),),
+        tables=(shown(times_table(report)),),
         issues=issues,
         code=FAILED if failure else FINE,
     )
-
-
-def _times(report: Mapping[str, Any]) -> Table:
-    rows: list[tuple[str, float | None]] = [
-        (_WHAT["load"], report["load_ms"]),
-        (_WHAT["init"], report["init_ms"]),
-    ]
-    latency: Mapping[str, float | None] = report["latency_ms"]
-    if len(report["run_ms"]) == 1:
-        rows.append(("run", latency["median"]))
-    else:
-        rows += [(f"run, {name}", value) for name, value in latency.items()]
-    return Table("", (Column("what"), Column("time", "time")), rows)
 
 
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
@@ -275,7 +255,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         f" {report['method']} on {plural(report['threads'], 'thread')}{by}",
     ]
     for place, one in enumerate(report["outputs"]):
-        lines.append(f"output {place}: {_said(one)}")
+        lines.append(f"output {place}: {said(one)}")
         lines += one.get("text", "").splitlines()
     lines += engine_lines(report["partitions"])
     memory = report["memory"]
@@ -288,11 +268,3 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         words += [str(Path(folder) / BUFFER)] if report["trace"]["debug_bytes"] else []
         lines.append(f"open it: etscope {' '.join(word for word in words if word)}")
     return lines
-
-
-def _said(value: Mapping[str, Any]) -> str:
-    if value["kind"] == "tensor":
-        return f"{value['dtype']} {value['shape']}"
-    if value["kind"] == "list":
-        return f"list of {len(value['items'])}"
-    return f"{value['kind']} {value['value']}" if value["value"] is not None else "none"

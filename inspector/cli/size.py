@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Sequence
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, Shown, shown
 from inspector.cli.options import add_files, open_files, short
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
-from inspector.size.users import Users, stored_users, users_of, users_text
+from inspector.size.users import stored_users, users_of
+from inspector.tables.query import Query, select
+from inspector.tables.size import kind_table, parts_table
+from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
 _MEASURED = ("pte", "ptd", "bpte")
@@ -54,7 +56,16 @@ def run(options: Namespace) -> Answer:
             for part in parts
         ],
     }
-    return Answer(data, tables=_tables(measured, total, options, users), issues=issues)
+    found = [(one.file, part) for one, parts in measured for part in parts]
+    whole = parts_table(found, files=several, users=users)
+    tables = (
+        Shown(
+            f"the {min(max(options.top, 0), len(found)):,} largest of {plural(len(found), 'part')}",
+            select(whole, Query(sort=("size:desc",), top=max(options.top, 0))),
+        ),
+        shown(kind_table([part for _, part in found]), "by kind", total=True),
+    )
+    return Answer(data, tables=tables, issues=issues)
 
 
 def _parts(one: SizedFile, duplicates: bool) -> Sequence[Part]:
@@ -64,56 +75,3 @@ def _parts(one: SizedFile, duplicates: bool) -> Sequence[Part]:
 
 def _name(one: SizedFile, name: str, several: bool) -> str:
     return f"{short(one.file.path)}: {name}" if several and name else name
-
-
-def _tables(
-    measured: Sequence[tuple[SizedFile, Sequence[Part]]],
-    total: int,
-    options: Namespace,
-    users: Users,
-) -> tuple[Table, ...]:
-    whole = max(total, 1)
-    several = len(measured) > 1
-    counts: Counter[str] = Counter()
-    nbytes: Counter[str] = Counter()
-    for _, parts in measured:
-        for part in parts:
-            counts[part.kind] += 1
-            nbytes[part.kind] += part.nbytes
-    kinds = Table(
-        "by kind",
-        (
-            Column("kind"),
-            Column("parts", "count"),
-            Column("bytes", "bytes"),
-            Column("share", "share"),
-        ),
-        [(kind, counts[kind], size, size / whole) for kind, size in nbytes.most_common()],
-        ("total", counts.total(), total, 1.0 if total else None),
-    )
-    rows = [
-        (
-            _name(one, part.name, several),
-            part.kind,
-            part.nbytes,
-            part.nbytes / whole,
-            users_text(users_of(part, users)),
-            _name(one, part.duplicate_of, several),
-        )
-        for one, parts in measured
-        for part in parts
-    ]
-    rows.sort(key=lambda row: -row[2])
-    columns = (
-        Column("part"),
-        Column("kind"),
-        Column("bytes", "bytes"),
-        Column("share", "share"),
-        Column("used by"),
-        Column("same content as"),
-    )
-    if not options.duplicates:  # nothing was compared: a column of blanks would say "none"
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    listed = rows[: max(options.top, 0)]
-    title = f"the {len(listed)} largest of {len(rows)} parts"
-    return (Table(title, columns, listed), kinds)

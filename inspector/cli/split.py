@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.options import FORMATS, open_files
 from inspector.cli.output import safe_name, write_folder
 from inspector.files.session import Session
+from inspector.tables.written import written_files
 from schema import flat_tensor
 from schema.program import encode
 from schema.program.split import alignment_of, split
@@ -74,7 +75,6 @@ def run(options: Namespace) -> Answer:
     files = [(Path(f"{name}.{kind}"), partial(_write, parts[kind])) for kind in parts]
     write_folder(Path(options.folder), files, force=options.force)
     rows = [(f"{name}.{k}", k, sum(len(part) for part in parts[k])) for k in parts]
-    columns = (Column("file"), Column("kind"), Column("bytes", "bytes"))
     tensors = sum(entry.layout is not None for entry in data.entries)
     moved = {"tensors": tensors, "blobs": len(data.entries) - tensors}
     return Answer(
@@ -84,7 +84,7 @@ def run(options: Namespace) -> Answer:
             **moved,
         },
         lines=[f"{tensors} tensors and {moved['blobs']} blobs moved, written to {options.folder}"],
-        tables=(Table("", columns, rows),),
+        tables=(shown(written_files(rows)),),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import (
     add_program_data,
     add_timeout,
@@ -27,6 +27,7 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
+from inspector.tables.steps import stepped_nodes, value_table
 from schema.graph import GraphNode
 
 
@@ -181,57 +182,11 @@ def _is_filling(what: str) -> bool:
 
 def _answer(report: Mapping[str, Any]) -> Answer:
     values = {each["value"]: each for each in report["values"]}
-    nodes = [_node(node, values) for node in report["nodes"]]
-    tables = [
-        Table("", _NODES, nodes),
-        Table("values", _VALUES, [_value(v) for v in values.values()]),
-    ]
-    return Answer(report, lines=_lines(report), tables=tuple(tables))
-
-
-_NODES = (
-    Column("#", "count"),
-    Column("kind"),
-    Column("reads"),
-    Column("makes"),
-    Column("handle", "count"),
-    Column("seen"),
-    Column("recorded node"),
-    Column("source"),
-)
-_VALUES = (
-    Column("value", "count"),
-    Column("made by", "count"),
-    Column("dtype"),
-    Column("shape"),
-    Column("min", "number"),
-    Column("mean", "number"),
-    Column("max", "number"),
-    Column("note"),
-)
-
-
-def _node(node: Mapping[str, Any], values: Mapping[int, Any]) -> tuple[Any, ...]:
-    reads, makes = (" ".join(map(str, node[name])) for name in ("inputs", "outputs"))
-    replaced = any(values.get(value, {}).get("replaced") for value in node["outputs"])
-    seen = "replaced" if replaced else "yes" if node["ran"] else "not yet"
-    head = (node["node"], node["kind"], reads, makes, node["debug_handle"], seen)
-    return (*head, " ".join(node["recorded"]), node["where"] or "")
-
-
-def _value(value: Mapping[str, Any]) -> tuple[Any, ...]:
-    notes = ["replaced"] if value["replaced"] else []
-    notes += [
-        f"{value[name]:,} {word}"
-        for name, word in (("nan", "NaN"), ("inf", "infinite"))
-        if value[name]
-    ]
-    real = value["real"]
-    if real is not None and real["min"] is not None:
-        notes.append(f"stands for {real['min']:.4g} to {real['max']:.4g}, mean {real['mean']:.4g}")
-    shape = "x".join(map(str, value["shape"])) or "scalar"
-    head = (value["value"], value["made_by"], value["dtype"], shape)
-    return (*head, value["min"], value["mean"], value["max"], ", ".join(notes))
+    tables = (
+        shown(stepped_nodes(report["nodes"], values)),
+        shown(value_table(values), "values"),
+    )
+    return Answer(report, lines=_lines(report), tables=tables)
 
 
 def _lines(report: Mapping[str, Any]) -> list[str]:

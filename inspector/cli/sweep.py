@@ -8,9 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from inspector.cli.answer import FAILED, FINE, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import add_timeout, check_there, count, count_or_none, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.recipes import known_recipe
@@ -31,10 +30,8 @@ from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import sha256_of
+from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
-
-_KINDS = {"%": "number", "B": "bytes", "ms": "time", "count": "count", "": "number"}
-_TITLES = {"delegated": "delegated %"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -191,7 +188,7 @@ def _answer(results: Results, folder: Path, issues: Sequence[Issue]) -> Answer:
     return Answer(
         {**results.content(), "folder": str(folder)},
         lines=_lines(results, folder),
-        tables=(_table(results),),
+        tables=(shown(sweep_table(results)),),
         issues=[*issues, *told],
         code=FAILED if failed else FINE,
     )
@@ -205,35 +202,9 @@ def _lines(results: Results, folder: Path) -> list[str]:
     names = ", ".join(results.objectives)
     return [
         f"{folder / RESULTS}: {words}",
-        f"{best:,} on the Pareto front of {names}, marked *",
+        f"{best:,} on the Pareto front of {names}, marked best",
         f"open it: etscope {folder / RESULTS}",
     ]
-
-
-def _table(results: Results) -> Table:
-    metrics = results.metrics
-    columns = (
-        Column("#", "count"),
-        Column("front"),
-        *(Column(name) for name in results.fields),
-        Column("status", spare=2),
-        *(Column(_TITLES.get(name, name), _KINDS[METRICS[name][0]]) for name in metrics),
-        Column("compile s", "number", spare=1),
-    )
-    rows = [
-        _row(one, best, results.fields, metrics)
-        for one, best in zip(results.points, results.best(), strict=True)
-    ]
-    return Table("", columns, rows)
-
-
-def _row(
-    one: PointResult, best: bool, fields: Sequence[str], metrics: Sequence[str]
-) -> tuple[Any, ...]:
-    changes = (value_text(one.changes.get(name)) for name in fields)
-    values = (one.metrics.get(name) for name in metrics)
-    mark = "*" if best else ""
-    return (one.number, mark, *changes, one.status.value, *values, one.seconds.get("compile"))
 
 
 def _changes(one: PointResult) -> str:

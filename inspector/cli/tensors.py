@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files, methods, needs, open_files
-from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
+from inspector.numerics.tensors import logged_tensors, stored_tensors
+from inspector.tables.tensors import logged_json, logged_table, stored_json, stored_table
 from schema.errors import Issue, Severity
 
 
@@ -26,8 +26,8 @@ def run(options: Namespace) -> Answer:
     ]
     logged = logged_tensors(session, options.run)
     values = not options.no_values
-    stored_rows = [_stored(one, values) for one in stored]
-    logged_rows = [_logged(one, values) for one in logged]
+    stored_rows = [stored_json(one, values) for one in stored]
+    logged_rows = [logged_json(one, values) for one in logged]
     data = {"stored": stored_rows, "logged": logged_rows}
     issues: list[Issue] = []
     if not stored and not logged:
@@ -36,61 +36,8 @@ def run(options: Namespace) -> Answer:
             words = needs("tensors", "a program, or an ETDump with its debug buffer")
         issues.append(Issue(Severity.INFO, session.name, words))
     tables = (
-        _table("stored tensors", stored_rows, "name"),
-        _table("logged tensors", logged_rows, "event"),
+        ("stored tensors", stored_table(stored_rows)),
+        ("logged tensors", logged_table(logged_rows)),
     )
-    return Answer(data, tables=[table for table in tables if table.rows], issues=issues)
-
-
-def _stored(one: StoredTensor, values: bool) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "method": one.method,
-        "value": one.value,
-        "role": one.role,
-        "dtype": one.dtype,
-        "sizes": list(one.sizes),
-        "dim_order": list(one.dim_order),
-        "bytes": one.nbytes,
-        "missing": one.missing or None,
-        "statistics": one.statistics() if values else None,
-    }
-
-
-def _logged(one: LoggedTensor, values: bool) -> dict[str, Any]:
-    return {
-        "event": one.event,
-        "instruction_id": one.instruction,
-        "position": one.position,
-        "output": one.is_output,
-        "dtype": one.dtype,
-        "sizes": list(one.sizes),
-        "bytes": one.nbytes,
-        "missing": one.missing or None,
-        "statistics": one.statistics() if values else None,
-    }
-
-
-def _table(title: str, rows: list[dict[str, Any]], name: str) -> Table:
-    columns = (
-        Column(name),
-        Column("dtype", spare=1),
-        Column("shape"),
-        Column("bytes", "bytes"),
-        Column("min", "number"),
-        Column("mean", "number", spare=3),
-        Column("max", "number"),
-        Column("nan", "count", spare=2),
-        Column("inf", "count", spare=2),
-        Column("note"),
-    )
-    cells: list[tuple[Any, ...]] = []
-    for row in rows:
-        facts: dict[str, Any] = row["statistics"] or {}
-        numbers = (facts.get(key) for key in ("min", "mean", "max", "nan", "inf"))
-        note = row["missing"] or row.get("role") or ("program output" if row.get("output") else "")
-        label = str(row[name])
-        if name == "event" and row["instruction_id"] is not None:
-            label = f"{row['instruction_id']} {label} [{row['position']}]"
-        cells.append((label, row["dtype"], str(row["sizes"]), row["bytes"], *numbers, note))
-    return Table(title, columns, cells)
+    listed = [shown(table, title) for title, table in tables if table.length]
+    return Answer(data, tables=listed, issues=issues)

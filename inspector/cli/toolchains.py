@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from inspector.cli.answer import FAILED, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, shown
 from inspector.recipes.compile_job import BUILT_IN, EXECUTORCH, TOOLCHAINS
+from inspector.tables.written import partitioner_table
 from inspector.toolchain.listing import ListingError, stock_partitioners
 from schema.backends import partitioners
 
@@ -71,11 +72,11 @@ def partitioner_list(options: Namespace) -> Answer:
 
 
 def _listed(data: dict[str, Any], rows: list[dict[str, Any]]) -> Answer:
-    columns = (Column("name"), Column("class"), Column("where"), Column("not usable here because"))
-    cells = [(one["alias"], one["class"], one["module"], one["why_not"]) for one in rows]
     tool = data["toolchain"]
     name = " ".join(str(tool[key]) for key in ("name", "version") if key in tool)
-    return Answer(data, lines=[f"partitioners of {name}:"], tables=(Table("", columns, cells),))
+    return Answer(
+        data, lines=[f"partitioners of {name}:"], tables=(shown(partitioner_table(rows)),)
+    )
 
 
 def _own_partitioners() -> list[dict[str, Any]]:

@@ -7,10 +7,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files, needs, open_files
 from inspector.cli.output import plain
 from inspector.export.chrome_trace import chrome_trace
+from inspector.tables.chrome_trace import trace_events
 from schema.errors import Issue, Severity
 
 
@@ -27,7 +28,9 @@ def run(options: Namespace) -> Answer:
     if not session.dumps:
         words = needs("a trace", "an ETDump (run.etdp)")
         issues.append(Issue(Severity.INFO, session.name, words))
-    return Answer(trace, tables=(_table(trace),), issues=issues, document=_document(trace))
+    return Answer(
+        trace, tables=(shown(trace_events(trace)),), issues=issues, document=_document(trace)
+    )
 
 
 def _document(trace: dict[str, Any]) -> Iterator[str]:
@@ -41,21 +44,3 @@ def _document(trace: dict[str, Any]) -> Iterator[str]:
 
 def _line(value: object) -> str:
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
-
-
-def _table(trace: dict[str, Any]) -> Table:
-    columns = ("run", "lane", "name", "category", "start (us)", "duration (us)", "instruction")
-    rows = [
-        (
-            event["pid"],
-            event["tid"],
-            event["name"],
-            event["cat"],
-            event["ts"],
-            event["dur"],
-            event["args"].get("instruction"),
-        )
-        for event in trace["traceEvents"]
-        if event["ph"] == "X"
-    ]
-    return Table("", tuple(Column(title) for title in columns), rows)

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from inspector.cli.answer import FINE, JUDGED, Answer, Column, Table
+from inspector.cli.answer import FINE, JUDGED, Answer, shown
 from inspector.cli.job_runs import (
     add_program_data,
     add_timeout,
@@ -21,6 +21,7 @@ from inspector.cli.options import add_output
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import ATOL, RTOL, VerifyJob
 from inspector.jobs.run import JobRun
+from inspector.tables.runs import cases_table
 from schema.errors import Issue, Severity
 
 
@@ -81,15 +82,6 @@ def run(options: Namespace) -> Answer:
 
 
 def _answer(report: Mapping[str, Any]) -> Answer:
-    columns = (
-        Column("method"),
-        Column("case", "count"),
-        Column("verdict"),
-        Column("outputs", "count", spare=2),
-        Column("outside", "count", spare=1),
-        Column("largest error", "number"),
-        Column("time", "time", spare=3),
-    )
     issues = [
         Issue(Severity.ERROR, f"{case['method']} case {case['case']}", case["error"])
         for case in report["cases"]
@@ -98,18 +90,10 @@ def _answer(report: Mapping[str, Any]) -> Answer:
     return Answer(
         report,
         lines=[_sentence(report), *engine_lines(report["cases"][0]["partitions"])],
-        tables=(Table("", columns, [_row(case) for case in report["cases"]]),),
+        tables=(shown(cases_table(report)),),
         issues=issues,
         code=JUDGED if report["failed"] else FINE,
     )
-
-
-def _row(case: Mapping[str, Any]) -> tuple[Any, ...]:
-    outputs = case["outputs"]
-    outside = sum(one["mismatched"] for one in outputs) if outputs else None
-    worst = max((one["max_abs_error"] for one in outputs), default=None)
-    head = (case["method"], case["case"], case["verdict"])
-    return (*head, len(outputs) or None, outside, worst, case["time_ms"])
 
 
 def _sentence(report: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TextIO
@@ -12,6 +13,7 @@ from inspector.tables.table import Table
 from inspector.tables.units import raw_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class TextFormat(str, Enum):
@@ -50,7 +52,12 @@ def _cells(table: Table, rows: Iterable[int], columns: Sequence[int] | None) -> 
     picked = [table.columns[n] for n in (columns or range(len(table.columns)))]
     yield [column.raw_heading for column in picked]
     for row in rows:
-        yield [raw_text(column.values[row]) for column in picked]
+        yield [_harmless(raw_text(column.values[row])) for column in picked]
+
+
+def _harmless(cell: str) -> str:
+    """Return a cell without what a terminal would obey: names come from files of strangers."""
+    return _CONTROLS.sub("\ufffd", cell)
 
 
 def _one_line(cell: str) -> str:

@@ -1,94 +1,204 @@
-"""Pieces of the HTML report: escaped text, tables, bars and the memory map."""
+"""Tables, bars and memory maps as HTML: escaped, without script, bounded in size."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from inspector.memory.plan import Arena, PlannedValue
+from inspector.tables.query import Query, Selected, select
+from inspector.tables.row_order import as_floats
+from inspector.tables.table import Column, ColumnKind, Table
+from inspector.tables.tree import Tree
+from inspector.tables.units import format_time, plural
+from schema.version import __version__
 
+MOST_BYTES = 5_000_000
 MOST_TEXT = 160
-STYLE = """
-:root{color-scheme:light dark;--page:#fbfaf8;--card:#ffffff;--text:#1d1c1a;--soft:#6b6862;
---line:#dedbd4;--bar:#3b6ea5;--delegates:#2f7d6b;--operators:#3b6ea5;--control:#8a6bb1;
---rest:#b9b4aa;--bad:#b3372f;--warn:#96650b;--good:#2f7d6b;--a:#8fb3d6;--b:#a9cfc4;--c:#e3c793}
-@media (prefers-color-scheme:dark){:root{--page:#191917;--card:#232321;--text:#eceae4;
---soft:#a19d94;--line:#3b3934;--bar:#7aa7d6;--delegates:#6cc0ac;--operators:#7aa7d6;
---control:#b79bdb;--rest:#5c5850;--bad:#f0857c;--warn:#e0b25a;--good:#6cc0ac;--a:#3f638a;
---b:#3d6b60;--c:#79622f}}
-*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--text);
-font:15px/1.5 system-ui,sans-serif}main{max-width:1100px;margin:0 auto;padding:24px}
-h1{font-size:26px;margin:0}h2{font-size:19px;margin:32px 0 8px}h3{font-size:16px;margin:20px 0 6px}
-.soft{color:var(--soft)}section{background:var(--card);border:1px solid var(--line);
-border-radius:8px;padding:4px 20px 18px;margin:16px 0;overflow-x:auto}
-table{border-collapse:collapse;font-size:13px;width:100%}
-th,td{text-align:left;padding:3px 12px 3px 0;border-bottom:1px solid var(--line);
-vertical-align:top}th{color:var(--soft);font-weight:600;white-space:nowrap}
-td:last-child,th:last-child{padding-right:0}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-td{overflow-wrap:break-word;max-width:380px}td:first-child{min-width:11em}
-td.bar{min-width:90px;width:12%}ul{padding-left:20px;margin:8px 0}
-.bad{color:var(--bad)}.warn{color:var(--warn)}.good{color:var(--good)}
-.time{display:flex;height:26px;border-radius:4px;overflow:hidden;margin:8px 0}
-.key{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:5px}
-.share{display:block;height:9px;margin-top:5px;border-radius:2px;background:var(--bar);min-width:1px}
-svg{width:100%;height:auto;background:var(--page);border:1px solid var(--line);border-radius:4px}
-svg text{fill:var(--soft);font:11px system-ui,sans-serif}
-"""
-_WIDE, _HIGH = 1000.0, 320.0
+_ROOM = 4096  # bytes for the notes at the end
+_WIDTH, _HEIGHT = 1000, 320
+_MS = 1e6  # ns
+_TONES = {"good": "good", "bad": "bad", "warn": "warn", "muted": "soft"}
+Words = Callable[[str], str]
 
 
-def text(value: object, most: int = MOST_TEXT) -> str:
-    """Return a value as escaped text: no markup, no control characters, not too long."""
-    raw = "" if value is None else str(value)
-    clean = "".join(char if char.isprintable() else " " for char in raw[: most + 1])
-    return html.escape(clean if len(clean) <= most else f"{clean[: most - 1]}…", quote=True)
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document.
+
+    Attributes:
+        html: the document
+        sections: titles of what is in it
+        left_out: titles of sections that did not fit
+    """
+
+    html: str
+    sections: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
-def number(value: float | None, unit: str = "") -> str:
-    """Return a number for a cell, a dash where there is none."""
-    if value is None:
-        return "—"
-    shown = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-    return f"{shown} {unit}".rstrip()
-
-
-def percent(share: float | None) -> str:
-    """Return a fraction as a percentage."""
-    return "—" if share is None else f"{100 * share:.1f} %"
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:
-    """Return a table of cells that are escaped already.
+def make_page(
+    title: str, heading: str, sections: Iterable[tuple[str, str]], notes: Sequence[str] = ()
+) -> Page:
+    """Return a document of at most 5 MB; sections that do not fit are left out and named.
 
     Args:
-        heads: headings
-        rows: cells
-        numbers: columns that are aligned to the right
+        title: of the document
+        heading: above the sections
+        sections: title and HTML of each; one without HTML is not shown
+        notes: sentences below
     """
-    bars = ['class="bar"' if not cell else "" for cell in heads]
-    mark = ['class="n"' if index in numbers else bars[index] for index in range(len(heads))]
-    head = "".join(f"<th {mark[index]}>{cell}</th>" for index, cell in enumerate(heads))
-    body = "".join(
-        "<tr>" + "".join(f"<td {mark[i]}>{cell}</td>" for i, cell in enumerate(row)) + "</tr>"
-        for row in rows
+    left = MOST_BYTES - len(_page(title, heading, (), notes).encode()) - _ROOM
+    kept: list[tuple[str, str]] = []
+    dropped: list[str] = []
+    for name, body in sections:
+        size = len(body.encode()) + len(name) * 6 + 64
+        if body and size <= left:
+            left -= size
+            kept.append((name, body))
+        elif body:
+            dropped.append(name)
+    said = [*notes, *([f"Left out, too large: {', '.join(dropped)}."] if dropped else [])]
+    html = _page(title, heading, kept, said)
+    return Page(html, tuple(name for name, _ in kept), tuple(dropped))
+
+
+def _page(
+    title: str, heading: str, sections: Sequence[tuple[str, str]], notes: Sequence[str]
+) -> str:
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=clean(title),
+            heading=clean(heading),
+            version=__version__,
+            sections=[(name, Markup(body)) for name, body in sections],
+            notes=[clean(note, 400) for note in notes],
+        )
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def left_out(shown: int, total: int, what: str) -> str:
-    """Return the sentence that says what a cut table leaves out, nothing for a whole one."""
-    if shown >= total:
-        return ""
-    return f'<p class="soft">{total - shown:,} more {what} are left out.</p>'
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("inspector.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
-def share_bar(share: float) -> str:
-    """Return a bar as wide as a share."""
-    width = min(max(100 * share, 0.0), 100.0)
-    return f'<span class="share" style="width:{width:.2f}%"></span>'
+def _part(name: str, *values: object) -> Markup:
+    """Return what a macro of parts.html makes of values; text in them is escaped."""
+    parts: Any = _environment().get_template("parts.html").module
+    return Markup(getattr(parts, name)(*values))
 
 
-def time_bar(parts: Sequence[tuple[str, str, float]]) -> str:
+def clean(value: object, most: int = MOST_TEXT) -> str:
+    """Return a value as text without control characters that is not too long."""
+    raw = "" if value is None else str(value)
+    text = "".join(char if char.isprintable() else " " for char in raw[: most + 1])
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def heading(text: str) -> Markup:
+    """Return a heading inside of a section."""
+    return Markup("<h3>{}</h3>").format(clean(text, 2 * MOST_TEXT))
+
+
+def paragraph(text: str, tone: str = "") -> Markup:
+    """Return a paragraph."""
+    return Markup('<p class="{}">{}</p>').format(_TONES.get(tone, ""), clean(text, 600))
+
+
+def left_out(shown: int, total: int, noun: str) -> Markup:
+    """Return the sentence that says what a cut list leaves out, nothing for a whole one."""
+    return _part("more", max(total - shown, 0), noun)
+
+
+def sentences(lines: Iterable[tuple[str, str, str]], words: Words = str) -> Markup:
+    """Return a list of sentences, each with its tone and a quiet detail."""
+    shown = [
+        {"text": clean(words(text), 600), "tone": _TONES.get(tone, ""), "detail": words(detail)}
+        for text, tone, detail in lines
+    ]
+    return _part("items", shown) if shown else Markup()
+
+
+# ---- tables
+
+
+def table_html(
+    source: Table | Tree,
+    most: int,
+    *,
+    columns: Sequence[str] = (),
+    sort: Sequence[str] = (),
+    words: Words = str,
+) -> Markup:
+    """Return a table as HTML, nothing for one without rows.
+
+    Args:
+        source: the table
+        most: rows, at the top level of a tree
+        columns: ids of those shown, empty for all
+        sort: as in a query
+        words: changes each text before it is shown
+    """
+    rows = source.rows if isinstance(source, Tree) else source
+    if not rows.length:
+        return Markup()
+    found = select(source, Query(sort=tuple(sort), columns=tuple(columns), top=most))
+    total = rows.length if found.depths is None else len(found.rows)
+    view = {
+        "columns": [
+            {"heading": clean(one.heading), "is_number": _is_number(one)}
+            for one in found.table.columns
+        ],
+        "rows": [_cells(found, place, words) for place in range(len(found.rows))],
+        "left_out": total - len(found.rows),
+        "noun": rows.noun,
+    }
+    return _part("table", view)
+
+
+def _is_number(column: Column) -> bool:
+    return column.kind is ColumnKind.NUMBER
+
+
+def _cells(found: Selected, place: int, words: Words) -> list[dict[str, Any]]:
+    row = int(found.rows[place])
+    depth = 0 if found.depths is None else int(found.depths[place])
+    return [
+        {
+            "text": clean(words(column.text(column.values[row])), 2 * MOST_TEXT),
+            "is_number": _is_number(column),
+            "tone": _TONES.get(column.tone(column.values[row]), "") if column.tone else "",
+            "bar": _bar(column, row),
+            "indent": depth if number == 0 else 0,
+        }
+        for number, column in enumerate(found.table.columns)
+    ]
+
+
+def _bar(column: Column, row: int) -> float | None:
+    if column.kind is not ColumnKind.SHARE:
+        return None
+    share = float(as_floats([column.values[row]])[0])
+    return None if share != share else min(max(100 * share / column.full, 0.0), 100.0)
+
+
+# ---- drawings
+
+
+def time_bar(parts: Sequence[tuple[str, str, float]]) -> Markup:
     """Return a stacked bar with its legend; the parts are the whole.
 
     Args:
@@ -96,57 +206,59 @@ def time_bar(parts: Sequence[tuple[str, str, float]]) -> str:
     """
     total = sum(max(ms, 0.0) for _, _, ms in parts)
     if total <= 0:
-        return ""
-    pieces = "".join(
-        f'<span style="width:{100 * max(ms, 0.0) / total:.3f}%;background:var(--{colour})"'
-        f' title="{text(name)} {ms:.4g} ms"></span>'
+        return Markup()
+    shown = [
+        {
+            "name": name,
+            "colour": colour,
+            "text": format_time(ms * _MS),
+            "percent": 100 * max(ms, 0.0) / total,
+        }
         for name, colour, ms in parts
-    )
-    legend = " &nbsp; ".join(
-        f'<span class="key" style="background:var(--{colour})"></span>{text(name)}'
-        f" {ms:,.4g} ms ({100 * ms / total:.1f} %)"
-        for name, colour, ms in parts
-    )
-    return f'<div class="time">{pieces}</div><p>{legend}</p>'
+    ]
+    return _part("time_bar", shown, total)
 
 
-def memory_map(arena: Arena, steps: int, values: Sequence[PlannedValue]) -> str:
+def memory_map(arena: Arena, steps: int, values: Sequence[PlannedValue]) -> Markup:
     """Return addresses over instructions as SVG, the peak marked.
 
     Args:
-        arena: the arena
+        arena: a planned buffer
         steps: instructions of its method
         values: those drawn
     """
     ends = (value.offset + value.nbytes for value in arena.values)
     space = max(arena.planned_bytes, *ends, 1) if arena.values else max(arena.planned_bytes, 1)
     columns = max(steps, 1)
-    boxes = "".join(_box(value, columns, space) for value in values if value.first >= 0)
-    peak = ""
-    if arena.peak_instruction is not None:
-        x = (arena.peak_instruction + 0.5) / columns * _WIDE
-        peak = (
-            f'<line x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{_HIGH:.0f}" stroke="var(--bad)"'
-            ' stroke-dasharray="4 3"/>'
-        )
-    label = f"arena {arena.mem_id}: address over instructions, peak {arena.peak_bytes:,} bytes"
-    return (
-        f'<svg viewBox="0 0 {_WIDE:.0f} {_HIGH + 16:.0f}" role="img" aria-label="{text(label)}">'
-        f'{boxes}{peak}<text x="2" y="{_HIGH + 13:.0f}">instruction 0</text>'
-        f'<text x="{_WIDE - 2:.0f}" y="{_HIGH + 13:.0f}" text-anchor="end">'
-        f"instruction {columns - 1:,}</text></svg>"
-    )
+    peak = arena.peak_instruction
+    what = f"planned buffer {arena.mem_id}: address over instructions"
+    found = {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "label": f"{what}, peak {arena.peak_bytes:,} bytes",
+        "boxes": [_box(value, columns, space) for value in values if value.first >= 0],
+        "peak": None if peak is None else (peak + 0.5) / columns * _WIDTH,
+        "last": columns - 1,
+    }
+    return _part("memory_map", found)
 
 
-def _box(value: PlannedValue, columns: int, space: int) -> str:
-    x = value.first / columns * _WIDE
-    width = max((value.last - value.first + 1) / columns * _WIDE, 0.5)
-    height = max(value.nbytes / space * _HIGH, 0.5)
-    y = _HIGH - (value.offset + value.nbytes) / space * _HIGH
-    colour = {"input": "b", "output": "b", "state": "c"}.get(value.role, "a")
-    title = f"{value.name}: {value.nbytes:,} bytes, instructions {value.first} to {value.last}"
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-        f' fill="var(--{colour})" stroke="var(--page)" stroke-width=".5">'
-        f"<title>{text(title, 90)}</title></rect>"
-    )
+def _box(value: PlannedValue, columns: int, space: int) -> dict[str, Any]:
+    steps = f"instructions {value.first} to {value.last}"
+    return {
+        "x": value.first / columns * _WIDTH,
+        "y": _HEIGHT - (value.offset + value.nbytes) / space * _HEIGHT,
+        "width": max((value.last - value.first + 1) / columns * _WIDTH, 0.5),
+        "height": max(value.nbytes / space * _HEIGHT, 0.5),
+        "colour": {"input": "b", "output": "b", "state": "c"}.get(value.role, "a"),
+        "title": clean(f"{value.name}: {plural(value.nbytes, 'byte')}, {steps}", 90),
+    }
+
+
+def largest_values(arena: Arena, most: int) -> Sequence[PlannedValue]:
+    """Return the values that take most bytes for most instructions."""
+
+    def weight(value: PlannedValue) -> int:
+        return -value.nbytes * (value.last - value.first + 1)
+
+    return sorted(arena.values, key=weight)[:most]

@@ -4,124 +4,67 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+from markupsafe import Markup
 
 from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.session import Session
-from inspector.findings.program import short
 from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
-from inspector.graph.source import user_frame
 from inspector.memory.plan import Arena, analyse_memory
 from inspector.render.html import (
-    STYLE,
+    Page,
+    Words,
+    heading,
+    largest_values,
     left_out,
+    make_page,
     memory_map,
-    number,
-    percent,
-    share_bar,
-    table,
-    text,
+    paragraph,
+    sentences,
+    table_html,
     time_bar,
 )
 from inspector.size.files import session_sizes
-from inspector.size.users import stored_users, users_of, users_text
-from inspector.tables.units import format_bytes, plural
-from inspector.trace.event_kinds import OPERATOR_CALL
-from inspector.trace.profile import MethodTime, Profile, analyse_profile
-from inspector.trace.profile_rows import ProfileRow
-from schema.errors import Severity
-from schema.version import __version__
+from inspector.size.users import stored_users
+from inspector.tables.check import link_table
+from inspector.tables.delegation import delegate_table, operator_counts
+from inspector.tables.files import file_facts_table, issue_table
+from inspector.tables.memory import culprits
+from inspector.tables.operators import operators
+from inspector.tables.selection import AUTOMATIC
+from inspector.tables.size import parts_table
+from inspector.tables.units import format_bytes, format_time, plural
+from inspector.trace.operator_rows import operator_rows
+from inspector.trace.profile import MethodTime, analyse_profile
 
-MOST_BYTES = 5_000_000
 _MOST_METHODS = 12
 _MOST_ROWS = 40
+_MOST_AT_PEAK = 8
 _MOST_BOXES = 500
 _MOST_ARENAS = 4
+_MS = 1e6  # ns
+_BY_SHARE = ("share_of_method:desc",)
+_MEASURED = ("pte", "ptd", "bpte")
+
+Section = Callable[[Session, tuple[str, ...], Words], Markup]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The report.
-
-    Attributes:
-        html: the document
-        sections: titles of what is in it
-        left_out: titles of sections that did not fit
-    """
-
-    html: str
-    sections: tuple[str, ...]
-    left_out: tuple[str, ...]
-
-
-Section = Callable[[Session, tuple[str, ...]], str]
-
-
-def make_report(session: Session, methods: tuple[str, ...]) -> Report:
+def make_report(session: Session, methods: tuple[str, ...]) -> Page:
     """Return the report of a session, 5 MB at most.
 
     Args:
         session: what is reported
         methods: those to show; the first twelve are
     """
-    head = _head(session)
-    left = MOST_BYTES - len(head.encode()) - 4096
-    done: list[str] = []
-    kept: list[str] = []
-    dropped: list[str] = []
-    for title, make in SECTIONS:
-        body = make(session, methods[:_MOST_METHODS])
-        if not body:
-            continue
-        block = f"<section><h2>{text(title)}</h2>{body}</section>"
-        if len(block.encode()) > left:
-            dropped.append(title)
-            continue
-        left -= len(block.encode())
-        done.append(block)
-        kept.append(title)
-    return Report(head + "".join(done) + _tail(methods, dropped), tuple(kept), tuple(dropped))
-
-
-def _head(session: Session) -> str:
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{text(session.name)}: ETScope report</title><style>{STYLE}</style></head>"
-        f'<body><main><h1>{text(session.name)}</h1><p class="soft">ETScope {__version__}</p>'
-    )
-
-
-def _tail(methods: tuple[str, ...], dropped: list[str]) -> str:
-    notes = left_out(_MOST_METHODS, len(methods), "methods")
-    if dropped:
-        notes += f'<p class="soft">Left out, too large: {text(", ".join(dropped))}.</p>'
-    return f"{notes}</main></body></html>\n"
-
-
-def _summary(session: Session, methods: tuple[str, ...]) -> str:
-    names = _names(session)
-    rows = [
-        [text(names[file.path]), text(file.kind.replace("_", " ")), number(file.size, "B")]
-        for file in session.files[:_MOST_ROWS]
-    ]
-    sentences = "".join(
-        f'<li class="{one.tone.value}">{text(_without_folders(one.text, session), 400)}'
-        + (
-            f' <span class="soft">{text(_without_folders(one.detail, session), 400)}</span>'
-            if one.detail
-            else ""
-        )
-        + "</li>"
-        for one in findings(session)
-    )
-    files = table(("file", "kind", "size"), rows, frozenset({2}))
-    more = left_out(len(rows), len(session.files), "files")
-    listed = f"<p>Methods: {text(', '.join(methods), 600)}</p>" if methods else ""
-    return f"<ul>{sentences}</ul>{files}{more}{listed}"
+    words = partial(_without_folders, names=_names(session))
+    bodies = ((title, make(session, methods[:_MOST_METHODS], words)) for title, make in SECTIONS)
+    more = len(methods) - _MOST_METHODS
+    notes = [f"{more:,} more methods are left out."] if more > 0 else []
+    name = words(session.name)
+    return make_page(f"{name}: ETScope report", name, bodies, notes)
 
 
 def _names(session: Session) -> dict[str, str]:
@@ -135,51 +78,43 @@ def _names(session: Session) -> dict[str, str]:
     }
 
 
-def _without_folders(words: str, session: Session) -> str:
-    for path, name in sorted(_names(session).items(), key=lambda pair: -len(pair[0])):
-        words = words.replace(path, name)
-    return words
+def _without_folders(text: str, names: dict[str, str]) -> str:
+    for path, name in sorted(names.items(), key=lambda pair: -len(pair[0])):
+        text = text.replace(path, name)
+    return text
 
 
-def _check(session: Session, methods: tuple[str, ...]) -> str:
-    del methods
+def _summary(session: Session, methods: tuple[str, ...], words: Words) -> Markup:
+    said = sentences(((one.text, one.tone.value, one.detail) for one in findings(session)), words)
+    files = table_html(file_facts_table(session), _MOST_ROWS, words=words)
+    listed = paragraph(f"Methods: {', '.join(methods)}") if methods else Markup()
+    return said + files + listed
+
+
+def _check(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
     if len(session.files) < 2:
-        return ""
+        return Markup()
     found = check_session(session)
-    words = {
+    known = {
         BELONG: ("good", "The files belong together."),
         DO_NOT_BELONG: ("bad", "The files do not belong together."),
     }
-    tone, sentence = words.get(found.verdict, ("", "Nothing in the files could tell."))
-    links = found.links[:_MOST_ROWS]
-    rows = [
-        [
-            text(_without_folders(link.first, session)),
-            text(_without_folders(link.second, session)),
-            text(link.verdict.replace("_", " ")),
-            number(link.matched),
-            text(_without_folders(link.mismatch or link.what, session)),
-        ]
-        for link in links
-    ]
-    shown = table(("file", "with", "verdict", "facts", "what"), rows, frozenset({3}))
-    mismatch = (
-        f"<p>{text(_without_folders(found.mismatch, session), 600)}</p>" if found.mismatch else ""
-    )
-    more = left_out(len(rows), len(found.links), "pairs")
-    return f'<p class="{tone}">{sentence}</p>{mismatch}{shown}{more}'
+    tone, sentence = known.get(found.verdict, ("", "Nothing in the files could tell."))
+    mismatch = paragraph(words(found.mismatch)) if found.mismatch else Markup()
+    pairs = table_html(link_table(found), _MOST_ROWS, words=words)
+    return paragraph(sentence, tone) + mismatch + pairs
 
 
-def _time(session: Session, methods: tuple[str, ...]) -> str:
+def _time(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
     profile = analyse_profile(session)
     times = [time for time in profile.methods if not time.method or time.method in methods]
-    note = ""
-    if profile.methods and profile.unit_assumed:
-        note = f'<p class="soft">Ticks are taken for {text(profile.unit)} (assumed).</p>'
-    return "".join(map(_method_time, times)) + (note if times else "")
+    note = Markup()
+    if times and profile.unit_assumed:
+        note = paragraph(f"Ticks are taken for {profile.unit} (assumed).", "muted")
+    return Markup().join(map(_method_time, times)) + note
 
 
-def _method_time(time: MethodTime) -> str:
+def _method_time(time: MethodTime) -> Markup:
     bar = time_bar(
         (
             ("delegates", "delegates", time.delegates_ms),
@@ -188,188 +123,88 @@ def _method_time(time: MethodTime) -> str:
             ("unattributed", "rest", time.unattributed_ms),
         )
     )
-    name = text(time.title)
-    return f"<h3>{name}: {time.method_ms:,.4g} ms, mean of {plural(time.runs, 'run')}</h3>{bar}"
+    took = f"{format_time(time.method_ms * _MS)}, mean of {plural(time.runs, 'run')}"
+    return heading(f"{time.title}: {took}") + bar
 
 
-def _operators(session: Session, methods: tuple[str, ...]) -> str:
-    del methods
-    profile = analyse_profile(session)
-    if not session.dumps or len(profile.rows) == 0:
-        return ""
-    rows = _slowest(profile)
-    unit = "ms" if profile.unit_is_time else "ticks"
-    cells = [_operator(row) for row in rows]
-    heads = (
-        "event",
-        "operator",
-        "where",
-        "delegate",
-        f"p50 / {unit}",
-        f"avg / {unit}",
-        "share",
-        "",
+def _operators(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
+    found: list[Markup] = []
+    for method in methods or ("",):
+        if not operator_rows(session, method):
+            continue  # the table would list nodes without times
+        shown = table_html(operators(session, method, AUTOMATIC), _MOST_ROWS, sort=_BY_SHARE)
+        found.append(heading(method) + shown if len(methods) > 1 and shown else shown)
+    return Markup().join(found)
+
+
+def _delegation(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
+    entries = (entry for entry in analyse_delegation(session) if entry.method in methods)
+    return Markup().join(map(_method_delegation, entries))
+
+
+def _method_delegation(entry: MethodDelegation) -> Markup:
+    counts = (
+        f"{plural(entry.num_delegated_subgraphs, 'delegated subgraph')},"
+        f" {plural(entry.num_delegated_nodes, 'delegated node')},"
+        f" {plural(entry.num_non_delegated_nodes, 'non-delegated node')}"
     )
-    more = left_out(len(rows), len(_parts_of_runs(profile)), "events")
-    note = '<p class="soft">A delegate call contains the events of its delegate.</p>'
-    return note + table(heads, cells, frozenset({4, 5, 6})) + more
-
-
-def _slowest(profile: Profile) -> list[ProfileRow]:
-    """Return the events with the most time; columns are sorted, rows made only for these."""
-    order = profile.rows.column("total")
-    chosen = set(_parts_of_runs(profile))
-    ranked = (-order).argsort(kind="stable").tolist()
-    known = [index for index in ranked if order[index] > 0 and index in chosen]
-    return [profile.rows[index] for index in known[:_MOST_ROWS]]
-
-
-def _parts_of_runs(profile: Profile) -> list[int]:
-    """Return the events that are parts of a run; an OPERATOR_CALL repeats its kernel's."""
-    found: list[int] = []
-    for index in range(len(profile.rows)):
-        source, event = profile.rows.place(index)
-        if (
-            source.block.layout.chain[event] >= 0
-            and source.block.event_name(event) != OPERATOR_CALL
-        ):
-            found.append(index)
-    return found
-
-
-def _operator(row: ProfileRow) -> list[str]:
-    stats = row.statistics
-    frame = next(filter(None, map(user_frame, row.stack_traces.values())), None)
-    modules = dict.fromkeys(filter(None, row.module_hierarchy.values()))
-    places = [next(iter(modules), ""), frame.label if frame is not None else ""]
-    step = "" if row.instruction_id is None else f"{row.instruction_id} "
-    return [
-        text(f"{step}{row.event_name}"),
-        text(", ".join(dict.fromkeys(row.op_types))),
-        text(" · ".join(filter(None, places))),
-        text(row.delegate_backend_name),
-        number(stats.p50 if stats else None),
-        number(stats.avg if stats else None),
-        percent(row.share),
-        share_bar(row.share) if row.share is not None else "",
-    ]
-
-
-def _delegation(session: Session, methods: tuple[str, ...]) -> str:
-    entries = [entry for entry in analyse_delegation(session) if entry.method in methods]
-    return "".join(map(_method_delegation, entries))
-
-
-def _method_delegation(entry: MethodDelegation) -> str:
-    operators = sorted(entry.by_operator, key=lambda row: -(row.delegated + row.non_delegated))
-    rows = [
-        [text(row.op_type), number(row.delegated), number(row.non_delegated)]
-        for row in operators[:_MOST_ROWS]
-    ]
-    counted = table(("operator", "delegated", "not delegated"), rows, frozenset({1, 2}))
-    delegates = [
-        [
-            number(one.index),
-            text(one.backend_id),
-            number(one.nbytes, "B"),
-            number(one.named_bytes, "B"),
-            number(len(one.nodes)),
-        ]
-        for one in entry.delegates[:_MOST_ROWS]
-    ]
-    heads = ("delegate", "backend", "payload", "named data", "nodes")
-    listed = table(heads, delegates, frozenset({0, 2, 3, 4})) if delegates else ""
-    more = left_out(len(rows), len(operators), "operators")
-    others = left_out(len(delegates), len(entry.delegates), "delegates")
+    by_count = operator_counts(entry)
     return (
-        f"<h3>{text(entry.method)}, counted by {text(entry.counting)}</h3>"
-        f"<p>{entry.num_delegated_subgraphs:,} delegated subgraphs,"
-        f" {entry.num_delegated_nodes:,} delegated nodes,"
-        f" {entry.num_non_delegated_nodes:,} non-delegated nodes</p>"
-        f"{listed}{others}{counted}{more}"
+        heading(f"{entry.method}, counted by {entry.counting}")
+        + paragraph(counts)
+        + table_html(delegate_table(entry), _MOST_ROWS)
+        + table_html(by_count, _MOST_ROWS)
     )
 
 
-def _memory(session: Session, methods: tuple[str, ...]) -> str:
+def _memory(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
     program = session.program
-    if program is None:
-        return ""
-    found: list[str] = []
-    for method in methods:
+    found: list[Markup] = []
+    for method in methods if program is not None else ():
+        assert program is not None
         plan = analyse_memory(program, method)
-        for arena in plan.arenas[:_MOST_ARENAS]:
-            found.append(_arena(method, arena, max(plan.instruction_count, 1)))
-        found.append(left_out(_MOST_ARENAS, len(plan.arenas), "arenas"))
-    return "".join(found)
+        steps = max(plan.instruction_count, 1)
+        found += [_arena(session, method, one, steps) for one in plan.arenas[:_MOST_ARENAS]]
+        found.append(left_out(_MOST_ARENAS, len(plan.arenas), "planned buffers"))
+    return Markup().join(found)
 
 
-def _arena(method: str, arena: Arena, steps: int) -> str:
-    largest = sorted(arena.values, key=lambda value: -value.nbytes * (value.last - value.first + 1))
-    drawn = largest[:_MOST_BOXES]
-    rows = [
-        [
-            text(value.name),
-            number(value.peak_bytes, "B"),
-            f"{value.first} to {value.last}",
-            text(value.operator or value.role),
-        ]
-        for value in arena.at_peak()[:8]
-    ]
-    peak = table(("alive at the peak", "bytes", "instructions", "made by"), rows, frozenset({1}))
+def _arena(session: Session, method: str, arena: Arena, steps: int) -> Markup:
+    drawn = largest_values(arena, _MOST_BOXES)
+    sizes = (
+        f"{format_bytes(arena.planned_bytes)} planned, peak {format_bytes(arena.peak_bytes)},"
+        f" lower bound {format_bytes(arena.lower_bound_bytes)}"
+    )
+    at_peak = culprits(session, method, arena, peak_only=True)
     return (
-        f"<h3>{text(method)}, arena {arena.mem_id}: {format_bytes(arena.planned_bytes)} planned,"
-        f" peak {format_bytes(arena.peak_bytes)}, lower bound"
-        f" {format_bytes(arena.lower_bound_bytes)}</h3>{memory_map(arena, steps, drawn)}"
-        f"{left_out(len(drawn), len(arena.values), 'values')}{peak if rows else ''}"
+        heading(f"{method}, planned buffer {arena.mem_id}: {sizes}")
+        + memory_map(arena, steps, drawn)
+        + left_out(len(drawn), len(arena.values), "values")
+        + table_html(at_peak, _MOST_AT_PEAK)
     )
 
 
-def _size(session: Session, methods: tuple[str, ...]) -> str:
-    del methods
-    found: list[str] = []
+def _size(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
     users = stored_users(session)
+    found: list[Markup] = []
     for one in session_sizes(session)[:_MOST_ROWS]:
-        if one.size is None or one.file.kind not in ("pte", "ptd", "bpte"):
+        if one.size is None or one.file.kind not in _MEASURED:
             continue
-        whole = max(one.size.total_bytes, 1)
-        parts = sorted(one.size.parts, key=lambda part: -part.nbytes)
-        rows = [
-            [
-                text(short(part.name)),
-                text(part.kind),
-                text(users_text(users_of(part, users))),
-                number(part.nbytes, "B"),
-                percent(part.nbytes / whole),
-                share_bar(part.nbytes / whole),
-            ]
-            for part in parts[:_MOST_ROWS]
-        ]
-        title = (
-            f"<h3>{text(_names(session)[one.file.path])}: {format_bytes(one.size.total_bytes)}</h3>"
-        )
-        shown = table(("part", "kind", "used by", "bytes", "share", ""), rows, frozenset({3, 4}))
-        found.append(title + shown + left_out(len(rows), len(parts), "parts"))
-    return "".join(found)
+        title = heading(f"{words(one.file.path)}: {format_bytes(one.size.total_bytes)}")
+        parts = parts_table([(one.file, part) for part in one.size.parts], users=users)
+        found.append(title + table_html(parts, _MOST_ROWS, sort=("size:desc",), words=words))
+    return Markup().join(found)
 
 
-def _issues(session: Session, methods: tuple[str, ...]) -> str:
-    del methods
-    issues = session.all_issues()
-    tones = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.INFO: "soft"}
-    rows = "".join(
-        f'<li class="{tones[issue.severity]}">{text(_without_folders(issue.where, session))}:'
-        f" {text(_without_folders(issue.message, session), 600)}</li>"
-        for issue in issues[:_MOST_ROWS]
-    )
-    more = left_out(_MOST_ROWS, len(issues), "issues")
-    return f"<ul>{rows}</ul>{more}" if rows else ""
+def _issues(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
+    return table_html(issue_table(session.all_issues()), _MOST_ROWS, words=words)
 
 
 SECTIONS: tuple[tuple[str, Section], ...] = (
     ("Summary", _summary),
     ("Do the files belong together?", _check),
     ("Where the time went", _time),
-    ("The events with the most time", _operators),
+    ("Operators by time", _operators),
     ("Delegation", _delegation),
     ("Memory", _memory),
     ("Size", _size),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inspector.tables.grouping import total_text
 from inspector.tables.query import Selected
-from inspector.tables.table import Column, ColumnKind
+from inspector.tables.table import Column
 
 _NARROWEST = 12
 _READABLE = 18  # columns are left out before text is cut below this
@@ -51,8 +52,14 @@ class TextTable:
     has_total: bool = False
 
 
-def selected_text(title: str, selected: Selected) -> TextTable:
-    """Return rows of a table as strings, in the units of its columns."""
+def selected_text(title: str, selected: Selected, *, total: bool = False) -> TextTable:
+    """Return rows of a table as strings, in the units of its columns.
+
+    Args:
+        title: line above the table
+        selected: the rows
+        total: whether a last row adds the columns up that have a total
+    """
     columns = selected.table.columns
     cells = [[_cell(column, int(row)) for row in selected.rows] for column in columns]
     if selected.depths is not None and cells:
@@ -60,19 +67,18 @@ def selected_text(title: str, selected: Selected) -> TextTable:
             _INDENT * int(depth) + cell
             for depth, cell in zip(selected.depths, cells[0], strict=True)
         ]
+    if total:
+        for place, (column, shown) in enumerate(zip(columns, cells, strict=True)):
+            shown.append("total" if place == 0 else total_text(column, selected.rows))
     laid = (
-        TextColumn(column.title, printable(column.heading), tuple(shown), _is_text(column), place)
+        TextColumn(column.title, printable(column.heading), tuple(shown), column.is_text, place)
         for place, (column, shown) in enumerate(zip(columns, cells, strict=True))
     )
-    return TextTable(title, tuple(laid), len(selected.rows))
+    return TextTable(title, tuple(laid), len(selected.rows), has_total=total)
 
 
 def _cell(column: Column, row: int) -> str:
     return printable(column.text(column.values[row]))
-
-
-def _is_text(column: Column) -> bool:
-    return column.kind in (ColumnKind.TEXT, ColumnKind.BADGE)
 
 
 def printable(text: str) -> str:

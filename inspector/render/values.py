@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from inspector.render.delimited import TextFormat, table_lines
+from inspector.tables.figures import Figure
 from inspector.tables.query import Selected
 from inspector.tables.selection import Selection
 
@@ -33,7 +34,7 @@ def _row(selected: Selected, place: int) -> dict[str, Any]:
     found: dict[str, Any] = {"key": _key(selected.table.key(row))}
     if selected.depths is not None:
         found["depth"] = int(selected.depths[place])
-    found["values"] = [plain_value(column.values[row]) for column in selected.table.columns]
+    found["values"] = [json_cell(column.values[row]) for column in selected.table.columns]
     return found
 
 
@@ -47,8 +48,15 @@ def _key(key: Hashable) -> Mapping[str, Any] | None:
     }
 
 
+def json_cell(value: object) -> str | int | float | dict[str, Any] | None:
+    """Return a cell as a JSON value; a figure, whose column has no unit, with its own."""
+    if isinstance(value, Figure):
+        return {"value": plain_value(value), "unit": value.symbol}
+    return plain_value(value)
+
+
 def plain_value(value: object) -> str | int | float | None:
-    """Return a cell as a JSON value; missing ones and those that are not finite as None."""
+    """Return a cell without its unit; missing ones and those that are not finite as None."""
     if value is None or isinstance(value, str):
         return None if value is None else str(value)
     if isinstance(value, Integral):

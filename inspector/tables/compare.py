@@ -15,6 +15,7 @@ from inspector.compare.model import (
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.statistics import FASTER, SLOWER, TimeVerdict
 from inspector.files.session import Session
+from inspector.tables.figures import Figure, figure_column
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Column,
@@ -22,10 +23,10 @@ from inspector.tables.table import (
     badge_column,
     text_column,
 )
-from inspector.tables.units import format_bytes, format_time
 
 MS = 1e6  # nanoseconds
 _DELEGATES = "delegates"
+_LETTERS = 26
 _MANY = 2.0  # times as long; a share says little beyond
 
 
@@ -140,21 +141,19 @@ def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     """Return one row a number of the summary: each session, the differences, and how sure."""
     rows = sorted(found.summary, key=lambda one: one.area != "time" and not one.differs)
     others = range(1, len(letters))
-    columns = [text_column("figure", [_what(one) for one in rows], width=22)]
-    for number, letter in enumerate(letters):
-        texts = [value_text(one, one.values[number]) for one in rows]
-        columns.append(text_column(letter, texts, mono=True))
-    for number in others:
-        columns.append(difference_column(rows, number, letters))
+    columns = [
+        text_column("area", [one.area for one in rows]),
+        text_column("figure", [one.what for one in rows], width=22),
+    ]
+    if len({one.method for one in rows}) > 1:
+        columns.append(text_column("method", [one.method for one in rows]))
+    columns += value_columns(rows, letters)
+    columns += [difference_column(rows, number, letters) for number in others]
     for number in others:
         title = "certainty" if len(letters) == 2 else f"certainty {letters[number]}"
         columns.append(text_column(title, [_certainty(one, number) for one in rows], width=30))
     keys = [link_of(shown_place(one), letters) for one in rows]
     return Table(tuple(columns), len(rows), keys, noun="numbers")
-
-
-def _what(one: Delta) -> str:
-    return one.what if not one.method else f"{one.what}"
 
 
 class Toned(str):
@@ -185,18 +184,16 @@ def shown_place(one: Delta) -> Place | None:
     return next((place for place in reversed(one.places) if place is not None), None)
 
 
-def value_text(one: Delta, value: float | None) -> str:
-    """Return a value in its unit."""
-    if value is None:
-        return "missing"
-    if one.unit == "ms":
-        return format_time(value * MS)
-    if one.unit == "bytes":
-        return format_bytes(value)
-    if one.unit == "share":
-        return f"{value:.1%}"
-    text = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-    return f"{text} {one.unit}".strip()
+def value_columns(rows: Sequence[Delta], letters: Sequence[str]) -> list[Column]:
+    """Return the value of each session, each with its unit."""
+    return [
+        figure_column(letter, [_figure(one, one.values[number]) for one in rows])
+        for number, letter in enumerate(letters)
+    ]
+
+
+def _figure(one: Delta, value: float | None) -> Figure | None:
+    return None if value is None else Figure(value, one.unit)
 
 
 def difference_text(one: Delta, number: int) -> str:
@@ -209,16 +206,13 @@ def difference_text(one: Delta, number: int) -> str:
         return ""
     if difference == 0:
         return "0"
-    sign = "+" if difference > 0 else "−"
     if one.unit == "ms" and old:
         verdict = one.verdicts[number] if number < len(one.verdicts) else None
         ratio = verdict.ratio if verdict is not None and verdict.ratio > 0 else new / old
         if ratio >= _MANY:
             return f"×{ratio:.1f}"
         return f"{'+' if ratio > 1 else '−'}{abs(ratio - 1):.1%}"
-    if one.unit == "share":
-        return f"{sign}{abs(difference) * 100:.1f} points"
-    return sign + value_text(one, abs(difference))
+    return Figure(difference, one.unit).signed()
 
 
 def tone_of(one: Delta, number: int) -> str:
@@ -248,8 +242,10 @@ def _certainty(one: Delta, number: int) -> str:
 
 
 def letters_of(count: int) -> tuple[str, ...]:
-    """Return the letters that sessions side by side are called by."""
-    return tuple(chr(ord("A") + number) for number in range(count))
+    """Return the letters that sessions side by side are called by: A, B, …, and S27 from there."""
+    return tuple(
+        chr(ord("A") + number) if number < _LETTERS else f"S{number + 1}" for number in range(count)
+    )
 
 
 def summary(sessions: Sequence[Session], method: str, _units: Units) -> Table:

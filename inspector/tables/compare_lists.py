@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import (
     Comparison,
     Delta,
+    GapRow,
+    MethodGraphs,
     OwnerChange,
     PartitionChange,
+    RecipeChange,
     TimeRow,
     WeightChange,
 )
 from inspector.compare.sessions import compare_sessions
+from inspector.diff.change import Change
 from inspector.files.session import Session
 from inspector.tables.compare import (
     MS,
@@ -21,8 +26,10 @@ from inspector.tables.compare import (
     letters_of,
     link_of,
     shown_place,
-    value_text,
+    value_columns,
 )
+from inspector.tables.figures import Figure, figure_column
+from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity, choose_unit, format_time
@@ -36,9 +43,12 @@ OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
     "nodes",
 )
 MEMORY, SIZES, GAPS, WEIGHTS, CHANGES = "memory", "sizes", "gaps", "weights", "changes"
+RECIPES, GRAPH = "recipes", "graph"
 LISTS = (
+    (RECIPES, "recipe"),
     (OWNERS, "nodes that changed owner"),
     (PARTITIONS, "partitions"),
+    (GRAPH, "graph"),
     (OPERATORS, "time by operator"),
     (MODULES, "time by module"),
     (NODES, "time by node"),
@@ -53,6 +63,7 @@ LISTS = (
 _IDS = {one.name: one.id for one in BACKENDS.values()}
 TIMES = (OPERATORS, MODULES, NODES)
 _MOST_BARS = 40
+_WIDEST = 72  # characters of a value; JSON has all
 _SMALL = 0.05  # of the largest difference
 
 
@@ -77,7 +88,50 @@ def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
         return _gaps(found, letters)
     if kind == WEIGHTS:
         return _weights(found.weights, letters)
-    return _changes(found, letters)
+    if kind == RECIPES:
+        return _recipes(found.recipes, letters)
+    if kind == GRAPH:
+        return _graph(found.graphs, letters)
+    pairs = zip(letters[1:], found.changes, strict=False)
+    return change_table([(letter, one) for letter, own in pairs for one in own], letters[0])
+
+
+def _recipes(rows: Sequence[RecipeChange], letters: Sequence[str]) -> Table:
+    cells = [(one.field, one.old or "—", one.new or "—", letters[one.session]) for one in rows]
+    fields = ("field", letters[0], "now", "variant")
+    return row_table([Field(title, mono=title != "variant") for title in fields], cells, "fields")
+
+
+def _graph(graphs: Sequence[MethodGraphs], letters: Sequence[str]) -> Table:
+    rows = [
+        (*row, letters[session])
+        for each in graphs
+        for session, alignment in enumerate(each.alignments, 1)
+        if alignment is not None
+        for row in _aligned(alignment)
+    ]
+    fields = [Field("change", tone=_change_tone), Field(letters[0], mono=True)]
+    fields += [Field("now", mono=True), Field("variant")]
+    return row_table(fields, rows, "differences")
+
+
+def _change_tone(value: object) -> str:
+    return {"added": "good", "removed": "bad", "replaced": "accent"}.get(str(value), "warn")
+
+
+def _aligned(found: GraphAlignment) -> Iterator[tuple[str, str, str]]:
+    """Yield what happened to nodes: replaced, removed, added, and what else became other."""
+    old, new = found.old.nodes, found.new.nodes
+    for group in found.replaced:
+        before = ", ".join(old[node].name for node in group.old)
+        yield "replaced", before, ", ".join(new[node].name for node in group.new)
+    gone = {node for group in found.replaced for node in group.old}
+    come = {node for group in found.replaced for node in group.new}
+    yield from (("removed", old[node].name, "") for node in found.removed if node not in gone)
+    yield from (("added", "", new[node].name) for node in found.added if node not in come)
+    for one in found.changed:
+        sides = f"{old[one.pair.old].name}: {one.old}", f"{new[one.pair.new].name}: {one.new}"
+        yield f"other {one.what}", *sides
 
 
 def _owners(rows: Sequence[OwnerChange], letters: Sequence[str]) -> Table:
@@ -213,15 +267,12 @@ def _time_link(one: TimeRow, letters: Sequence[str]) -> Link | None:
 
 
 def _deltas(rows: Iterable[Delta], letters: Sequence[str]) -> Table:
-    found = list(rows)
+    found = sorted(rows, key=lambda one: not one.differs)
     columns = [text_column("figure", [_with_method(one) for one in found], width=30)]
-    for number, letter in enumerate(letters):
-        texts = [value_text(one, one.values[number]) for one in found]
-        columns.append(text_column(letter, texts, mono=True))
-    for number in range(1, len(letters)):
-        columns.append(difference_column(found, number, letters))
+    columns += value_columns(found, letters)
+    columns += [difference_column(found, number, letters) for number in range(1, len(letters))]
     keys = [link_of(shown_place(one), letters) for one in found]
-    return Table(tuple(columns), len(found), keys, noun="numbers")
+    return Table(tuple(columns), len(found), keys, noun="figures")
 
 
 def _with_method(one: Delta) -> str:
@@ -231,15 +282,15 @@ def _with_method(one: Delta) -> str:
 def _gaps(found: Comparison, letters: Sequence[str]) -> Table:
     rows = found.gaps
     columns = [
-        text_column("node", [one.node for one in rows], mono=True, width=24),
+        text_column("node", [_output(one) for one in rows], mono=True, width=24),
         text_column("operator", [one.operator for one in rows]),
     ]
     for number, letter in enumerate(letters):
-        values = [_number(one.max_abs[number]) for one in rows]
-        columns.append(text_column(f"{letter} max abs", values, mono=True))
+        values = [one.max_abs[number] for one in rows]
+        columns.append(number_column(f"{letter} max abs", values, Quantity.PLAIN))
     for number, letter in enumerate(letters):
-        values = [_number(one.own[number]) for one in rows]
-        columns.append(text_column(f"{letter} own", values, mono=True))
+        values = [one.own[number] for one in rows]
+        columns.append(number_column(f"{letter} own", values, Quantity.PLAIN))
     keys = [
         Link(letters[-1], "gap", Selection(SelectionKind.NODE, one.method, "compiled", one.node))
         for one in rows
@@ -247,44 +298,63 @@ def _gaps(found: Comparison, letters: Sequence[str]) -> Table:
     return Table(tuple(columns), len(rows), keys, noun="outputs")
 
 
+def _output(one: GapRow) -> str:
+    return one.node if one.output == 0 else f"{one.node}, output {one.output}"
+
+
 def _weights(rows: Sequence[WeightChange], letters: Sequence[str]) -> Table:
     columns = (
         text_column("weight", [one.name for one in rows], mono=True, width=28),
         text_column(letters[0], [one.old for one in rows], missing="not there", mono=True),
         text_column("now", [one.new for one in rows], missing="not there", mono=True),
-        text_column("largest difference", [_number(one.largest) for one in rows], mono=True),
+        number_column("largest difference", [one.largest for one in rows], Quantity.PLAIN),
         number_column("share that differs", [one.share for one in rows], Quantity.SHARE),
         text_column("variant", [letters[one.session] for one in rows]),
     )
     return Table(columns, len(rows), noun="weights")
 
 
-def _number(value: float | None) -> str:
-    return "missing" if value is None else f"{value:.3g}"
+def change_table(rows: Sequence[tuple[str, Change]], first: str) -> Table:
+    """Return every difference of sessions from the first one.
 
-
-def _changes(found: Comparison, letters: Sequence[str]) -> Table:
-    rows = [
-        (letter, one)
-        for letter, own in zip(letters[1:], found.changes, strict=False)
-        for one in own
-    ]
+    Args:
+        rows: letter of the session, and what differs in it
+        first: letter of the first session
+    """
+    found = [one for _, one in rows]
     columns = (
-        badge_column("area", [one.area for _, one in rows]),
-        text_column("what", [one.what for _, one in rows], width=36),
-        text_column(letters[0], [_side(one.old) for _, one in rows], mono=True, width=20),
-        text_column("now", [_side(one.new) for _, one in rows], mono=True, width=20),
-        text_column("unit", [one.unit for _, one in rows]),
-        text_column("note", [one.note for _, one in rows], width=24),
+        badge_column("area", [one.area for one in found]),
+        text_column("what", [one.what for one in found], width=36),
+        figure_column(first, [_side(one.old, one.unit) for one in found], missing=""),
+        figure_column("now", [_side(one.new, one.unit) for one in found], missing=""),
+        text_column("difference", [_difference(one) for one in found], missing=""),
+        text_column("note", [one.note or None for one in found], missing="", width=24),
         text_column("variant", [letter for letter, _ in rows]),
     )
     return Table(columns, len(rows), noun="differences")
 
 
-def _side(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+def sample_table(changes: Sequence[Change]) -> Table:
+    """Return the first elements of each tensor that differ."""
+    rows = [(one.what, str(each.at), each.old, each.new) for one in changes for each in one.samples]
+    fields = (Field("tensor"), Field("element"))
+    sides = (Field("A", Quantity.PLAIN), Field("B", Quantity.PLAIN))
+    return row_table((*fields, *sides), rows, "elements")
+
+
+def _side(value: object, unit: str) -> Figure | str | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        text = None if value is None else str(value)
+        return text if text is None or len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+    return Figure(value, unit)
+
+
+def _difference(one: Change) -> str | None:
+    old, new = one.old, one.new
+    if not isinstance(old, (int, float)) or not isinstance(new, (int, float)):
+        return None
+    share = f" ({100 * (new - old) / abs(old):+.1f} %)" if old else ""
+    return Figure(new - old, one.unit).signed() + share
 
 
 def _list(kind: str) -> Callable[[Sequence[Session], str, Units], Table]:
@@ -295,6 +365,9 @@ def _list(kind: str) -> Callable[[Sequence[Session], str, Units], Table]:
     return table
 
 
-owners, partitions, operators, modules, nodes, memory, sizes, weights, changes = map(
-    _list, (OWNERS, PARTITIONS, OPERATORS, MODULES, NODES, MEMORY, SIZES, WEIGHTS, CHANGES)
+owners, partitions, operators, modules, nodes = map(
+    _list, (OWNERS, PARTITIONS, OPERATORS, MODULES, NODES)
+)
+memory, sizes, weights, changes, recipes, graph = map(
+    _list, (MEMORY, SIZES, WEIGHTS, CHANGES, RECIPES, GRAPH)
 )

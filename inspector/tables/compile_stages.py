@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from inspector.jobs.messages import Ended, Outcome, Stage
-from inspector.tables.table import Table, badge_column, number_column, text_column
+from inspector.tables.rows import Field, ns, row_table
+from inspector.tables.table import Table, Total, badge_column, number_column, text_column
 from inspector.tables.units import Quantity
 
+_FIELDS = (
+    Field("stage"),
+    Field("method"),
+    Field("time", Quantity.TIME, Total.SUM),
+    Field("nodes", Quantity.COUNT, missing=""),
+)
 _TONES = {"done": "good", "running": "accent", "cancelled": "warn"}
 
 
@@ -37,6 +45,12 @@ def stage_table(stages: Sequence[Stage], running_seconds: float, outcome: Outcom
         keys=[(one.stage, one.method) for one in stages],
         noun="stages",
     )
+
+
+def compile_table(stages: Sequence[Mapping[str, Any]]) -> Table:
+    """Return one row a stage of a finished compile, of what its report says."""
+    rows = [(one["stage"], one["method"], ns(one["time_ms"]), one["nodes"]) for one in stages]
+    return row_table(_FIELDS, rows, "stages", keys=[row[:2] for row in rows])
 
 
 def _count(nodes: int | None) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
+from inspector.files.facts import facts_text, file_facts
 from inspector.files.payloads import unread_payloads
 from inspector.files.session import LoadedFile, Session
+from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Column, Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity, as_number, format_quantity
@@ -44,6 +46,16 @@ def file_table(session: Session, size_unit: str = "auto") -> Table:
     size = number_column("size", sizes, Quantity.SIZE, unit=size_unit)
     each = replace(size, text=_own_unit)
     return Table((name, each), len(files), keys=[file.path for file in files], noun="files")
+
+
+def file_facts_table(session: Session) -> Table:
+    """Return name, kind and size of each file, and what it is in a few words."""
+    rows = [
+        (PurePath(one.path).name, one.kind, one.size, facts_text(file_facts(session, one.artifact)))
+        for one in session.files
+    ]
+    fields = (Field("file", mono=True), Field("kind"), Field("size", Quantity.SIZE), Field("facts"))
+    return row_table(fields, rows, "files", keys=[one.path for one in session.files])
 
 
 def _own_unit(value: object) -> str:
@@ -84,9 +96,9 @@ def kind_words(kind: str) -> str:
     return KIND_WORDS.get(kind, kind)
 
 
-def files(session: Session, units: Units) -> Table:
+def files(session: Session, _units: Units) -> Table:
     """Return the files of a session."""
-    return file_table(session, units.size)
+    return file_facts_table(session)
 
 
 def issues(session: Session, _units: Units) -> Table:

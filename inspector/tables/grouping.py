@@ -165,3 +165,12 @@ def _common(
     for group, cell in zip(cast("list[int]", groups.tolist()), cells, strict=True):
         seen[group].add(cell)
     return [next(iter(values)) if len(values) == 1 else "" for values in seen]
+
+
+def total_text(column: Column, shown: Order) -> str:
+    """Return what all shown rows of a column come to, as a group of them would say it."""
+    if column.is_text or column.total is Total.NONE:
+        return ""
+    numbers = as_floats(column.values)[shown]
+    found = _totals(column.total, numbers, np.zeros(len(numbers), np.int64), 1)[0]
+    return "" if np.isnan(found) else column.text(float(found))

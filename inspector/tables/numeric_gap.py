@@ -37,9 +37,8 @@ _TONES = {
 }
 
 
-def gap_table(run: RunGap) -> Table:
-    """Return one row an output in the order of execution; the key of a row is its place."""
-    rows = run.rows
+def gap_table(rows: Sequence[Row]) -> Table:
+    """Return one row an output; the key of a row is its place in the order of execution."""
     return Table(
         (
             number_column("#", [row.instruction for row in rows], Quantity.COUNT),

@@ -129,6 +129,7 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
         text_column("block", Categories.of((one.kind * 0, (one.name,)) for one in parts)),
         text_column("backend", _by_kind(parts, _backend)),
         text_column("node", _by_kind(parts, _nodes), missing="", mono=True, width=24),
+        text_column("source", Categories.of((one.link, one.sources) for one in parts), missing=""),
     )
     keys = _keys(method, parts)
     steps = _joined(parts, lambda part: part.instruction)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inspector.tables.rows import Field, row_table
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity, choose_unit
 
@@ -58,7 +59,7 @@ def cases_table(report: Mapping[str, Any]) -> Table:
             text_column("case", [str(case["case"]) for case in cases], width=6),
             badges,
             text_column("elements outside", [_outside(case) for case in cases], width=18),
-            text_column("largest error", [_largest(case) for case in cases], width=14),
+            number_column("largest error", [_largest(case) for case in cases], Quantity.PLAIN),
             number_column("time", times, Quantity.TIME),
             text_column("why", [case["error"] for case in cases], width=30),
         ),
@@ -76,9 +77,24 @@ def _outside(case: Mapping[str, Any]) -> str:
     return f"{outside:,} of {sum(one['elements'] for one in outputs):,}"
 
 
-def _largest(case: Mapping[str, Any]) -> str:
-    outputs = case["outputs"]
-    return f"{max(one['max_abs_error'] for one in outputs):.3g}" if outputs else "—"
+def _largest(case: Mapping[str, Any]) -> float | None:
+    return max((one["max_abs_error"] for one in case["outputs"]), default=None)
+
+
+def bundled_table(cases: Sequence[Mapping[str, Any]]) -> Table:
+    """Return one row a case of a bundled program: how many inputs and expected outputs it has."""
+    rows = [
+        (
+            case["method"],
+            case["case"],
+            len(case["inputs"]),
+            None if case["expected"] is None else len(case["expected"]),
+        )
+        for case in cases
+    ]
+    titles = ("case", "inputs", "expected")
+    counts = (Field(title, Quantity.COUNT, missing="none") for title in titles)
+    return row_table((Field("method", mono=True), *counts), rows, "cases")
 
 
 def outputs_text(report: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from inspector.files.session import LoadedFile, Session
 from inspector.size.files import session_sizes
 from inspector.size.owners import Part
-from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.size.users import Users, stored_users, users_of, users_text
+from inspector.tables.rows import Field, row_table
+from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total, number_column, share_column, text_column
 from inspector.tables.units import Quantity, choose_unit
 
@@ -22,9 +25,20 @@ def part_selection(file: LoadedFile, part: Part) -> Selection:
 
 
 def parts_table(
-    parts: Sequence[tuple[LoadedFile, Part]], size_unit: str = "auto", *, files: bool = False
+    parts: Sequence[tuple[LoadedFile, Part]],
+    size_unit: str = "auto",
+    *,
+    files: bool = False,
+    users: Users | None = None,
 ) -> Table:
-    """Return the parts as a table; keys are Selections, so that a row can be selected."""
+    """Return the parts as a table; keys are Selections, so that a row can be selected.
+
+    Args:
+        parts: each with the file it is in
+        size_unit: of the sizes
+        files: whether a column names the file
+        users: what reads each part, for a column of it; None for no such column
+    """
     total = sum(part.nbytes for _, part in parts)
     sizes = np.array([part.nbytes for _, part in parts], np.int64)
     unit = choose_unit(Quantity.SIZE, float(sizes.max(initial=0)), size_unit)
@@ -37,6 +51,9 @@ def parts_table(
         number_column("bytes", sizes, Quantity.COUNT, total=Total.SUM),
         number_column("offset", _offsets(parts), Quantity.ADDRESS),
     ]
+    if users is not None:
+        read_by = [users_text(users_of(part, users)) or None for _, part in parts]
+        columns.append(text_column("used by", read_by, missing=""))
     if files:
         columns.append(text_column("file", [Path(file.path).name for file, _ in parts]))
     if any(part.duplicate_of for _, part in parts):
@@ -56,4 +73,29 @@ def parts(session: Session, units: Units) -> Table:
     """Return every part of every file that can be taken apart."""
     known = [one for one in session_sizes(session) if one.size is not None]
     found = [(one.file, part) for one in known if one.size is not None for part in one.size.parts]
-    return parts_table(found, units.size, files=len(known) > 1)
+    return parts_table(found, units.size, files=len(known) > 1, users=stored_users(session))
+
+
+_KINDS = (
+    Field("kind"),
+    Field("parts", Quantity.COUNT, Total.SUM),
+    Field("size", Quantity.SIZE, Total.SUM),
+    Field("share", Quantity.SHARE, Total.SUM),
+)
+
+
+def kind_table(parts: Sequence[Part], units: Units = AUTOMATIC) -> Table:
+    """Return the parts summed up by what they are, the largest first."""
+    counts: Counter[str] = Counter(part.kind for part in parts)
+    sizes: Counter[str] = Counter()
+    for part in parts:
+        sizes[part.kind] += part.nbytes
+    whole = max(sizes.total(), 1)
+    rows = [(kind, counts[kind], size, size / whole) for kind, size in sizes.most_common()]
+    return row_table(_KINDS, rows, "kinds", keys=[row[0] for row in rows], units=units)
+
+
+def kinds(session: Session, units: Units) -> Table:
+    """Return the parts of all files summed up by what they are."""
+    known = (one.size for one in session_sizes(session))
+    return kind_table([part for one in known if one is not None for part in one.parts], units)

@@ -10,10 +10,12 @@ from inspector.files.stage_files import session_stages
 from inspector.files.stage_log import StageLog, StageNode, Step, delegated
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.query import QueryError
+from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Column,
     Table,
+    Total,
     badge_column,
     number_column,
     text_column,
@@ -51,20 +53,28 @@ def steps_of(session: Session) -> Steps:
     return Steps(found.log, found.why, names)
 
 
-def step_table(log: StageLog) -> Table:
-    """Return a row for each stage: its time, the nodes it left, and how many are new or gone."""
-    steps = log.steps
+def step_table(log: StageLog, numbers: Sequence[int] | None = None) -> Table:
+    """Return a row for each stage: its time, the nodes it left, and how many are new or gone.
+
+    Args:
+        log: the stages
+        numbers: of the stages wanted, None for all; they are the keys of the rows
+    """
+    wanted = range(len(log.steps)) if numbers is None else numbers
+    steps = [log.steps[number] for number in wanted]
     return Table(
         (
             text_column("stage", [one.stage for one in steps], width=14),
             text_column("method", [one.method for one in steps], width=9),
-            number_column("time", [one.time_ms * 1e6 for one in steps], Quantity.TIME),
+            number_column(
+                "time", [one.time_ms * 1e6 for one in steps], Quantity.TIME, total=Total.SUM
+            ),
             _counts("nodes", [one.nodes for one in steps]),
             _counts("new", [one.change.plus if one.change else None for one in steps]),
             _counts("gone", [one.change.minus if one.change else None for one in steps]),
         ),
         len(steps),
-        keys=list(range(len(steps))),
+        keys=list(wanted),
         noun="stages",
     )
 
@@ -188,6 +198,13 @@ def _key(steps: Steps, number: int, row: _Row) -> Selection | None:
         if found is not None:
             return Selection(SelectionKind.NODE, method, COMPILED, known[found])
     return None
+
+
+def left_nodes(nodes: Sequence[StageNode]) -> Table:
+    """Return the nodes of the graph that a stage left."""
+    rows = [(node.name, node.operator, node.value, node.source) for node in nodes]
+    titles = ("node", "operator", "value", "source")
+    return row_table([Field(title, mono=title != "operator") for title in titles], rows, "nodes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

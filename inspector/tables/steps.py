@@ -9,6 +9,7 @@ from typing import Any
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.join.delegate_inside import inside_delegate, inside_of
+from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity
@@ -18,6 +19,16 @@ from schema.program import model as m
 
 _DONE, _NEXT, _LATER = "ran", "next", ""
 _TONES = {_DONE: "good", _NEXT: "accent"}
+_STEPPED = (
+    Field("#", Quantity.COUNT),
+    Field("state", tone=lambda value: _TONES.get(str(value), "muted")),
+    Field("kind"),
+    Field("reads"),
+    Field("makes"),
+    Field("recorded node", mono=True),
+    Field("source"),
+    Field("handle", Quantity.COUNT, missing=""),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,37 @@ def node_table(nodes: Sequence[Mapping[str, Any]], position: int, places: Places
         keys=list(range(len(nodes))),
         noun="nodes",
     )
+
+
+def stepped_nodes(
+    nodes: Sequence[Mapping[str, Any]], values: Mapping[int, Mapping[str, Any]]
+) -> Table:
+    """Return a row for each node of a call that was run: whether it ran, its recorded node.
+
+    Args:
+        nodes: of the call, with the nodes of the record that have their debug handles
+        values: by id, those that are known
+    """
+    rows = [
+        (
+            node["node"],
+            _fate(node, values),
+            node["kind"],
+            _ids(node["inputs"]),
+            _ids(node["outputs"]),
+            " ".join(node["recorded"]),
+            node["where"] or "",
+            node["debug_handle"],
+        )
+        for node in nodes
+    ]
+    return row_table(_STEPPED, rows, "nodes", keys=[row[0] for row in rows])
+
+
+def _fate(node: Mapping[str, Any], values: Mapping[int, Mapping[str, Any]]) -> str:
+    if any(values.get(value, {}).get("replaced") for value in node["outputs"]):
+        return "replaced"
+    return _DONE if node["ran"] else "not run"
 
 
 def _word(number: int, position: int) -> str:

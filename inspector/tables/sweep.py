@@ -124,12 +124,18 @@ def sweep_table(results: Results, time_unit: str = "auto", size_unit: str = "aut
             *fields,
             *(_metric(points, name, time_unit, size_unit) for name in names),
             *((state,) if whole else ()),
+            number_column("compile", _compile_times(points), Quantity.TIME, missing="—"),
             text_column("why", [one.sentence for one in points], missing=""),
         ),
         len(points),
         keys=[one.key for one in points],
         noun="points",
     )
+
+
+def _compile_times(points: Sequence[PointResult]) -> list[float | None]:
+    known = [one.seconds.get("compile") for one in points]
+    return [None if seconds is None else seconds * 1e9 for seconds in known]
 
 
 def short_titles(fields: Sequence[str]) -> dict[str, str]:

@@ -198,7 +198,8 @@ def raw_text(value: object) -> str:
     number = float(value)
     if math.isnan(number):
         return ""
-    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    text = str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    return f"{text} {getattr(value, 'symbol', '')}".rstrip()  # a figure carries its unit
 
 
 def format_quantity(value: float | None, quantity: Quantity, choice: str = "auto") -> str:

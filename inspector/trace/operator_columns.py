@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
+from inspector.graph.source import user_frame
 from inspector.join.group_keys import pack, ranks
 from inspector.join.link_codes import link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
@@ -24,6 +24,7 @@ from inspector.trace.event_kinds import (
 )
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import short_backend
+from schema.graph import GraphNode
 from schema.program import instructions
 from schema.program import model as m
 
@@ -44,6 +45,7 @@ class BlockRows:
         name: of the block, that no other block has
         links: the different links
         modules: dotted path of each link, empty when unknown
+        sources: source line of each link as ``file:line``, empty when unknown
         labels: the different names
         kind: index into KINDS
         event: event of the block, -1 for unattributed time
@@ -65,6 +67,7 @@ class BlockRows:
     name: str
     links: tuple[Link, ...]
     modules: tuple[str, ...]
+    sources: tuple[str, ...]
     labels: tuple[str, ...]
     kind: Ints
     event: Ints
@@ -133,7 +136,9 @@ class _Maker:
         known = program is not None and method in session.methods
         self.plan = program.plan(method) if program is not None and known else None
         self.found = link_codes(session, block)
-        self.modules = _modules(link_block(session, block), self.found.links)
+        nodes = [_node(link_block(session, block), link) for link in self.found.links]
+        self.modules = tuple("" if node is None else node.module_path for node in nodes)
+        self.sources = tuple(map(_source, nodes))
 
     def _ns(self, events: Ints) -> Floats:
         """Return times as float64[events, runs], a row's runs side by side."""
@@ -149,6 +154,7 @@ class _Maker:
             name=name,
             links=links,
             modules=self.modules,
+            sources=self.sources,
             labels=labels,
             kind=kind,
             event=event,
@@ -233,6 +239,7 @@ def _with_unattributed(rows: BlockRows, rest: Floats) -> BlockRows:
         rows,
         links=(*rows.links, NO_LINK),
         modules=(*rows.modules, ""),
+        sources=(*rows.sources, ""),
         labels=(*rows.labels, UNATTRIBUTED),
         kind=np.append(rows.kind, LEFT),
         event=np.append(rows.event, -1),
@@ -302,15 +309,16 @@ def _first(mask: Mask, which: Ints, groups: int) -> Ints:
     return found
 
 
-def _modules(links: BlockLinks, different: Sequence[Link]) -> tuple[str, ...]:
-    """Return the dotted module path of each link, empty when unknown."""
-    return tuple(_module(links, link) for link in different)
-
-
-def _module(links: BlockLinks, link: Link) -> str:
+def _node(links: BlockLinks, link: Link) -> GraphNode | None:
+    """Return the recorded node of a link, the last one where it has several."""
     names = (link.node,) if link.node else link.nodes[-1:]
     for handle in link.handles:
         for node in links.nodes.get(handle, ()):
             if node.name in names:
-                return node.module_path
-    return ""
+                return node
+    return None
+
+
+def _source(node: GraphNode | None) -> str:
+    frame = None if node is None else user_frame(node.stack_trace)
+    return "" if frame is None else frame.label

@@ -201,7 +201,7 @@ def test_table_and_summary_name_the_first_divergence() -> None:
     rows = (_row(0, 0.0), _row(1, 0.5, diverges=True), _row(2, None))
     run = RunGap("forward", 0, 0, -1, "", "", rows)
     assert summary(run).startswith("First divergence: n1, off by 0.5 by itself · 2 of 3 outputs")
-    table = gap_table(run)
+    table = gap_table(run.rows)
     states = next(column for column in table.columns if column.title == "state")
     assert list(states.values) == [None, "diverges", "not compared"]
 

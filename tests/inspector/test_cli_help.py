@@ -11,8 +11,10 @@ import pytest
 
 from devtools_app.__main__ import main as command
 from inspector.cli import VERBS, text
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, shown
 from inspector.cli.examples import EXAMPLES
+from inspector.tables.rows import Field, row_table
+from inspector.tables.units import Quantity
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA
 
@@ -53,22 +55,21 @@ class _Terminal:
         return True
 
 
-TABLE = Table(
-    "",
+TABLE = row_table(
     (
-        Column("event"),
-        Column("module", spare=1),
-        Column("min", "time", spare=2),
-        Column("share", "share"),
+        Field("event"),
+        Field("share", Quantity.SHARE),
+        Field("module"),
+        Field("min", Quantity.TIME),
     ),
-    [("native_call_convolution.out", "features.12.block.3.expand", 1.0, 0.5)] * 2,
+    [("native_call_convolution.out", 0.5, "features.12.block.3.expand", 1e6)] * 2,
 )
 
 
 def _rendered(width: int, monkeypatch: pytest.MonkeyPatch, stream: object) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("NO_COLOR", "1")
-    return text.render(Answer({}, tables=(TABLE,)), (), stream)  # pyright: ignore[reportArgumentType]
+    return text.render(Answer({}, tables=(shown(TABLE),)), (), stream)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("width", range(30, 90, 7))
@@ -103,9 +104,9 @@ def test_cycles_are_whole_ticks_in_columns_that_say_so() -> None:
     trace = DATA / "corpus" / "v1.5.1" / "convnet_xnnpack" / "run.etdp"
     shown = run("profile", trace, "--source-time-scale", "cycles").out
     assert shown.startswith("ticks are cycles")
-    assert "avg / ticks" in shown
+    assert "p50 of ticks / ticks" in shown
     assert "e+0" not in shown
     assert (
-        "avg (ticks)"
+        "p50 of ticks (ticks)"
         in run("profile", trace, "--source-time-scale", "cycles", "--format", "tsv").out
     )

@@ -9,51 +9,60 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.cli.answer import Column, Table
 from inspector.cli.profile import row_json
-from inspector.cli.text import _cells as cells_of
-from inspector.cli.text import separated
 from inspector.files.load import load_session
+from inspector.render.text import selected_text
+from inspector.render.values import separated_rows
+from inspector.tables.query import Query, select
+from inspector.tables.rows import Field, row_table
+from inspector.tables.units import Quantity
 from inspector.trace.profile import analyse_profile
 from tests.inspector.sessions import DATA
 
-_TIMES = st.none() | st.floats(1e-6, 1e8) | st.just(0.0) | st.floats(-1e8, -1e-6)
+_NUMBERS = st.none() | st.floats(1, 1e14) | st.just(0.0) | st.floats(-1e14, -1)
 
 
-def _column(kind: str, values: list[float | None]) -> tuple[str, list[str]]:
-    column = Column("t", kind)
-    return cells_of(column, 0, Table("", (column,), [(value,) for value in values]))
+def _column(quantity: Quantity, values: list[float | None]) -> tuple[str, list[str]]:
+    found = select(row_table([Field("t", quantity)], [(value,) for value in values]), Query())
+    (column,) = selected_text("", found).columns
+    return column.heading, list(column.cells)
 
 
 @settings(deadline=None)
-@given(st.sampled_from(["time", "bytes"]), st.lists(_TIMES, min_size=1, max_size=6))
-def test_only_zero_looks_like_zero(kind: str, values: list[float | None]) -> None:
-    head, cells = _column(kind, values)
+@given(st.sampled_from([Quantity.TIME, Quantity.SIZE]), st.lists(_NUMBERS, min_size=1, max_size=6))
+def test_only_zero_looks_like_zero(quantity: Quantity, values: list[float | None]) -> None:
+    head, cells = _column(quantity, values)
     for value, cell in zip(values, cells, strict=True):
         if value is None:
-            assert cell == "—"
+            assert cell == "missing"
         elif head != "t / B":  # whole numbers; half a byte is none
             assert (cell.strip("-0.,") == "") is (value == 0), (head, cell)
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "head", "cells"),
+    ("quantity", "values", "head", "cells"),
     [
-        ("time", [2000.0, 0.003, 0.0], "t / ms", ["2,000.000", "0.003", "0.000"]),
-        ("time", [2000.0, 1500.0], "t / s", ["2.000", "1.500"]),
-        ("time", [0.5, 0.0001], "t / µs", ["500.0", "0.1"]),
-        ("time", [1e7, 1e-6, -1e-6], "t / s", ["10,000.000", "<0.001", ">-0.001"]),
-        ("bytes", [2**21, 4, None], "t / KiB", ["2,048.000", "0.004", "—"]),
-        ("bytes", [5, 4], "t / B", ["5", "4"]),
-        ("time", [math.nan, math.inf], "t / ns", ["—", "—"]),
+        (Quantity.TIME, [2e9, 3e3, 0.0], "t / s", ["2.000", "<0.001", "0"]),
+        (Quantity.TIME, [2e9, 1.5e9], "t / s", ["2.000", "1.500"]),
+        (Quantity.TIME, [4e5, 100.0], "t / µs", ["400.0", "0.1"]),
+        (Quantity.TIME, [1e13, 1.0, -1.0], "t / s", ["10,000", "<1", ">-1"]),
+        (Quantity.SIZE, [2**20 - 1024, 4, None], "t / KiB", ["1,023", "<1", "missing"]),
+        (Quantity.SIZE, [5, 4], "t / B", ["5", "4"]),
+        (Quantity.TIME, [math.nan, math.inf], "t", ["missing", "missing"]),
     ],
 )
-def test_column_has_one_unit_that_shows_all_its_values(
-    kind: str, values: list[float | None], head: str, cells: list[str]
+def test_column_has_one_unit_and_hides_no_value_as_zero(
+    quantity: Quantity, values: list[float | None], head: str, cells: list[str]
 ) -> None:
-    assert _column(kind, values) == (head, cells)
-    (column,) = list(separated(Table("", (Column("t", kind),), [(values[0],)]), ","))[1:]
-    assert column.strip() == str(values[0]), "separated values are never rounded"
+    assert _column(quantity, values) == (head, cells)
+
+
+@pytest.mark.parametrize("value", [1e-9, 123456789.25, 7, 2**60])
+def test_separated_values_are_never_rounded(value: float) -> None:
+    found = select(row_table([Field("t", Quantity.TIME)], [(value,)]), Query())
+    head, line = separated_rows(found, ",")
+    assert head == "t (ns)\n"
+    assert type(value)(line) == value
 
 
 @pytest.mark.parametrize(("count", "kept"), [(3, 3), (64, 64), (65, 4), (5000, 4)])

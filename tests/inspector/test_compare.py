@@ -16,11 +16,9 @@ import numpy as np
 import pytest
 
 from inspector.cli import compare
-from inspector.compare.html import MOST_BYTES, comparison_html
 from inspector.compare.model import Comparison, Delta
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.weights import weight_changes
-from inspector.compare.words import difference_text, tone, value_text
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
 from inspector.jobs.executing import RunJob
@@ -29,7 +27,10 @@ from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.recipe import Recipe
-from inspector.tables.compare import difference_text as shown_difference
+from inspector.render.comparison import comparison_html
+from inspector.render.html import MOST_BYTES
+from inspector.tables.compare import difference_text, summary_table, tone_of
+from inspector.tables.figures import Figure, figure_column
 from schema import etdump
 from schema.etrecord.torch_file.tensor_data import TensorData
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, loaded_once, run, valid
@@ -166,7 +167,7 @@ def test_times_of_runs_that_logged_tensors_are_not_held_to_those_of_others(tmp_p
     mixed = _delta(compare_sessions((slow, fast)), "recorded runs")
     assert None not in mixed.values
     assert mixed.difference(1) is None
-    assert difference_text(mixed, 1) == shown_difference(mixed, 1) == "not comparable"
+    assert difference_text(mixed, 1) == "not comparable"
     assert "logged tensors" in mixed.note
     assert _delta(compare_sessions((slow, slow)), "recorded runs").alike
     assert _delta(compare_sessions((fast, fast)), "recorded runs").alike
@@ -237,8 +238,11 @@ def test_measured_times_come_first_with_their_verdict() -> None:
         "faster",
         "not distinguishable",
     ]
-    assert (tone(first, 1), tone(first, 2)) == ("good", "")
-    assert difference_text(first, 1).startswith("faster by 50.0%")
+    assert (tone_of(first, 1), tone_of(first, 2)) == ("good", "muted")
+    assert difference_text(first, 1) == "−50.0%"
+    shown = summary_table(found, "ABC")
+    certainty = next(one for one in shown.columns if one.title == "certainty B")
+    assert certainty.values[0].startswith("faster by 50.0%")
     assert any("could not be measured: model.pte: it crashed" in note for note in found.notes)
     assert "processor time of one thread" in first.note
 
@@ -269,7 +273,7 @@ def test_errors_are_joined_by_node_and_the_divergence_is_named() -> None:
     assert delta.note == f"first divergence: none, {node}"
     assert delta.places[1] is not None
     assert delta.places[1].node == node
-    assert tone(delta, 1) == "bad"
+    assert tone_of(delta, 1) == "bad"
 
 
 def test_wrong_numbers_of_anything_are_an_error() -> None:
@@ -364,7 +368,7 @@ def test_files_with_commas_are_one_side() -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "words"),
     [
-        (None, "ms", "—"),
+        (None, "ms", "missing"),
         (0.0003, "ms", "300 ns"),
         (0.25, "ms", "250 µs"),
         (12.5, "ms", "12.5 ms"),
@@ -377,7 +381,8 @@ def test_files_with_commas_are_one_side() -> None:
     ],
 )
 def test_values_have_their_unit(value: float | None, unit: str, words: str) -> None:
-    assert value_text(value, unit) == words
+    figure = None if value is None else Figure(value, unit)
+    assert figure_column("A", [figure]).text(figure) == words
 
 
 def test_verb_measures_here_and_compares_errors() -> None:

@@ -67,7 +67,7 @@ def test_join_by_order_that_differs_is_no_divergence_in_text_json_and_window() -
     assert (said["node"], said["uncertain"], said["diverges"]) == ("add_1", True, False)
     assert answer.data["first_divergence"] is None
     assert f"{UNCERTAIN}: 1 differ, first add_1" in summary(run)
-    states = next(column for column in gap_table(run).columns if column.title == "state")
+    states = next(column for column in gap_table(run.rows).columns if column.title == "state")
     assert [*states.values][1] == UNCERTAIN
 
 

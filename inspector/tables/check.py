@@ -1,0 +1,43 @@
+"""Which pairs of files belong together, and how one can tell."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from inspector.check.session import DO_NOT_BELONG, Check, check_session
+from inspector.files.session import Session
+from inspector.tables.rows import Field, row_table
+from inspector.tables.selection import Units
+from inspector.tables.table import Table
+from inspector.tables.units import Quantity
+
+_WORST = DO_NOT_BELONG.replace("_", " ")
+_FIELDS = (
+    Field("file", mono=True),
+    Field("with", mono=True),
+    Field("verdict", tone=lambda value: "bad" if value == _WORST else "good"),
+    Field("mismatch"),
+    Field("facts", Quantity.COUNT),
+    Field("compared"),
+)
+
+
+def link_table(found: Check) -> Table:
+    """Return one row a pair of files: verdict, facts that agree, the first that does not."""
+    rows = [
+        (
+            PurePath(link.first).name,
+            PurePath(link.second).name,
+            link.verdict.replace("_", " "),
+            link.mismatch,
+            link.matched,
+            link.what,
+        )
+        for link in found.links
+    ]
+    return row_table(_FIELDS, rows, "pairs", keys=[(one.first, one.second) for one in found.links])
+
+
+def check(session: Session, _units: Units) -> Table:
+    """Return which pairs of a session's files belong together."""
+    return link_table(check_session(session))

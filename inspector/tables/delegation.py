@@ -1,0 +1,99 @@
+"""What was delegated: operators counted, delegates, what their payloads say."""
+
+from __future__ import annotations
+
+from inspector.files.session import Session
+from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.tables.query import QueryError
+from inspector.tables.rows import Field, row_table
+from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.table import Table, Total
+from inspector.tables.units import Quantity
+
+_COUNTS = (
+    Field("operator", mono=True),
+    Field("delegated", Quantity.COUNT, Total.SUM),
+    Field("not delegated", Quantity.COUNT, Total.SUM),
+)
+_DELEGATES = (
+    Field("delegate", Quantity.COUNT),
+    Field("backend"),
+    Field("nodes", Quantity.COUNT, Total.SUM),
+    Field("payload", Quantity.SIZE, Total.SUM),
+    Field("named data", Quantity.SIZE, Total.SUM),
+    Field("called by"),
+    Field("compile specs"),
+    Field("format"),
+)
+_FACTS = (Field("delegate", Quantity.COUNT), Field("fact"), Field("value"))
+
+
+def operator_counts(entry: MethodDelegation) -> Table:
+    """Return how often each operator was delegated, and how often not."""
+    rows = [(row.op_type, row.delegated, row.non_delegated) for row in entry.by_operator]
+    return row_table(_COUNTS, rows, "operators", keys=[row[0] for row in rows])
+
+
+def delegate_table(entry: MethodDelegation) -> Table:
+    """Return one row a delegate: backend, nodes, bytes, the instructions that call it."""
+    rows = [
+        (
+            one.index,
+            one.backend_id,
+            len(one.nodes),
+            one.nbytes,
+            one.named_bytes,
+            ", ".join(map(str, one.calls)),
+            ", ".join(f"{key}={value}" for key, value in one.compile_specs.items()),
+            one.payload.format if one.payload is not None else "",
+        )
+        for one in entry.delegates
+    ]
+    return row_table(_DELEGATES, rows, "delegates", keys=_keys(entry, [row[0] for row in rows]))
+
+
+def payload_table(entry: MethodDelegation) -> Table:
+    """Return what each payload says of itself, a fact a row."""
+    rows = [
+        (one.index, key, str(value))
+        for one in entry.delegates
+        if one.payload is not None
+        for key, value in one.payload.summary.items()
+        if value != ""
+    ]
+    return row_table(_FACTS, rows, "facts", keys=_keys(entry, [row[0] for row in rows]))
+
+
+def _keys(entry: MethodDelegation, delegates: list[int]) -> list[Selection]:
+    return [Selection(SelectionKind.DELEGATE, entry.method, delegate=index) for index in delegates]
+
+
+def _entry(session: Session, method: str) -> MethodDelegation:
+    for entry in analyse_delegation(session):
+        if entry.method == method:
+            return entry
+    raise QueryError("delegation needs a program or an ETRecord")
+
+
+def delegation(session: Session, method: str, _units: Units) -> Table:
+    """Return how often each operator of a method was delegated.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    return operator_counts(_entry(session, method))
+
+
+def delegates(session: Session, method: str, _units: Units) -> Table:
+    """Return the delegates of a method.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    return delegate_table(_entry(session, method))
+
+
+def payloads(session: Session, method: str, _units: Units) -> Table:
+    """Return what the payloads of a method's delegates say of themselves.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    return payload_table(_entry(session, method))

@@ -1,0 +1,84 @@
+"""Figures of different kinds in one column: each number carries its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inspector.tables.table import Column, ColumnKind, as_text
+from inspector.tables.units import (
+    MISSING,
+    Quantity,
+    base_symbol,
+    exact_text,
+    format_quantity,
+    plain_text,
+)
+
+_NS_PER_MS = 1e6
+# unit of an analysis -> quantity, and how many of its base units the unit is
+_QUANTITIES = {
+    "ms": (Quantity.TIME, _NS_PER_MS),
+    "bytes": (Quantity.SIZE, 1.0),
+    "share": (Quantity.SHARE, 1.0),
+}
+
+
+class Figure(float):
+    """A number in the base unit of its quantity, or in a unit of its own.
+
+    Attributes:
+        quantity: PLAIN for one with a unit of its own
+        symbol: unit of the number, empty for none
+    """
+
+    quantity: Quantity
+    symbol: str
+
+    def __new__(cls, value: float, unit: str) -> Figure:
+        """Return a number in the unit of an analysis (ms, bytes, share, or any other)."""
+        quantity, factor = _QUANTITIES.get(unit, (Quantity.PLAIN, 1.0))
+        found = super().__new__(cls, value * factor)
+        found.quantity = quantity
+        found.symbol = unit if quantity is Quantity.PLAIN else base_symbol(quantity)
+        return found
+
+    def text(self) -> str:
+        """Return the number with its unit as sentences have it."""
+        if self.quantity is Quantity.PLAIN:
+            return f"{plain_text(self)} {self.symbol}".rstrip()
+        return format_quantity(self, self.quantity)
+
+    def exact(self) -> str:
+        """Return the number unrounded."""
+        if self.quantity is Quantity.PLAIN:
+            return f"{float(self)!r} {self.symbol}".rstrip()
+        return exact_text(float(self), self.quantity)
+
+    def signed(self) -> str:
+        """Return a difference with its sign; those of shares are in percentage points."""
+        sign = "+" if self > 0 else "−" if self < 0 else ""
+        if self.quantity is Quantity.SHARE:
+            return f"{sign}{abs(self) * 100:.1f} points"
+        return sign + self.size().text()
+
+    def size(self) -> Figure:
+        """Return the number without its sign."""
+        found = Figure(abs(float(self)), "")
+        found.quantity, found.symbol = self.quantity, self.symbol
+        return found
+
+
+def figure_column(
+    title: str, values: Sequence[Figure | str | None], *, missing: str = MISSING
+) -> Column:
+    """Return a column of figures, each shown with its unit; words are shown as they are."""
+
+    def text(value: object) -> str:
+        if isinstance(value, Figure):
+            return value.text()
+        return missing if value is None else str(value)
+
+    def exact(value: object) -> str:
+        return value.exact() if isinstance(value, Figure) else as_text(value)
+
+    return Column(title, values, ColumnKind.NUMBER, text, exact)

@@ -1,0 +1,66 @@
+"""Nodes of a graph, and which graphs a session has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, ModelGraph, describe, graph_names, model_graph
+from inspector.graph.source import user_frame
+from inspector.tables.query import QueryError
+from inspector.tables.rows import Field, row_table
+from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.table import Table
+from inspector.tables.units import Quantity
+
+_NODES = (
+    Field("node", mono=True),
+    Field("operator"),
+    Field("module", mono=True),
+    Field("output", mono=True),
+    Field("delegate"),
+    Field("source"),
+    Field("instruction", Quantity.COUNT, missing=""),
+)
+_NAMES = (Field("method", mono=True), Field("graph"))
+
+
+def node_table(method: str, graph: ModelGraph) -> Table:
+    """Return one row a node: operator, module, outputs, who runs it, where it is written."""
+    frames = [user_frame(node.node.stack_trace) for node in graph.nodes]
+    rows = [
+        (
+            node.name,
+            node.node.target,
+            node.node.module_path,
+            ", ".join(describe(value) for value in node.values),
+            f"{node.backend} {node.delegate}" if node.delegate is not None else "",
+            frame.label if frame is not None else "",
+            node.instruction,
+        )
+        for node, frame in zip(graph.nodes, frames, strict=True)
+    ]
+    keys = [Selection(SelectionKind.NODE, method, graph.name, node.name) for node in graph.nodes]
+    return row_table(_NODES, rows, "nodes", keys=keys)
+
+
+def graph_name_table(names: Mapping[str, Sequence[str]]) -> Table:
+    """Return the names of the graphs of each method."""
+    rows = [(method, name) for method, found in names.items() for name in found]
+    return row_table(_NAMES, rows, "graphs")
+
+
+def nodes(session: Session, method: str, _units: Units) -> Table:
+    """Return the nodes of the compiled graph.
+
+    Raises: QueryError without a program or a record
+    """
+    graph = model_graph(session, method, COMPILED)
+    if graph is None:
+        raise QueryError("a graph needs a program or an ETRecord")
+    return node_table(method, graph)
+
+
+def graphs(session: Session, _units: Units) -> Table:
+    """Return the graphs of all methods."""
+    return graph_name_table({name: graph_names(session, name) for name in session.methods})

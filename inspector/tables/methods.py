@@ -1,0 +1,135 @@
+"""The methods of a program: signature, instructions, planned memory, time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from inspector.files.getters import getters
+from inspector.files.session import Session
+from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.join import record_maps
+from inspector.memory.plan import analyse_memory, instruction_label
+from inspector.tables.rows import Field, ns, row_table
+from inspector.tables.selection import Units
+from inspector.tables.table import Table
+from inspector.tables.units import Quantity
+from inspector.trace.profile import analyse_profile
+from schema.dtypes.scalar_type import scalar_type
+from schema.program import Program, instructions
+from schema.program import model as m
+
+_DYNAMISM = {0: "static", 1: "bounded", 2: "unbounded"}
+_FIELDS = (
+    Field("method", mono=True),
+    Field("inputs"),
+    Field("outputs"),
+    Field("instructions", Quantity.COUNT),
+    Field("planned", Quantity.SIZE),
+    Field("mean", Quantity.TIME),
+)
+
+
+def method_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return one row a method of what ``method_json`` says of it; a constant is shown as output."""
+    rows = [
+        (
+            name,
+            _types(one["inputs"]),
+            _types(one["outputs"]) if one["constant"] is None else f"= {one['constant']}",
+            one["instructions"],
+            one["arena_bytes"],
+            ns(one["method_ms"]),
+        )
+        for name, one in found.items()
+    ]
+    return row_table(_FIELDS, rows, "methods", keys=list(found))
+
+
+def _types(values: list[dict[str, Any]]) -> str:
+    return ", ".join(value["type"] for value in values)
+
+
+def methods(session: Session, _units: Units) -> Table:
+    """Return the methods of a session."""
+    return method_table({name: method_json(session, name) for name in session.methods})
+
+
+def method_json(session: Session, method: str) -> dict[str, Any]:
+    """Return the JSON of a method; null where no file says it."""
+    program, record = session.program, session.record
+    found: dict[str, Any] = {
+        "instructions": None,
+        "operators": {},
+        "inputs": [],
+        "outputs": [],
+        "arena_bytes": None,
+        "peak_bytes": None,
+        "method_ms": None,
+        "runs": 0,
+        "delegation": None,
+        "nodes": None,
+        "constant": None,
+    }
+    if program is not None:
+        _from_program(program, method, found)
+    graph = record_maps.edge_graph(record, method) if record is not None else None
+    if graph is not None:
+        found["nodes"] = len(graph.calls())
+    for entry in analyse_delegation(session):
+        if entry.method == method:
+            found["delegation"] = _delegation(entry)
+    for time in analyse_profile(session).methods:
+        alone = not time.method and not time.label and _is_alone(session, method)
+        if time.method == method or alone:
+            found["method_ms"], found["runs"] = time.method_ms, time.runs
+    return found
+
+
+def _is_alone(session: Session, method: str) -> bool:
+    """Return whether a run that names no method can only be of this one."""
+    if session.program is None:
+        return session.methods == (method,)
+    plans = session.program.plans
+    return [plan.name for plan in plans if plan.inputs or instructions(plan)] == [method]
+
+
+def _from_program(program: Program, method: str, found: dict[str, Any]) -> None:
+    plan = program.plan(method)
+    steps = instructions(plan)
+    memory = analyse_memory(program, method)
+    counts = Counter(instruction_label(plan, row[2].instr_args) for row in steps)
+    found["instructions"] = len(steps)
+    found["operators"] = dict(counts.most_common())
+    found["inputs"] = [value_json(plan, index) for index in plan.inputs]
+    found["outputs"] = [value_json(plan, index) for index in plan.outputs]
+    found["constant"] = getters(program).get(method)
+    found["arena_bytes"] = memory.planned_bytes
+    found["peak_bytes"] = memory.peak_bytes
+
+
+def value_json(plan: m.ExecutionPlan, index: int) -> dict[str, Any]:
+    """Return the JSON of an input or output."""
+    value = plan.values[index].val if 0 <= index < len(plan.values) else None
+    if isinstance(value, m.Tensor):
+        kind = scalar_type(value.scalar_type).name
+        dynamism = _DYNAMISM.get(value.shape_dynamism)
+        return {
+            "value": index,
+            "type": f"{kind} {list(value.sizes)}",
+            "dtype": kind,
+            "sizes": list(value.sizes),
+            "dim_order": list(value.dim_order),
+            **({"dynamism": dynamism} if dynamism else {}),
+        }
+    return {"value": index, "type": type(value).__name__.lower() if value else "none"}
+
+
+def _delegation(entry: MethodDelegation) -> dict[str, Any]:
+    return {
+        "num_delegated_subgraphs": entry.num_delegated_subgraphs,
+        "num_delegated_nodes": entry.num_delegated_nodes,
+        "num_non_delegated_nodes": entry.num_non_delegated_nodes,
+        "counting": entry.counting,
+    }

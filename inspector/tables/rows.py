@@ -1,0 +1,99 @@
+"""Small tables of rows: what each cell of a row is, declared once, and turned into columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inspector.tables.selection import AUTOMATIC, Units
+from inspector.tables.table import (
+    Column,
+    Table,
+    Tone,
+    Total,
+    badge_column,
+    number_column,
+    share_column,
+    text_column,
+)
+from inspector.tables.units import Quantity
+
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What one cell of a row is.
+
+    Attributes:
+        title: heading of the column
+        quantity: what the numbers count, in base units; None for text
+        total: what a group of rows and the last line show
+        missing: shown where there is no value; None for the usual word of numbers, nothing for text
+        mono: names and code, in the mono font
+        tone: colour role of a value; makes a badge of a text
+        width: preferred width in characters, 0 to measure
+    """
+
+    title: str
+    quantity: Quantity | None = None
+    total: Total = Total.NONE
+    missing: str | None = None
+    mono: bool = False
+    tone: Tone | None = None
+    width: int = 0
+
+    def column(self, values: Sequence[Any], units: Units = AUTOMATIC) -> Column:
+        """Return the column of these values."""
+        if self.quantity is None and self.tone is not None:
+            return badge_column(self.title, values, tone=self.tone, missing=self.missing or "")
+        if self.quantity is None:
+            return text_column(
+                self.title, values, missing=self.missing or "", mono=self.mono, width=self.width
+            )
+        more = {} if self.missing is None else {"missing": self.missing}
+        if self.quantity is Quantity.SHARE:
+            return share_column(self.title, values, total=self.total, **more)
+        fixed = {Quantity.TIME: units.time, Quantity.SIZE: units.size}
+        unit = fixed.get(self.quantity, "auto")
+        return number_column(self.title, values, self.quantity, unit=unit, total=self.total, **more)
+
+
+def row_table(
+    fields: Sequence[Field],
+    rows: Sequence[Sequence[Any]],
+    noun: str = "rows",
+    *,
+    keys: Sequence[Hashable] | None = None,
+    units: Units = AUTOMATIC,
+) -> Table:
+    """Return a table of rows.
+
+    Args:
+        fields: one a cell
+        rows: cells in base units (ns, bytes, fractions of one); None is missing
+        noun: what a row is called, in the plural
+        keys: what each row is
+        units: in which times and sizes are shown
+
+    Raises: ValueError if a row has more or fewer cells than there are fields
+    """
+    for row in rows:
+        if len(row) != len(fields):
+            raise ValueError(f"{len(row)} cells for {len(fields)} columns")
+    columns = tuple(
+        field.column([row[place] for row in rows], units) for place, field in enumerate(fields)
+    )
+    return Table(columns, len(rows), keys, noun=noun)
+
+
+def ns(ms: float | None) -> float | None:
+    """Return milliseconds in nanoseconds, the base unit of times."""
+    return None if ms is None else ms * _NS_PER_MS
+
+
+def counted(values: Sequence[Any], most: int, text: Callable[[Any], str] = str) -> str:
+    """Return the first values with commas between them, and how many more there are."""
+    more = f" and {len(values) - most:,} more" if len(values) > most else ""
+    return ", ".join(map(text, values[:most])) + more

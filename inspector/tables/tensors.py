@@ -1,0 +1,93 @@
+"""Stored and logged tensors, with statistics of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspector.files.session import Session
+from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
+from inspector.tables.rows import Field, row_table
+from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.table import Table, Total
+from inspector.tables.units import Quantity
+
+_STATISTICS = ("min", "mean", "max", "nan", "inf")
+_FIELDS = (
+    Field("shape", mono=True),
+    Field("size", Quantity.SIZE, Total.SUM),
+    Field("min", Quantity.PLAIN),
+    Field("max", Quantity.PLAIN),
+    Field("note"),
+    Field("dtype"),
+    Field("nan", Quantity.COUNT),
+    Field("inf", Quantity.COUNT),
+    Field("mean", Quantity.PLAIN),
+)
+
+
+def stored_json(one: StoredTensor, values: bool) -> dict[str, Any]:
+    """Return the JSON of a stored tensor, with statistics of its values where they are wanted."""
+    return {
+        "name": one.name,
+        "method": one.method,
+        "value": one.value,
+        "role": one.role,
+        "dtype": one.dtype,
+        "sizes": list(one.sizes),
+        "dim_order": list(one.dim_order),
+        "bytes": one.nbytes,
+        "missing": one.missing or None,
+        "statistics": one.statistics() if values else None,
+    }
+
+
+def logged_json(one: LoggedTensor, values: bool) -> dict[str, Any]:
+    """Return the JSON of a logged tensor, with statistics of its values where they are wanted."""
+    return {
+        "event": one.event,
+        "instruction_id": one.instruction,
+        "position": one.position,
+        "output": one.is_output,
+        "dtype": one.dtype,
+        "sizes": list(one.sizes),
+        "bytes": one.nbytes,
+        "missing": one.missing or None,
+        "statistics": one.statistics() if values else None,
+    }
+
+
+def _cells(row: Mapping[str, Any], note: str) -> tuple[Any, ...]:
+    facts: Mapping[str, Any] = row["statistics"] or {}
+    low, mean, high, nan, inf = (facts.get(name) for name in _STATISTICS)
+    said = row["missing"] or note
+    return str(row["sizes"]), row["bytes"], low, high, said, row["dtype"], nan, inf, mean
+
+
+def stored_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return one row a stored tensor, of what ``stored_json`` says."""
+    cells = [(row["name"], *_cells(row, row["role"])) for row in rows]
+    keys = [Selection(SelectionKind.VALUE, row["method"], value=row["value"]) for row in rows]
+    return row_table((Field("name", mono=True), *_FIELDS), cells, "tensors", keys=keys)
+
+
+def logged_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return one row a logged tensor, of what ``logged_json`` says."""
+    cells = [(_label(row), *_cells(row, "program output" if row["output"] else "")) for row in rows]
+    return row_table((Field("event"), *_FIELDS), cells, "tensors")
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    if row["instruction_id"] is None:
+        return str(row["event"])
+    return f"{row['instruction_id']} {row['event']} [{row['position']}]"
+
+
+def tensors(session: Session, method: str, _units: Units) -> Table:
+    """Return the constants and planned values of a method."""
+    return stored_table([stored_json(one, True) for one in stored_tensors(session, method)])
+
+
+def logged(session: Session, _units: Units) -> Table:
+    """Return the tensors that the first run logged."""
+    return logged_table([logged_json(one, True) for one in logged_tensors(session, 0)])

@@ -1,0 +1,54 @@
+"""Lists of what a verb wrote or found: files, names of ported scripts, partitioners, sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspector.tables.rows import Field, row_table
+from inspector.tables.table import Table, Total
+from inspector.tables.units import Quantity
+
+_FILES = (Field("file", mono=True), Field("kind"), Field("size", Quantity.SIZE, Total.SUM))
+_NAMES = (
+    Field("file", mono=True),
+    Field("cell", Quantity.COUNT, missing=""),
+    Field("line", Quantity.COUNT, missing=""),
+    Field("name", mono=True),
+    Field("ours", mono=True),
+    Field("verdict"),
+    Field("remedy"),
+)
+_PARTITIONERS = (
+    Field("name", mono=True),
+    Field("class", mono=True),
+    Field("module", mono=True),
+    Field("not usable here because"),
+)
+
+
+def written_files(rows: Sequence[tuple[str, str, int]]) -> Table:
+    """Return files: path, kind and bytes of each."""
+    return row_table(_FILES, rows, "files", keys=[row[0] for row in rows])
+
+
+def name_table(rows: Sequence[Sequence[Any]]) -> Table:
+    """Return names of a ported script: where each is, what replaces it, and what to do."""
+    return row_table(_NAMES, rows, "names")
+
+
+def partitioner_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return partitioners of a toolchain, and why some cannot be used."""
+    cells = [(one["alias"], one["class"], one["module"], one["why_not"]) for one in rows]
+    return row_table(_PARTITIONERS, cells, "partitioners")
+
+
+def graph_sizes(rows: Sequence[tuple[str, int]]) -> Table:
+    """Return exported graphs with their number of nodes."""
+    return row_table((Field("graph"), Field("nodes", Quantity.COUNT)), rows, "graphs")
+
+
+def section_table(kept: Sequence[str], dropped: Sequence[str]) -> Table:
+    """Return the sections of a report, and whether each is in it."""
+    rows = [(title, "yes") for title in kept] + [(title, "no") for title in dropped]
+    return row_table((Field("section"), Field("in the report")), rows, "sections")
