@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from inspector.tables.memory import culprits
 from inspector.tables.operators import operators
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.size import parts_table
+from inspector.tables.table import ColumnKind, Table
 from inspector.tables.units import format_bytes, format_time, plural
 from inspector.trace.operator_rows import operator_rows
 from inspector.trace.profile import MethodTime, analyse_profile
@@ -47,6 +48,7 @@ _MOST_BOXES = 500
 _MOST_ARENAS = 4
 _MS = 1e6  # ns
 _BY_SHARE = ("share_of_method:desc",)
+_TIMES = ("operator", "module", "delegate", "p50", "mean", "share_of_method", "join", "source")
 _MEASURED = ("pte", "ptd", "bpte")
 
 Section = Callable[[Session, tuple[str, ...], Words], Markup]
@@ -132,9 +134,15 @@ def _operators(session: Session, methods: tuple[str, ...], _words: Words) -> Mar
     for method in methods or ("",):
         if not operator_rows(session, method):
             continue  # the table would list nodes without times
-        shown = table_html(operators(session, method, AUTOMATIC), _MOST_ROWS, sort=_BY_SHARE)
+        table = operators(session, method, AUTOMATIC)
+        shown = table_html(table, _MOST_ROWS, columns=_known(table, _TIMES), sort=_BY_SHARE)
         found.append(heading(method) + shown if len(methods) > 1 and shown else shown)
     return Markup().join(found)
+
+
+def _known(table: Table, wanted: Sequence[str]) -> list[str]:
+    """Return the wanted columns that a table has; ticks that are no time have others."""
+    return [one.id for one in table.columns if one.id in wanted or one.kind is ColumnKind.SHARE]
 
 
 def _delegation(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
