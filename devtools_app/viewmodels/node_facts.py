@@ -32,6 +32,7 @@ from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import part_selection
 from inspector.tables.units import Quantity, exact_text, format_bytes, format_share, format_time
 from inspector.tables.verdicts import verdict_group
+from inspector.trace.attribution import mean
 from inspector.trace.operator_rows import OperatorRow, operator_rows
 from schema.backends import short_backend
 
@@ -307,7 +308,7 @@ def _call_times(session: Session, method: str, delegate: int, units: Units) -> l
     words = (("inner", "operators inside"), ("rest", "rest of the call"))
     for kind, label in ((None, "mean time"), *words):
         own = [row for row in rows if kind in (None, row.kind)]
-        known = [float(row.samples_ns.mean()) for row in own if row.samples_ns is not None]
+        known = [float(mean(row.samples_ns)) for row in own if row.samples_ns is not None]
         if not known:
             continue
         shares = [row.share for row in own if row.share is not None]

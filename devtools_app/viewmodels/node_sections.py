@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelNode
 from inspector.graph.node_text import (
@@ -27,6 +25,7 @@ from inspector.tables.units import (
     format_time,
     plural,
 )
+from inspector.trace.attribution import mean, spread
 from inspector.trace.operator_rows import OperatorRow
 from schema.dtypes.operator_dtypes import operator_dtypes
 from schema.graph import GraphNode, GraphValue
@@ -45,7 +44,7 @@ def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:
     lines = [_short_time(row, units) for row in rows]
     known = [row.samples_ns for row in rows if row.samples_ns is not None]
     if len(known) == len(rows) and rows:
-        total = sum(float(np.median(sample)) for sample in known)
+        total = sum(float(mean(sample)) for sample in known)
         lines.insert(0, Fact("together", format_time(total, units.time), _exact(total)))
     return shortened(title, lines)
 
@@ -57,9 +56,9 @@ def _short_time(row: OperatorRow, units: Units) -> Fact:
         link = Selection(SelectionKind.EVENT, event=row.event, instruction=row.instruction)
     if row.samples_ns is None:
         return Fact(operator_title(row.label), "missing", "its ticks are not time", link=link)
-    middle = float(np.median(row.samples_ns))
-    words = format_time(middle, units.time)
-    hover = f"p50 {_exact(middle)}; join {join}: {JOIN_REASONS[join]}"
+    typical = float(mean(row.samples_ns))
+    words = format_time(typical, units.time)
+    hover = f"mean {_exact(typical)}; join {join}: {JOIN_REASONS[join]}"
     return Fact(operator_title(row.label), words, hover, link=link)
 
 
@@ -68,17 +67,17 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
     if row.samples_ns is None:
         facts.append(Fact("time", "missing", "its ticks are not time"))
     else:
-        low, middle, high = (float(one) for one in np.percentile(row.samples_ns, (0, 50, 100)))
+        middle, _, _, low, high = (float(one) for one in spread(row.samples_ns))
         several = len(row.samples_ns) > 1
-        mean = float(row.samples_ns.mean())
+        typical = float(mean(row.samples_ns))
         share = "" if row.share is None else f"  {format_share(row.share)}"
-        hover = f"{_exact(mean)}" + (f", {row.share:.4%} of the method" if row.share else "")
-        words = f"{format_time(mean, units.time)}{share}"
+        hover = f"{_exact(typical)}" + (f", {row.share:.4%} of the method" if row.share else "")
+        words = f"{format_time(typical, units.time)}{share}"
         facts.append(Fact("mean" if several else "time", words, hover))
         if several:
             facts.append(Fact("p50", format_time(middle, units.time), _exact(middle)))
-            spread = f"{format_time(low, units.time)} … {format_time(high, units.time)}"
-            facts.append(Fact("min … max", spread, f"{_exact(low)} … {_exact(high)}"))
+            reach = f"{format_time(low, units.time)} … {format_time(high, units.time)}"
+            facts.append(Fact("min … max", reach, f"{_exact(low)} … {_exact(high)}"))
         if row.kernel_ns is not None:
             words = format_time(row.kernel_ns, units.time)
             facts.append(Fact("kernel, mean", words, _exact(row.kernel_ns)))

@@ -139,4 +139,4 @@ def _nodes(found: GraphAlignment) -> dict[str, Any]:
 def _lines(old: Session, new: Session, different: list[Change]) -> list[str]:
     count = len(different)
     words = plural(count, "difference") if count else "no difference"
-    return [f"A {old.name}, B {new.name}: {words} (times are medians; they vary and do not count)"]
+    return [f"A {old.name}, B {new.name}: {words} (times are means; they vary and do not count)"]

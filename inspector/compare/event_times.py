@@ -10,22 +10,18 @@ import numpy as np
 from inspector.diff.program import labels
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
-from inspector.join.links import BlockLinks, Link, link_block
+from inspector.join import record_maps
+from inspector.join.links import Link
 from inspector.join.node_index import base_operator
-from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.event_kinds import (
-    CALLS,
-    CONTROL,
-    DELEGATE_CALL,
-    KERNEL_PREFIX,
-    inside_delegates,
-    named_events,
-    whole_runs,
-)
-from inspector.trace.timing import is_time, scale_factor
+from inspector.trace.attribution import mean, method_runs
+from inspector.trace.event_kinds import CONTROL, DELEGATE_CALL
+from inspector.trace.operator_columns import INNER, LEFT, REST, BlockRows
+from inspector.trace.operator_rows import operator_rows
+from inspector.trace.timing import is_time
 from schema.backends import short_backend
 from schema.etdump.events import EventKind
 
+_NS_PER_MS = 1e6
 PORTABLE = "portable"
 
 
@@ -37,7 +33,7 @@ class EventTime:
         nodes: ids of the nodes it covers; empty when that is not known
         operator: what it computes
         where: backend, or ``portable``
-        ms: median over the runs of all its occurrences in a run
+        ms: mean over the runs of all its occurrences in a run
         calls: occurrences in a run
     """
 
@@ -52,7 +48,7 @@ class EventTime:
 class MethodTimes:
     """The time of a method.
 
-    Units: ms, medians over runs
+    Units: ms, means over runs
 
     Attributes:
         method: name
@@ -82,126 +78,96 @@ def logs_tensors(session: Session) -> bool:
 def method_times(session: Session, method: str, graph: ModelGraph | None) -> MethodTimes | None:
     """Return the time of a method, None when no run of it is known or ticks are no time.
 
-    Of several kinds of runs that with most runs counts.
+    It is that of ``operator_rows``, over all traces whose method is known to be this one.
 
     Args:
         session: what ran
         method: name
         graph: whose nodes the events are of; None to leave them out
     """
-    unit = session.options.source_time_scale
-    if not is_time(unit):
+    parts = [
+        part
+        for part in operator_rows(session, method).parts
+        if part.has_shares and part.method == method
+    ]
+    runs = sum(part.samples.shape[1] for part in parts)
+    whole = [one for one in method_runs(session) if one.method == method and len(one.times_ns)]
+    if not runs or not whole:
         return None
-    found: list[tuple[Block, BlockLinks]] = []
-    for block in trace_blocks(session.dumps).blocks:
-        if whole_runs(block).any():
-            links = link_block(session, block)
-            if links.method == method:
-                found.append((block, links))
-    if not found:
-        return None
-    block, links = max(found, key=lambda each: len(each[0].runs))
-    return _Reader(block, links, graph, scale_factor(unit, "ms")).times(method)
+    reader = _Reader(session, method, graph, _NS_PER_MS * runs)
+    events = [event for part in parts for event in reader.events(part)]
+    samples = np.concatenate([one.times_ns for one in whole]) / _NS_PER_MS
+    total = float(mean(samples))
+    rest = total - sum(event.ms for event in events)
+    notes = ("some delegates count cycles: their inside is left out",) if reader.cycles else ()
+    times = tuple(samples.tolist())
+    return MethodTimes(method, len(samples), total, tuple(events), rest, times, notes)
 
 
 class _Reader:
-    """Reads the events of one block."""
+    """Says of each row which nodes it covers.
+
+    Attributes:
+        cycles: whether something was left out that is no time
+    """
 
     def __init__(
-        self, block: Block, links: BlockLinks, graph: ModelGraph | None, scale: float
+        self, session: Session, method: str, graph: ModelGraph | None, divisor: float
     ) -> None:
-        self._block, self._links, self._graph = block, links, graph
-        medians = np.median(block.total, axis=0) / scale
-        self._ms = np.where(np.isnan(medians), 0.0, medians)
-        whole = block.total[:, whole_runs(block)].sum(axis=1) / scale
-        self._samples = np.asarray(whole[np.isfinite(whole)], dtype=np.float64)
+        self._graph, self._divisor, self.cycles = graph, divisor, False
+        program = session.program
+        known = program is not None and method in {plan.name for plan in program.plans}
+        self._labels = labels(program.plan(method)) if program is not None and known else ()
+        order = sorted(record_maps.delegates(session.record, method)) if session.record else ()
+        self._calls = {step: number for number, step in enumerate(order)}
         self._by_instruction: dict[int, int] = {}
         self._by_delegate: dict[int, list[int]] = {}
-        self._calls: dict[int, str] = {}
         for node in graph.nodes if graph is not None else ():
             if node.instruction is not None:
                 self._by_instruction.setdefault(node.instruction, node.id)
             if node.delegate is not None:
                 self._by_delegate.setdefault(node.delegate, []).append(node.id)
-        self._inside = self._inner_events()
 
-    def times(self, method: str) -> MethodTimes | None:
-        """Return what is known."""
-        if not len(self._samples):
-            return None
-        events = [event for number in self._outer() for event in self._events(number)]
-        whole = float(np.median(self._samples))
-        rest = whole - sum(event.ms for event in events)
-        notes = ("some delegates count cycles: their inside is left out",) if self._cycles() else ()
-        samples = tuple(self._samples.tolist())
-        return MethodTimes(method, len(samples), whole, tuple(events), rest, samples, notes)
+    def events(self, part: BlockRows) -> Iterator[EventTime]:
+        """Yield the rows of a block that are time, without what nothing accounts for."""
+        sums = part.samples.sum(axis=1)
+        for row, kind in enumerate(part.kind.tolist()):
+            if kind == LEFT:
+                continue
+            if not part.timed[row]:
+                self.cycles = True
+                continue
+            link, step = part.links[int(part.link[row])], int(part.instruction[row])
+            ms, calls = float(sums[row]) / self._divisor, int(part.passes[row])
+            label = part.labels[int(part.label[row])]
+            nodes, operator, where = self._named(kind, link, step, label)
+            yield EventTime(nodes, operator, where, ms, calls)
 
-    def _cycles(self) -> bool:
-        return any(
-            not is_time("ns", self._links.link(at[0]).backend) for at in self._inside.values()
-        )
-
-    def _inner_events(self) -> dict[int, list[int]]:
-        layout = self._block.layout
-        found: dict[int, list[int]] = {}
-        chosen = inside_delegates(self._block) & (layout.instruction != -1) & (layout.last >= 0)
-        for event in np.flatnonzero(chosen).tolist():
-            found.setdefault(int(layout.instruction[event]), []).append(event)
-        return found
-
-    def _outer(self) -> Iterator[int]:
-        """Yield the events that are instructions, one each."""
-        block = self._block
-        layout = block.layout
-        known = named_events(block, CALLS)
-        own = (layout.chain >= 0) & (layout.last >= 0) & ~inside_delegates(block)
-        called = set(layout.instruction[own & known].tolist())
-        for event in np.flatnonzero(own).tolist():
-            if known[event] or int(layout.instruction[event]) not in called:
-                yield event
-
-    def _events(self, event: int) -> Iterator[EventTime]:
-        block, links = self._block, self._links
-        link = links.link(event)
-        name = block.event_name(event)
-        number = block.instruction(event)
-        calls = int(block.layout.occurrences[event])
-        if name == DELEGATE_CALL:
-            yield from self._delegated(event, link, number, calls)
-            return
-        operator = name.removeprefix(KERNEL_PREFIX)
-        if links.plan is not None and number is not None:
-            known = labels(links.plan)
-            operator = base_operator(known[number]) if number < len(known) else operator
-        elif link.node and link.nodes:
-            operator = self._operators(self._nodes(link, number))
-        nodes = () if name in CONTROL else self._nodes(link, number)
-        yield EventTime(nodes, operator, PORTABLE, float(self._ms[event]), calls)
-
-    def _delegated(
-        self, event: int, link: Link, number: int | None, calls: int
-    ) -> Iterator[EventTime]:
+    def _named(
+        self, kind: int, link: Link, step: int, label: str
+    ) -> tuple[tuple[int, ...], str, str]:
         backend = short_backend(link.backend) if link.backend else "delegate"
-        inside = self._inside.get(-1 if number is None else number, [])
-        whole = float(self._ms[event])
-        inner = [(one, self._links.link(one)) for one in inside]
-        if not inner or not is_time("ns", link.backend):
-            nodes = tuple(self._by_delegate.get(self._delegate(link, number), ()))
-            yield EventTime(nodes, f"{backend} delegate", backend, whole, calls)
-            return
-        for one, its in inner:
-            nodes = self._nodes(its, None) or self._payload_nodes(its, number)
-            operator = self._operators(nodes) or self._block.event_name(one)
-            occurrences = int(self._block.layout.occurrences[one])
-            yield EventTime(nodes, operator, backend, float(self._ms[one]), occurrences)
-        rest = whole - sum(float(self._ms[one]) for one in inside)
-        yield EventTime((), f"{backend} delegate, between its nodes", backend, rest, calls)
+        if kind == INNER:
+            nodes = self._nodes(link, None) or self._payload_nodes(link)
+            return nodes, self._operators(nodes) or label, backend
+        if kind == REST and is_time("ns", link.backend):
+            return (), f"{backend} delegate, between its nodes", backend
+        if kind == REST or link.backend or label == DELEGATE_CALL:
+            nodes = tuple(self._by_delegate.get(self._delegate(link, step), ()))
+            return nodes, f"{backend} delegate", backend
+        nodes = () if label in CONTROL else self._nodes(link, step)
+        return nodes, self._operator(link, step, nodes, label), PORTABLE
 
-    def _delegate(self, link: Link, number: int | None) -> int:
+    def _operator(self, link: Link, step: int, nodes: tuple[int, ...], label: str) -> str:
+        if self._labels:
+            known = 0 <= step < len(self._labels)
+            return base_operator(self._labels[step]) if known else label
+        return self._operators(nodes) if link.node and link.nodes else label
+
+    def _delegate(self, link: Link, step: int) -> int:
         if link.delegate is not None:
             return link.delegate
-        order = sorted(self._links.delegates)
-        return order.index(number) if number in order else -1
+        return self._calls.get(step, -1)
 
     def _nodes(self, link: Link, number: int | None) -> tuple[int, ...]:
         if self._graph is None:
@@ -213,7 +179,7 @@ class _Reader:
         own = self._by_instruction.get(number) if number is not None else None
         return (own,) if own is not None else ()
 
-    def _payload_nodes(self, link: Link, number: int | None) -> tuple[int, ...]:
+    def _payload_nodes(self, link: Link) -> tuple[int, ...]:
         """Return the nodes of a payload that stands in the graph in place of its call."""
         graph = self._graph
         if graph is None or graph.source == "record" or link.delegate is None:
@@ -224,7 +190,6 @@ class _Reader:
             for node in self._by_delegate.get(link.delegate, ())
             if graph.nodes[node].name.rpartition("/")[2] in wanted
         )
-        del number
         return tuple(sorted(found))
 
     def _operators(self, nodes: tuple[int, ...]) -> str:

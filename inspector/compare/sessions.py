@@ -216,7 +216,7 @@ class _Comparing:
         self._time_notes(method, times)
         runs = ", ".join("none" if each is None else f"{each.runs:,}" for each in times)
         values = tuple(None if each is None else each.whole_ms for each in times)
-        note = f"median of the recorded runs ({runs}); not measured together, so nothing is claimed"
+        note = f"mean of the recorded runs ({runs}); not measured together, so nothing is claimed"
         slowed = self._slowed(times)
         where = places(self._sessions, "timeline", method)
         delta = Delta(

@@ -1,7 +1,7 @@
 """What differs between two sessions: program, delegation, values, data, memory, size and time.
 
 Things are compared by name or structure, never by index: an inserted operator is one difference.
-Times are medians without a claim whether their difference is real.
+Times are means over the recorded runs without a claim whether their difference is real.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Medians of two sets of runs side by side: whole methods, and the calls that both made."""
+"""Mean times of two sets of runs: whole methods, and the calls that both made."""
 
 from __future__ import annotations
 
@@ -10,18 +10,11 @@ from numpy.typing import NDArray
 from inspector.diff.alignment import align
 from inspector.diff.change import Change
 from inspector.files.session import Session
-from inspector.join.links import link_block
-from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.event_kinds import (
-    DELEGATE_CALL,
-    KERNEL_PREFIX,
-    OPERATOR_CALL,
-    named_events,
-    whole_runs,
-)
-from inspector.trace.timing import is_time, scale_factor
+from inspector.trace.attribution import MethodRuns, attribution, mean, method_runs
+from inspector.trace.event_kinds import KERNEL_PREFIX
+from inspector.trace.timing import scale_factor
 
-_OUTER = (OPERATOR_CALL, DELEGATE_CALL)
+_NS_PER_MS = 1e6
 _MOST = 20  # calls shown, those with the largest difference
 
 
@@ -36,7 +29,7 @@ class _Runs:
     Attributes:
         whole: time of each run
         names: what each call of an instruction is
-        calls: median of each, over the runs of the block with most runs
+        calls: mean of each, over the runs of the block with most runs
     """
 
     whole: NDArray[np.float64]
@@ -45,15 +38,15 @@ class _Runs:
 
 
 def time_changes(old: Session, new: Session) -> list[Change]:
-    """Return medians of the methods both ran, and of their calls that differ most."""
+    """Return the times of the methods both ran, and of their calls that differ most."""
     before, after = _by_method(old), _by_method(new)
     found: list[Change] = []
     for method in (name for name in before if name in after):
         one, two = before[method], after[method]
-        runs = f"median of {len(one.whole)} and {len(two.whole)} runs"
+        runs = f"mean of {len(one.whole)} and {len(two.whole)} runs"
         name = method or "run"
-        medians = float(np.median(one.whole)), float(np.median(two.whole))
-        found.append(Change("time", name, medians[0], medians[1], "ms", counts=False, note=runs))
+        means = float(mean(one.whole)), float(mean(two.whole))
+        found.append(Change("time", name, *means, "ms", counts=False, note=runs))
         found += _calls(name, one, two)
     return found
 
@@ -69,7 +62,7 @@ def _calls(method: str, one: _Runs, two: _Runs) -> list[Change]:
             float(two.calls[there]),
             "ms",
             counts=False,
-            note="median",
+            note="mean",
         )
         for here, there in ranked[:_MOST]
         if one.calls[here] != two.calls[there]
@@ -77,28 +70,23 @@ def _calls(method: str, one: _Runs, two: _Runs) -> list[Change]:
 
 
 def _by_method(session: Session) -> dict[str, _Runs]:
-    unit = session.options.source_time_scale
-    if not is_time(unit):
-        return {}
-    scale = scale_factor(unit, "ms")
-    blocks: dict[str, list[Block]] = {}
-    for block in trace_blocks(session.dumps).blocks:
-        if whole_runs(block).any():
-            blocks.setdefault(link_block(session, block).method or "", []).append(block)
-    return {method: _runs(found, scale) for method, found in blocks.items()}
+    found: dict[str, list[MethodRuns]] = {}
+    for one in method_runs(session):
+        found.setdefault(one.method, []).append(one)
+    scale = scale_factor(session.options.source_time_scale, "ms") if found else 1.0
+    return {method: _runs(runs, scale) for method, runs in found.items()}
 
 
-def _runs(blocks: list[Block], scale: float) -> _Runs:
-    whole = [block.total[:, whole_runs(block)].sum(axis=1) for block in blocks]
-    main = max(blocks, key=lambda block: len(block.runs))
-    outer = np.flatnonzero(named_events(main, _OUTER))
+def _runs(found: list[MethodRuns], scale: float) -> _Runs:
+    block = max((one.block for one in found), key=lambda one: len(one.runs))
+    outer = attribution(block).indices()
     kernels = {
-        main.instruction(event): main.event_name(event).removeprefix(KERNEL_PREFIX)
-        for event in range(len(main))
-        if main.event_name(event).startswith(KERNEL_PREFIX)
+        block.instruction(event): block.event_name(event).removeprefix(KERNEL_PREFIX)
+        for event in range(len(block))
+        if block.event_name(event).startswith(KERNEL_PREFIX)
     }
     names = tuple(
-        kernels.get(main.instruction(event), main.event_name(event)) for event in outer.tolist()
+        kernels.get(block.instruction(event), block.event_name(event)) for event in outer.tolist()
     )
-    calls = np.median(main.total[:, outer], axis=0) / scale
-    return _Runs(np.concatenate(whole) / scale, names, calls)
+    whole = np.concatenate([one.times_ns for one in found]) / _NS_PER_MS
+    return _Runs(whole, names, mean(block.total[:, outer], axis=0) / scale)

@@ -16,6 +16,7 @@ from inspector.jobs.executing import REPORT
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
 from inspector.tables.units import format_share, plural
+from inspector.trace.attribution import attribution, spread
 from inspector.trace.event_kinds import (
     DELEGATE_CALL,
     EXECUTE,
@@ -277,11 +278,10 @@ def _framework(main: _Main) -> list[Finding]:
 
 def _warm_up(main: _Main) -> list[Finding]:
     """A first run that is much slower than the others."""
-    whole = _indices(main.source, EXECUTE)
-    runs = main.source.block.total[:, whole].sum(axis=1)
+    runs = main.source.block.total[:, attribution(main.source.block).whole].sum(axis=1)
     if len(runs) < 3 or not np.isfinite(runs).all():
         return []
-    usual = float(np.median(runs[1:]))
+    usual = float(spread(runs[1:])[0])
     if usual <= 0 or runs[0] < 1.5 * usual:
         return []
     text = f"The first run took {runs[0] / usual:.1f} times the median of the other {len(runs) - 1}"

@@ -14,6 +14,7 @@ from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.units import Quantity, exact_text, format_bytes, format_time
+from inspector.trace.attribution import mean
 from inspector.trace.operator_rows import OperatorRow, operator_rows
 from schema.graph import GraphValue
 from schema.objects.identity_cache import identity_cache
@@ -102,7 +103,7 @@ def inserted_nodes(session: Session, method: str, delegate: int) -> tuple[Insert
     for node in inside_delegate(session, method, delegate).nodes:
         if node.inserted:
             own = rows.get(node.node.name, [])
-            known = [float(row.samples_ns.mean()) for row in own if row.samples_ns is not None]
+            known = [float(mean(row.samples_ns)) for row in own if row.samples_ns is not None]
             event = next((row.event for row in own), None)
             found.append(Inserted(node, sum(known) if known else None, event))
     return tuple(found)

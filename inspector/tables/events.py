@@ -29,6 +29,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.units import Quantity
+from inspector.trace.attribution import spread
 from inspector.trace.block_names import block_labels
 from inspector.trace.event_kinds import DELEGATE_CALL, inside_delegates
 from inspector.trace.profile import analyse_profile
@@ -171,7 +172,7 @@ def _keys(method: str, cells: Sequence[_Cells], steps: Ints) -> EventKeys:
 
 
 def _median_ticks(sources: tuple[BlockSamples, ...]) -> Floats:
-    parts = [np.percentile(source.block.elapsed, 50, axis=0) for source in sources]
+    parts = [spread(source.block.elapsed, axis=0)[0] for source in sources]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 

@@ -28,6 +28,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.units import Quantity, choose_unit
+from inspector.trace.attribution import mean, spread
 from inspector.trace.operator_columns import (
     INNER,
     KINDS,
@@ -60,7 +61,6 @@ JOIN_REASONS = {
     "none": "matched to nothing in the program",
 }
 JOIN_TONES = {"exact": "good", "instruction": "good", "inferred": "warn", "call only": "warn"}
-_POINTS = (50.0, 10.0, 90.0, 0.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,10 +223,7 @@ def sample_points(blocks: Sequence[Floats], timed: NDArray[np.bool_]) -> list[Fl
 
     Shapes: blocks float64[rows, runs] each; timed bool[rows of all]
     """
-    parts = [
-        np.concatenate([np.percentile(block, _POINTS, axis=1), block.mean(axis=1)[None]])
-        for block in blocks
-    ]
+    parts = [np.concatenate([spread(block), mean(block)[None]]) for block in blocks]
     points = np.concatenate(parts, axis=1)
     return list(np.where(timed, points, np.nan))
 
@@ -280,7 +277,7 @@ def _ticks(session: Session, rows: OperatorRows, timed: NDArray[np.bool_]) -> tu
     for row in np.flatnonzero(~timed).tolist():
         part, at = rows.place(row)
         source, event = profile.place(int(part.events[at]))
-        values[row] = float(np.median(source.block.elapsed[:, event]))
+        values[row] = float(spread(source.block.elapsed[:, event])[0])
     return (number_column("p50 of ticks", values, Quantity.TICKS, missing="—"),)
 
 

@@ -13,11 +13,11 @@ from inspector.join.group_keys import pack, ranks
 from inspector.join.link_codes import link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
 from inspector.memory.plan import instruction_label
+from inspector.trace.attribution import attribution, mean, whole_ns
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import (
     CALLS,
     DELEGATE_CALL,
-    EXECUTE,
     KERNEL_PREFIX,
     OPERATOR_CALL,
     inside_delegates,
@@ -43,6 +43,7 @@ class BlockRows:
 
     Attributes:
         name: of the block, that no other block has
+        method: the method that ran, None where no file says it
         links: the different links
         modules: dotted path of each link, empty when unknown
         sources: source line of each link as ``file:line``, empty when unknown
@@ -65,6 +66,7 @@ class BlockRows:
     """
 
     name: str
+    method: str | None
     links: tuple[Link, ...]
     modules: tuple[str, ...]
     sources: tuple[str, ...]
@@ -118,7 +120,6 @@ class _Placed:
     kind: Ints
     event: Ints
     kernel: Ints  # -1 for none
-    outer: Ints  # events that stand for an instruction, in their order
     inner: Ints  # events inside delegates
     call_of: Ints  # row of the call that each of them is in, -1 for none
 
@@ -130,13 +131,14 @@ class _Maker:
         self.is_time = is_time(self.source)
         self.scale = scale_factor(self.source, "ns") if self.is_time else 1.0
         self.texts = shown_texts(block)
-        whole = np.flatnonzero(texts_among(block, self.texts, EXECUTE))
-        self.method_ns = self._ns(whole[:1])[0] if len(whole) and self.is_time else None
+        self.method_ns = whole_ns(block, self.source)
         program = session.program
         known = program is not None and method in session.methods
         self.plan = program.plan(method) if program is not None and known else None
         self.found = link_codes(session, block)
-        nodes = [_node(link_block(session, block), link) for link in self.found.links]
+        joined = link_block(session, block)
+        self.ran = joined.method
+        nodes = [_node(joined, link) for link in self.found.links]
         self.modules = tuple("" if node is None else node.module_path for node in nodes)
         self.sources = tuple(map(_source, nodes))
 
@@ -152,6 +154,7 @@ class _Maker:
         kernel_ns, has_kernel = self._kernels(placed.kernel)
         made = BlockRows(
             name=name,
+            method=self.ran,
             links=links,
             modules=self.modules,
             sources=self.sources,
@@ -172,13 +175,13 @@ class _Maker:
         )
         if self.method_ns is None:
             return made
-        rest = self.method_ns - _sum(self._ns(placed.outer))
-        return _with_shares(_with_unattributed(made, rest), float(self.method_ns.mean()))
+        rest = self.method_ns - _sum(self._ns(attribution(self.block).indices()))
+        return _with_shares(_with_unattributed(made, rest), float(mean(self.method_ns)))
 
     def _kernels(self, kernel: Ints) -> tuple[Floats, Mask]:
         there = (kernel >= 0) & self.is_time
         found = np.full(len(kernel), np.nan)
-        found[there] = self._ns(kernel[there]).mean(axis=1)
+        found[there] = mean(self._ns(kernel[there]))
         return found, there
 
     def _steps(self, event: Ints) -> Ints:
@@ -189,9 +192,14 @@ class _Maker:
         inside = np.array(of_link, np.bool_)[link]
         return np.where(kind == INNER, inside, True) & self.is_time
 
+    def _timed_inside(self, events: Ints) -> Mask:
+        """Return which events inside of delegates are time: cycles leave their call whole."""
+        of_link = [is_time(self.source, one.backend) for one in self.found.links]
+        return np.array(of_link, np.bool_)[self.found.codes[events]]
+
     def _samples(self, placed: _Placed) -> Floats:
         samples = self._ns(placed.event)
-        called = placed.call_of >= 0
+        called = (placed.call_of >= 0) & self._timed_inside(placed.inner)
         if called.any():
             inner, call = self._ns(placed.inner[called]), placed.call_of[called]
             for run in range(samples.shape[1]):  # bincount adds up in order, as a loop would
@@ -258,7 +266,7 @@ def _with_unattributed(rows: BlockRows, rest: Floats) -> BlockRows:
 def _with_shares(rows: BlockRows, whole: float) -> BlockRows:
     if not whole:
         return replace(rows, share=np.full(len(rows), np.nan))
-    share = np.where(rows.timed, rows.samples.mean(axis=1) / whole, np.nan)
+    share = np.where(rows.timed, mean(rows.samples) / whole, np.nan)
     return replace(rows, share=share, has_shares=True)
 
 
@@ -297,8 +305,7 @@ def _place(block: Block, texts: Ints) -> _Placed:
     row_of = np.full(len(numbers), -1)
     rows = np.flatnonzero(kind != INNER)
     row_of[called] = rows
-    outers = np.sort(first_outer[first_outer >= 0])
-    return _Placed(kind, event, kernel, outers, inner, row_of[which[inner]])
+    return _Placed(kind, event, kernel, inner, row_of[which[inner]])
 
 
 def _first(mask: Mask, which: Ints, groups: int) -> Ints:

@@ -13,16 +13,8 @@ import numpy as np
 from inspector.files.session import Session
 from inspector.join.links import BlockLinks, link_block
 from inspector.trace import timing
+from inspector.trace.attribution import attribution, mean
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.event_kinds import (
-    CALLS,
-    CONTROL,
-    DELEGATE_CALL,
-    OPERATOR_CALL,
-    inside_delegates,
-    named_events,
-    whole_runs,
-)
 from inspector.trace.profile_rows import TARGET, BlockSamples, ProfileRows
 from inspector.trace.run_kinds import kind_labels, run_kinds
 from schema.etdump import EMULATED
@@ -137,18 +129,15 @@ def _methods(
 def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | None:
     if not timing.is_time(source):
         return None
-    layout = block.layout
-    whole = whole_runs(block)
-    if not whole.any():
+    parts = attribution(block)
+    if not parts.whole.any():
         return None
-    means = block.total.mean(axis=0) / timing.scale_factor(source, TARGET)
+    means = mean(block.total, axis=0) / timing.scale_factor(source, TARGET)
     means = np.where(np.isnan(means), 0.0, means)
-    outer = (layout.chain >= 0) & ~inside_delegates(block)
-    delegates = float(means[outer & named_events(block, (DELEGATE_CALL,))].sum())
-    operators = float(means[outer & named_events(block, (OPERATOR_CALL,))].sum())
-    control = float(means[outer & named_events(block, CONTROL)].sum())
-    known = named_events(block, CALLS)
-    total = float(means[whole].sum())
+    delegates, operators, control = (
+        float(means[part].sum()) for part in (parts.delegates, parts.operators, parts.control)
+    )
+    total = float(means[parts.whole].sum())
     return MethodTime(
         method=links.method or "",
         runs=len(block.runs),
@@ -157,7 +146,7 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
         operators_ms=operators,
         control_ms=control,
         unattributed_ms=total - (delegates + operators + control),
-        kernels_ms=float(means[outer & ~known].sum()),
+        kernels_ms=float(means[parts.kernels].sum()),
         emulated=_is_emulated(block),
     )
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inspector.graph.operator_names import wraps_a_write
 from inspector.join.links import BlockLinks, Link
 from inspector.trace import timing
+from inspector.trace.attribution import mean, spread
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates, whole_runs
 from schema.etrecord.graph.names import callable_name
@@ -89,7 +90,7 @@ class BlockSamples:
 
     Attributes:
         values: duration of the last occurrence in each run; ticks where ticks are not time
-        percentiles: p10, p50, p90, min and max over runs
+        percentiles: p50, p10, p90, min and max over runs
         totals: mean over runs of all occurrences together
         shares: totals over the method's mean time
         is_time: whether the event's ticks are time
@@ -109,9 +110,9 @@ class BlockSamples:
         plain = ~self.inner | (block.start > block.end).any(axis=0)
         values = np.where(plain, block.elapsed / scale, ends)
         self.values: Floats = np.where(np.isnan(block.elapsed), np.nan, values)
-        self.percentiles: Floats = np.percentile(self.values, (10, 50, 90, 0, 100), axis=0)
-        self.means: Floats = self.values.mean(axis=0)
-        self.totals: Floats = block.total.mean(axis=0) / scale
+        self.percentiles: Floats = spread(self.values, axis=0)
+        self.means: Floats = mean(self.values, axis=0)
+        self.totals: Floats = mean(block.total, axis=0) / scale
         self.shares: Floats = np.full(len(block), np.nan)
         if method_ms:
             inside = (layout.chain >= 0) | whole_runs(block)
@@ -127,7 +128,7 @@ class BlockSamples:
 
     def statistics(self, event: int) -> Statistics | None:
         """Return the statistics of one event, None when it has no duration."""
-        p10, p50, p90, low, high = (float(value) for value in self.percentiles[:, event])
+        p50, p10, p90, low, high = (float(value) for value in self.percentiles[:, event])
         if np.isnan(p50):
             return None
         return Statistics(float(self.means[event]), p10, p50, p90, low, high)
@@ -168,7 +169,7 @@ class ProfileRows(Sequence[ProfileRow]):
 
     def column(self, name: str) -> Floats:
         """Return a number column over all rows: avg, p10, p50, p90, min, max, total or share."""
-        points = ("p10", "p50", "p90", "min", "max")
+        points = ("p50", "p10", "p90", "min", "max")
         if name in points:
             parts = [source.percentiles[points.index(name)] for source in self.sources]
         else:

@@ -1,4 +1,4 @@
-"""Latency: medians of runs from a trace or measured here, and their ratio to a baseline's."""
+"""Latency: of the runs of a trace or measured here, and their ratio to a baseline's."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, Found, MissingError
 from inspector.files.session import Session
-from inspector.join.links import link_block
 from inspector.tables.units import plural
-from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.event_kinds import whole_runs
-from inspector.trace.timing import is_time, scale_factor
+from inspector.trace.attribution import mean, method_runs
 
+_NS_PER_MS = 1e6
 UNKNOWN = "run"  # a method that no file names
 
 
@@ -42,40 +40,33 @@ def trace_times(session: Session) -> dict[str, list[list[float]]]:
 
     Units: ms
     """
-    unit = session.options.source_time_scale
-    if not is_time(unit):
-        return {}
-    scale = scale_factor(unit, "ms")
     found: dict[str, dict[int, list[float]]] = {}
-    for block in trace_blocks(session.dumps).blocks:
-        times = _whole(block) / scale
-        if times.size:
-            method = link_block(session, block).method or UNKNOWN
-            runs = found.setdefault(method, {}).setdefault(block.dump, [])
-            runs += [float(time) for time in times if math.isfinite(time) and time > 0]
+    for one in method_runs(session):
+        times = [float(time) for time in one.times_ns / _NS_PER_MS if time > 0]
+        if times:
+            runs = found.setdefault(one.method or UNKNOWN, {}).setdefault(one.block.dump, [])
+            runs += times
     return {method: list(blocks.values()) for method, blocks in found.items()}
 
 
-def _whole(block: Block) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    chosen = whole_runs(block)
-    return block.total[:, chosen].sum(axis=1) if chosen.any() else np.zeros(0)
-
-
 def latency(evidence: Evidence) -> Found:
-    """Return the median time of a run, of the slowest method where there are several.
+    """Return the time of a run, of the slowest method where there are several.
+
+    It is the median of runs measured here, and the mean of those of a trace, as everywhere.
 
     Raises: MissingError
     """
     times = _times(evidence)
-    medians = {name: _median(blocks) for name, blocks in times.items()}
-    worst = max(medians, key=lambda name: medians[name])
+    how, typical = ("median", _median) if evidence.times is not None else ("mean", _mean)
+    known = {name: typical(blocks) for name, blocks in times.items()}
+    worst = max(known, key=lambda name: known[name])
     runs = sum(map(len, times[worst]))
-    how = "measured here" if evidence.times is not None else "of the trace"
+    where = "measured here" if evidence.times is not None else "of the trace"
     unit = ""
     if evidence.times is None and evidence.session.options.time_scale_assumed:
         unit = ", a tick taken for a nanosecond"
-    words = f"median of {plural(runs, 'run')} {how}{unit}"
-    return Found(medians[worst], words, _judged(worst, medians))
+    words = f"{how} of {plural(runs, 'run')} {where}{unit}"
+    return Found(known[worst], words, _judged(worst, known))
 
 
 def latency_ratio(evidence: Evidence, baseline: Evidence) -> Ratio:
@@ -131,6 +122,10 @@ def _times(evidence: Evidence) -> Mapping[str, Blocks]:
 
 def _median(blocks: Blocks) -> float:
     return float(np.median([time for block in blocks for time in block]))
+
+
+def _mean(blocks: Blocks) -> float:
+    return float(mean(np.array([time for block in blocks for time in block])))
 
 
 def _judged(worst: str, medians: Mapping[str, float]) -> str:

@@ -1,0 +1,140 @@
+"""What the time of a method is made of, and the one statistic of it.
+
+Everything that says how long something took asks here: which events are whole runs, which stand
+for an instruction, which runs count, and what the share is of. The parts are means over all
+recorded runs, because only means add up: delegates, operators and control flow are sums over
+calls, what no call accounts for is unattributed, and all of them together are the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.files.session import Session
+from inspector.join.links import link_block
+from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.event_kinds import (
+    CALLS,
+    CONTROL,
+    DELEGATE_CALL,
+    OPERATOR_CALL,
+    inside_delegates,
+    named_events,
+    whole_runs,
+)
+from inspector.trace.timing import is_time, scale_factor
+from schema.objects.identity_cache import identity_cache
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+POINTS = (50.0, 10.0, 90.0, 0.0, 100.0)  # p50, p10, p90, min, max
+
+
+def mean(samples: Floats, axis: int = -1) -> Floats:
+    """Return what stands for the samples of several runs: their mean.
+
+    Shapes: one axis less than the samples
+    """
+    return np.asarray(samples.mean(axis=axis), np.float64)
+
+
+def spread(samples: Floats, axis: int = -1) -> Floats:
+    """Return p50, p10, p90, min and max over runs, linearly interpolated as the stock tool does.
+
+    Shapes: float64[5, …]
+    """
+    return np.asarray(np.percentile(samples, POINTS, axis=axis), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribution:
+    """Which events of a block its time is made of.
+
+    Attributes:
+        whole: runs of a method
+        calls: events that stand for an instruction: its call, or its kernel where none is logged
+        delegates: those of them that call a delegate
+        operators: those that call an operator
+        control: those of control flow
+        kernels: what runs inside of operator calls
+
+    Shapes: bool[events] each
+    """
+
+    whole: Mask
+    calls: Mask
+    delegates: Mask
+    operators: Mask
+    control: Mask
+    kernels: Mask
+
+    def indices(self) -> Ints:
+        """Return the events that stand for an instruction, in the order of the trace."""
+        return np.flatnonzero(self.calls)
+
+
+@identity_cache
+def attribution(block: Block) -> Attribution:
+    """Return which events of a block its time is made of; no two of its parts overlap."""
+    layout = block.layout
+    chain = (layout.chain >= 0) & ~inside_delegates(block)
+    called = chain & named_events(block, CALLS)
+    kernels = chain & ~called
+    lone = kernels & (layout.instruction != -1)
+    lone &= ~np.isin(layout.instruction, layout.instruction[called])
+    first = np.unique(layout.instruction[lone], return_index=True)[1]
+    alone = np.zeros(len(lone), np.bool_)
+    alone[np.flatnonzero(lone)[first]] = True
+    return Attribution(
+        whole=whole_runs(block),
+        calls=called | alone,
+        delegates=called & named_events(block, (DELEGATE_CALL,)),
+        operators=(called & named_events(block, (OPERATOR_CALL,))) | alone,
+        control=called & named_events(block, CONTROL),
+        kernels=kernels,
+    )
+
+
+def whole_ns(block: Block, source: str) -> Floats | None:
+    """Return the time of each run of a method in nanoseconds.
+
+    Args:
+        block: runs that are alike
+        source: unit of their ticks
+
+    Shapes: float64[runs]; None where no run is logged as a whole or ticks are no time
+    """
+    whole = attribution(block).whole
+    if not whole.any() or not is_time(source):
+        return None
+    return np.asarray(block.total[:, whole].sum(axis=1) / scale_factor(source, "ns"), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MethodRuns:
+    """The runs of one method in one trace file.
+
+    Attributes:
+        method: name, empty where no file says it
+        block: the runs
+        times_ns: time of each, float64[runs]; those that were not logged to their end are left out
+    """
+
+    method: str
+    block: Block
+    times_ns: Floats
+
+
+def method_runs(session: Session) -> list[MethodRuns]:
+    """Return the runs of all methods that are logged as a whole, in the order of the traces."""
+    found: list[MethodRuns] = []
+    for block in trace_blocks(session.dumps).blocks:
+        times = whole_ns(block, session.options.source_time_scale)
+        if times is not None:
+            method = link_block(session, block).method or ""
+            found.append(MethodRuns(method, block, times[np.isfinite(times)]))
+    return found
