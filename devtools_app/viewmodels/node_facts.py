@@ -238,7 +238,7 @@ def _part_sheet(session: Session, selection: Selection, units: Units) -> FactShe
                 Fact("in", " / ".join(part.group) or "the file", sized.file.path),
             ]
             if part.duplicate_of:
-                facts.append(Fact("same bytes as", part.duplicate_of))
+                facts.append(Fact("same content as", part.duplicate_of))
             title = f"{file_name(sized.file.path)} · {part.kind}"
             return FactSheet(part.name, title, (FactGroup("Part", tuple(facts)),))
     return FactSheet()

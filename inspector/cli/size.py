@@ -57,7 +57,7 @@ def run(options: Namespace) -> Answer:
         ],
     }
     found = [(one.file, part) for one, parts in measured for part in parts]
-    whole = parts_table(found, files=several, users=users)
+    whole = parts_table(found, files=several, users=users, compared=options.duplicates)
     tables = (
         Shown(
             f"the {min(max(options.top, 0), len(found)):,} largest of {plural(len(found), 'part')}",

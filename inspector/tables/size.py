@@ -30,6 +30,7 @@ def parts_table(
     *,
     files: bool = False,
     users: Users | None = None,
+    compared: bool = False,
 ) -> Table:
     """Return the parts as a table; keys are Selections, so that a row can be selected.
 
@@ -38,6 +39,7 @@ def parts_table(
         size_unit: of the sizes
         files: whether a column names the file
         users: what reads each part, for a column of it; None for no such column
+        compared: whether contents were compared, so that a column of blanks says "none"
     """
     total = sum(part.nbytes for _, part in parts)
     sizes = np.array([part.nbytes for _, part in parts], np.int64)
@@ -56,9 +58,9 @@ def parts_table(
         columns.append(text_column("used by", read_by, missing=""))
     if files:
         columns.append(text_column("file", [Path(file.path).name for file, _ in parts]))
-    if any(part.duplicate_of for _, part in parts):
+    if compared or any(part.duplicate_of for _, part in parts):
         again = [part.duplicate_of or None for _, part in parts]
-        columns.append(text_column("same bytes as", again, missing="", mono=True))
+        columns.append(text_column("same content as", again, missing="", mono=True))
     keys = [part_selection(file, part) for file, part in parts]
     return Table(tuple(columns), len(parts), keys, noun="parts")
 

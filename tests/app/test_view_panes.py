@@ -257,7 +257,7 @@ def test_size_finds_duplicates_when_asked(qtbot) -> None:
     assert isinstance(pane, size.SizePane)
     bench.open(opened(XNNPACK))
     titles = [column.title for column in pane.table.rows.columns]
-    assert "same bytes as" not in titles
+    assert "same content as" not in titles
     pane.find_duplicates()
     qtbot.waitUntil(lambda: not pane.hashing, timeout=10_000)
     assert "duplicate" in pane.note.text() or "repeat" in pane.note.text()

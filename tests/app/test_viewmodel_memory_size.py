@@ -106,7 +106,7 @@ def test_duplicates_are_named_with_what_could_go() -> None:
     found = find_duplicates(made)
     assert found.count == sum(bool(part.duplicate_of) for _, part in found.parts)
     titles = [column.title for column in parts_table(found.parts).columns]
-    assert ("same bytes as" in titles) == (found.count > 0)
+    assert ("same content as" in titles) == (found.count > 0)
 
 
 def test_size_map_of_one_operator_works() -> None:

@@ -12,7 +12,7 @@ from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, Found, MissingError
 from inspector.files.session import Session
 from inspector.tables.units import plural
-from inspector.trace.attribution import mean, method_runs
+from inspector.trace.attribution import method_runs, spread
 
 _NS_PER_MS = 1e6
 UNKNOWN = "run"  # a method that no file names
@@ -50,22 +50,19 @@ def trace_times(session: Session) -> dict[str, list[list[float]]]:
 
 
 def latency(evidence: Evidence) -> Found:
-    """Return the time of a run, of the slowest method where there are several.
-
-    It is the median of runs measured here, and the mean of those of a trace, as everywhere.
+    """Return the median time of a run, of the slowest method where there are several.
 
     Raises: MissingError
     """
     times = _times(evidence)
-    how, typical = ("median", _median) if evidence.times is not None else ("mean", _mean)
-    known = {name: typical(blocks) for name, blocks in times.items()}
+    known = {name: _median(blocks) for name, blocks in times.items()}
     worst = max(known, key=lambda name: known[name])
     runs = sum(map(len, times[worst]))
     where = "measured here" if evidence.times is not None else "of the trace"
     unit = ""
     if evidence.times is None and evidence.session.options.time_scale_assumed:
         unit = ", a tick taken for a nanosecond"
-    words = f"{how} of {plural(runs, 'run')} {where}{unit}"
+    words = f"median of {plural(runs, 'run')} {where}{unit}"
     return Found(known[worst], words, _judged(worst, known))
 
 
@@ -121,11 +118,7 @@ def _times(evidence: Evidence) -> Mapping[str, Blocks]:
 
 
 def _median(blocks: Blocks) -> float:
-    return float(np.median([time for block in blocks for time in block]))
-
-
-def _mean(blocks: Blocks) -> float:
-    return float(mean(np.array([time for block in blocks for time in block])))
+    return float(spread(np.array([time for block in blocks for time in block]))[0])
 
 
 def _judged(worst: str, medians: Mapping[str, float]) -> str:
