@@ -191,6 +191,7 @@ def test_table_has_a_row_a_point_with_units() -> None:
         "latency / ms",
         "size / KiB",
         "delegated / %",
+        "compile",
         "why",
     ]
     by_title = {column.title: column for column in table.columns}
@@ -207,7 +208,7 @@ def test_state_is_last_where_all_is_done_and_equal_ends_are_told_apart() -> None
     done = tuple(one for one in results().points if one.status is Status.DONE)
     titles = [one.title for one in sweep_table(replace(results(), points=done)).columns]
     assert titles[:2] == ["#", "front"]
-    assert titles[-2:] == ["state", "why"]
+    assert titles[-3:] == ["state", "compile", "why"]
     assert short_titles(["rules.deny", "quantisation.deny", "rules.min_nodes", "python"]) == {
         "rules.deny": "rules.deny",
         "quantisation.deny": "quantisation.deny",
