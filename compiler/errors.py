@@ -1,4 +1,4 @@
-"""What can go wrong in a compile, each as one sentence with the line of the user's own code."""
+"""Errors of the compiler; messages are one sentence with the line of the user's code."""
 
 from __future__ import annotations
 

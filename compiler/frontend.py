@@ -1,4 +1,4 @@
-"""From a PyTorch module to an exported program, with errors at the user's own line."""
+"""Export of PyTorch modules, with errors at the user's own line."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def export(
         raise ExportError(f"expected a torch.nn.Module, found {type(mod).__name__}")
     if not isinstance(args, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
         found = type(args).__name__
-        raise ExportError(f"expected a tuple of example inputs, found {found}; give (x,) for one")
+        raise ExportError(f"expected a tuple of example inputs, found {found}; pass (x,) for one")
     _warn_of_training(module)
     if dynamic_shapes is not None:
         forget_traces()
@@ -98,7 +98,7 @@ def export(
 
 
 def forget_traces() -> None:
-    """Let torch forget the branches and loops it has traced before, before sizes are symbolic.
+    """Reset Dynamo's cache of traced branches and loops before an export with symbolic sizes.
 
     torch 2.13 looks for a former trace of a ``torch.cond`` that fits, and compares the sizes that
     it had with the symbolic ones, which makes them that number: after two exports of a module with

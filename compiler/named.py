@@ -1,4 +1,4 @@
-"""Objects a user names: ``NAME[:option=value…]`` or ``file.py:NAME[:option=value…]``."""
+"""Objects named by users: ``NAME[:option=value…]`` or ``file.py:NAME[:option=value…]``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UnknownNameError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An object as a user asked for it.
+    """The name and options of a user's object.
 
     Attributes:
         name: alias, class or function name, or ``file.py:NAME``
@@ -38,7 +38,7 @@ class Asked:
 
 
 def parse_named(text: str) -> Asked:
-    """Return what ``NAME[:option=value…]`` asks for.
+    """Parse ``NAME[:option=value…]``.
 
     Options are separated by colons. A value is read as a Python literal where it is one, else as
     a string.

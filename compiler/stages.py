@@ -1,4 +1,4 @@
-"""A compile as named stages: who watches is told of each, and may stop between two of them."""
+"""Stages of a compile: each is timed, reported to an observer, and may be cancelled before."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from compiler.errors import CancelledError
 
 @dataclass(frozen=True, slots=True)
 class StageEvent:
-    """A stage that begins or has ended.
+    """The start or end of a stage.
 
     Attributes:
         stage: its name: edge, verify, plan, emit, record
         method: the method worked on, empty for all
         seconds: how long it took; None when it begins
         nodes: calls in the graph it left; None where it leaves no graph
-        snapshot: returns a copy of that graph; only what an observer is told has one, and it is
+        snapshot: returns a copy of that graph; only events for observers have one; it is
             to be called before the observer returns
-        modules: by method, the graph modules it left; only what an observer is told has some, and
+        modules: by method, the graph modules it left; only events for observers have some;
             they are not to be changed, nor looked at after the observer has returned
     """
 
@@ -39,11 +39,11 @@ Observer = Callable[[StageEvent], None]
 
 @dataclass
 class Stages:
-    """Runs stages one after the other.
+    """Runs stages in sequence.
 
     Attributes:
-        observer: told when a stage begins and when it has ended
-        cancelled: asked before each stage
+        observer: called when a stage begins and when it ends
+        cancelled: called before each stage; True cancels the compile
         events: the stages that have ended
     """
 
@@ -53,7 +53,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str, method: str = "") -> Generator[StageResult, None, None]:
-        """Time a stage; its result carries what the observer is told.
+        """Time a stage; its result holds the facts that the observer receives.
 
         Raises: CancelledError if the compile was cancelled before it
         """
@@ -75,7 +75,7 @@ class Stages:
 
 @dataclass
 class StageResult:
-    """What a stage says about itself.
+    """The facts of a stage for its observer.
 
     Attributes:
         nodes: calls in the graph it left
@@ -94,7 +94,7 @@ class StageResult:
         return sum(node.op == "call_function" for node in self.graph.nodes)
 
     def snapshot(self) -> Callable[[], Any] | None:
-        """Return what copies the graph the stage left, None where it left none."""
+        """Return a function that copies the stage's graph, None without a graph."""
         if self.graph is None:
             return None
         graph = self.graph

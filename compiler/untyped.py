@@ -56,7 +56,7 @@ NUMBER_OPERATORS: dict[Any, str] = {
     _math.ceil: "ceil",
     _math.trunc: "trunc",
 }
-"""Operators on numbers, and the runtime's names of them."""
+"""Operators on scalars, and the runtime's names of them."""
 _sympy: Any = cast("Any", formulas).sympy
 _DIVISIONS: tuple[Any, ...] = (cast("Any", formulas).FloorDiv,)  # the base of CleanDiv
 _bound: Callable[..., Any] = cast("Any", value_ranges).bound_sympy
@@ -73,7 +73,7 @@ def ranges_of(program: ExportedProgram) -> dict[Any, Any]:
 
 
 def exactly(value: int) -> Any:  # noqa: ANN401
-    """Return the range of one number."""
+    """Return the range of a constant."""
     return cast("Any", value_ranges).ValueRanges(value, value)
 
 
@@ -96,7 +96,7 @@ def largest(expression: Any, ranges: Mapping[Any, Any]) -> int | None:  # noqa: 
 
 
 def simplified(expression: Any) -> Any:  # noqa: ANN401
-    """Return a formula in which whole divisions that leave no rest are carried out."""
+    """Return a formula with exact integer divisions simplified."""
     return expression.replace(_is_division, _divided)
 
 

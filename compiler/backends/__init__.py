@@ -1,1 +1,1 @@
-"""Backends: what takes a part of an edge program and makes the payload of a delegate of it."""
+"""Backends: partitioners, and writers of delegate payloads."""

@@ -1,4 +1,4 @@
-"""The demonstration backend of the documents: a list of operators as text.
+"""The demonstration backend of the ExecuTorch documents, whose payload is a list of operators.
 
 The payload is ``COUNTversion:0#`` followed for each operator by
 ``op:demo::NAME, numel:N, dtype:D<debug_handle>H#``.
@@ -41,13 +41,13 @@ _SUPPORTED = frozenset(
 
 @final
 class BackendWithCompilerDemo(BackendDetails):
-    """Takes ``sin``, ``mm``, ``add`` and a few more operators and writes down their names."""
+    """Accepts ``sin``, ``mm``, ``add`` and a few more operators; its payload is their names."""
 
     @staticmethod
     def preprocess(
         edge_program: ExportedProgram, compile_specs: list[CompileSpec]
     ) -> PreprocessResult:
-        """Return the operators as text, with a map from each handle to itself.
+        """Return the operators as a string, with an identity debug handle map.
 
         Raises: RuntimeError naming an operator it does not take
         """
@@ -74,7 +74,7 @@ def _line(node: torch.fx.Node) -> str:
 
 @final
 class ExecutorBackend(BackendDetails):
-    """The whole-graph demonstration: its payload is a program file of what it was given."""
+    """The demonstration of entire graphs: its payload is a program file of the partition."""
 
     @staticmethod
     def preprocess(
@@ -143,7 +143,7 @@ class AddMulPartitionerDemo(DemoPartitioner):
 
 @final
 class AllNodesPartitionerDemo(DemoPartitioner):
-    """Takes every call and its weights for the whole-graph demonstration."""
+    """Takes every call and its weights for the demonstration of entire graphs."""
 
     def __init__(self) -> None:
         spec = DelegationSpec(ExecutorBackend.__name__, [])

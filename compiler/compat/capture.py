@@ -19,7 +19,7 @@ from compiler.pipeline.program_manager import ExecutorchProgramManager
 
 @dataclass
 class CaptureConfig:
-    """Options of the older capture; `torch.export` needs none of them, so all are only taken."""
+    """Options of the older capture, accepted and ignored: `torch.export` needs none of them."""
 
     pt2_mode: bool = True
     enable_functionalization: bool = True

@@ -29,7 +29,7 @@ Node = torch.fx.Node
 
 
 class PartitionerConfig(ABC):
-    """What a backend takes of one operator.
+    """The nodes of one operator that a backend supports.
 
     Attributes:
         target_name: the operator without its namespace, as in ``linear.default``
@@ -43,7 +43,7 @@ class PartitionerConfig(ABC):
 
     @abstractmethod
     def get_original_aten(self) -> Any | None:  # noqa: ANN401
-        """Return the operator to keep whole for this, None if none is."""
+        """Return the operator to preserve, None for none."""
 
     @abstractmethod
     def get_partition(self, node: Node, ep: ExportedProgram) -> list[Node]:
@@ -51,7 +51,7 @@ class PartitionerConfig(ABC):
 
 
 class ConfigerationBasedPartitioner(Partitioner):
-    """Takes the nodes that configurations ask for; overlapping demands go together."""
+    """Partitions the nodes that configurations list; overlapping groups are merged."""
 
     def __init__(
         self, delegation_spec: DelegationSpec, partitioner_configs: Iterable[PartitionerConfig]
@@ -75,7 +75,7 @@ class ConfigerationBasedPartitioner(Partitioner):
             self.target_partitioner_configs[name] = config
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
-        """Return the operators configurations want whole, where their constraints hold."""
+        """Return the operators that configurations preserve, where their constraints hold."""
         configs = self.target_partitioner_configs.values()
         kept = [op for op in (config.get_original_aten() for config in configs) if op is not None]
 

@@ -1,4 +1,4 @@
-"""Delegated graphs as text, and what is in them."""
+"""Delegated graphs as strings, and their parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def get_delegates(graph: torch.fx.Graph) -> list[Node]:
 
 
 def get_non_lowered_nodes(graph: torch.fx.Graph) -> list[Node]:
-    """Return the calls that are neither delegates nor take their results."""
+    """Return the calls that are neither delegates nor ``getitem`` of their results."""
     return [
         node
         for node in graph.nodes
@@ -69,12 +69,12 @@ def get_control_flow_submodules(
 
 
 def format_delegated_graph(graph_module: torch.fx.GraphModule) -> str:
-    """Return the text of a graph; below each lowered module its backend and original graph."""
+    """Return a graph as a string; below each lowered module its backend and original graph."""
     return "\n".join(("graph():", *_lines(graph_module, "  "))) + "\n"
 
 
 def print_delegated_graph(graph_module: torch.fx.GraphModule) -> None:
-    """Print the text of a graph with the graphs of its delegates."""
+    """Print a graph with the graphs of its delegates."""
     sys.stdout.write(format_delegated_graph(graph_module) + "\n")
 
 

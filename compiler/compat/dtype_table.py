@@ -100,7 +100,7 @@ def _alike(case: _Case) -> bool:
 
 
 def _products(given: Sequence[tuple[torch.dtype, ...]]) -> Iterator[tuple[Dtypes, ...]]:
-    """Cut sets of inputs into products of independent sets."""
+    """Factor sets of inputs into products of independent sets."""
     if not given or not given[0]:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""What `executorch.exir.emit` has: planned methods as one program, and its tables as text."""
+"""The names of `executorch.exir.emit`: emission of planned methods, and printed tables."""
 
 from __future__ import annotations
 

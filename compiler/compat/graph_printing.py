@@ -1,4 +1,4 @@
-"""Graphs as text for a reader who looks for one node."""
+"""Graphs as strings with one node marked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiler.errors import source_line
 
 
 def add_cursor_to_graph(graph: torch.fx.Graph, finding_node: torch.fx.Node) -> str:
-    """Return a graph as text with an arrow at a node."""
+    """Return a graph as a string with an arrow at a node."""
     lines: list[str] = ["graph():"]
     for node in graph.nodes:
         mark = "--> " if node is finding_node else "    "
@@ -19,12 +19,12 @@ def add_cursor_to_graph(graph: torch.fx.Graph, finding_node: torch.fx.Node) -> s
 
 
 def inspect_node(graph: torch.fx.Graph, node: torch.fx.Node) -> str:
-    """Return a graph with an arrow at a node, and what is known about the node.
+    """Return a graph with an arrow at a node, and the facts about the node.
 
     Raises: ValueError if the node is not of that graph
     """
     if node.graph is not graph:
-        raise ValueError(f"{node.name} is no node of this graph")
+        raise ValueError(f"{node.name} is not a node of this graph")
     lines = [
         "Here is the node in the graph module:",
         add_cursor_to_graph(graph, node),

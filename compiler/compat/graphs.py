@@ -1,4 +1,4 @@
-"""Small things of graphs and programs that passes and backends of others import by these names."""
+"""Helpers of graphs and programs that passes and backends written for ExecuTorch import."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WRITTEN = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 def transform(
     program: ExportedProgram, *passes: PassType, override_verifiers: Sequence[Any] | None = None
 ) -> ExportedProgram:
-    """Return what passes make of a program, which is not changed.
+    """Return the program transformed by passes; the given one is not changed.
 
     Args:
         program: edge or not
@@ -118,7 +118,7 @@ def create_submodule_from_nodes(
     calls = [node for node in gm.graph.nodes if node.op == "call_module" and node.target == name]
     if len(calls) != 1:
         raise RuntimeError(
-            f"the nodes {[*node_list]} are no connected part of the graph {gm.graph}"
+            f"the nodes {[*node_list]} are not a connected part of the graph {gm.graph}"
         )
     call = calls[0]
     if len(outputs) == 1 and isinstance(outputs[0].meta.get("val"), torch.Tensor):
@@ -200,14 +200,14 @@ def update_to_real_program(
 
 
 def do_user_inputs_exist(graph_signature: Any) -> bool:  # noqa: ANN401
-    """Return whether a program takes more than plain numbers and strings from its user."""
+    """Return whether a program has inputs other than scalars and strings."""
     specs: list[Any] = [] if graph_signature is None else graph_signature.input_specs
     given: list[Any] = [spec.arg for spec in specs if spec.kind == InputKind.USER_INPUT]
     return any(not isinstance(getattr(one, "value", None), _SCALARS) for one in given)
 
 
 def default_decomposition_table() -> dict[Any, Callable[..., Any]]:
-    """Return operator -> what lowering replaces it by, for `run_decompositions`."""
+    """Return the decomposition table of the lowering, for `run_decompositions`."""
     table: Any = default_decompositions()
     kept: dict[Any, Any] = {op: _own_rule(op) or rule for op, rule in table.items()}
     norm = torch.ops.aten.linalg_vector_norm.default
@@ -216,7 +216,7 @@ def default_decomposition_table() -> dict[Any, Callable[..., Any]]:
 
 
 def _own_rule(op: Any) -> Callable[..., Any] | None:  # noqa: ANN401
-    """Return our rule of an operator; torch's table calls what is `decompose` only in its way."""
+    """Return our decomposition of an operator, with the signature that torch's tables need."""
     rule: Any = decomposition_of(op)
     return None if getattr(rule, "__self__", None) is op else rule
 
@@ -264,7 +264,7 @@ def get_submodule(
 
 
 def dead_code_elimination_pass(graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
-    """Remove what nothing reads from a graph and the bodies in it, in place; a PassResult."""
+    """Remove dead code from a graph and its bodies in place; return a PassResult."""
     changed = False
     for module in graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
@@ -276,7 +276,7 @@ def dead_code_elimination_pass(graph_module: torch.fx.GraphModule) -> Any:  # no
 def propagate_dynamic_shape(
     dynamic_memory_planning_mode: DynamicMemoryPlanningMode = DynamicMemoryPlanningMode.UPPER_BOUND,
 ) -> list[PassType]:
-    """Return the passes that give nodes specs whose sizes are numbers.
+    """Return the passes that give nodes specs with concrete sizes.
 
     Args:
         dynamic_memory_planning_mode: taken as documented

@@ -1,4 +1,4 @@
-"""Helpers of ``executorch.exir.memory_planning`` that planners written for it are made of."""
+"""Helpers of ``executorch.exir.memory_planning`` that planners written for it use."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _put(sobj: SharedObject, spec: TensorSpec, offset: int) -> SharedObject:
 
 
 def _extend_storage_base_lifetimes(specs: Collection[TensorSpec]) -> None:
-    """Let memory live as long as the specs that lie in it.
+    """Extend the lifetime of storage to the specs that alias it.
 
     Raises: PlanError for specs that lie in each other, or have no lifetime
     """
@@ -134,7 +134,7 @@ def _extend_storage_base_lifetimes(specs: Collection[TensorSpec]) -> None:
         base = spec.storage_base
         while base is not None:
             if base in seen:
-                raise PlanError(f"{spec} lies in memory that lies in it: {base}")
+                raise PlanError(f"{spec} and its storage_base alias each other: {base}")
             if None in (*spec.lifetime, *base.lifetime):
                 raise PlanError(f"no lifetime of {spec} or of its storage_base {base}")
             seen.add(base)
@@ -149,7 +149,7 @@ def _resolve_storage_base_specs(
     spec2obj: dict[TensorSpec, SharedObject],
     greedy_result: MemoryAlgoResult,
 ) -> None:
-    """Put tensors that lie in the memory of others where those are.
+    """Give specs that alias others the place of their base.
 
     Raises: PlanError if one has no place in its base, or bases lie in each other
     """

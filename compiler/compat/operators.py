@@ -100,12 +100,12 @@ def get_schema_for_operators(ops: Sequence[str]) -> dict[str, str]:
 
 
 def without_views(ops: Iterable[Any]) -> list[Any]:
-    """Return the operators that can be kept whole: no result shares memory with an argument."""
+    """Return the operators that can be preserved: no result aliases an argument."""
     return [op for op in ops if not any(result.alias_info for result in op._schema.returns)]
 
 
 def extract_out_arguments(schema: Any, keyword_args: Mapping[str, T]) -> Any:  # noqa: ANN401
-    """Return (name, value) of the argument that a call writes into; a list where there are more."""
+    """Return (name, value) of the out argument of a call; a list if there are several."""
     named = [argument.name for argument in schema.arguments if argument.is_out] or ["out"]
     found = [(name, keyword_args[name]) for name in named if name in keyword_args]
     return found[0] if len(found) == 1 else found

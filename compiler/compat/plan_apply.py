@@ -30,7 +30,7 @@ def apply_algo(  # noqa: PLR0913 - as documented
     alloc_mutable_buffers: bool = True,
     enable_non_cpu_memory_planning: bool = False,
 ) -> list[int]:
-    """Give the specs of a graph their places and return the bytes of the planned buffers.
+    """Give the specs of a graph their offsets and return the bytes of the planned buffers.
 
     They also stand in the metadata of the graph, and the devices of buffers beside the host's.
 

@@ -101,7 +101,7 @@ def _inputs(nodes: Sequence[Node], signature: ExportGraphSignature | None) -> se
 
 
 class Verifier:
-    """Checks what a planning algorithm did to the specs of a graph.
+    """Checks the memory plan of a graph's specs.
 
     Args:
         graph_module: with specs in the metadata of its nodes
@@ -225,7 +225,7 @@ class Verifier:
 
 
 def _bases(spec: TensorSpec) -> list[TensorSpec]:
-    """Return the specs in whose memory one lies, itself first.
+    """Return the chain of specs that one aliases, itself first.
 
     Raises: PlanError if they lie in each other
     """

@@ -1,4 +1,4 @@
-"""Helpers of `executorch.exir.sym_util`: symbolic sizes as plain numbers."""
+"""Helpers of `executorch.exir.sym_util`: symbolic sizes as integers."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def determine_tensor_dynanism(shape: Sequence[int]) -> int:
 
 
 def memory_format_enum(memory_format: torch.memory_format) -> int:
-    """Return the number of a memory format in program files.
+    """Return the code of a memory format in program files.
 
     Raises: KeyError if it has none
     """
@@ -91,7 +91,7 @@ def memory_format_enum(memory_format: torch.memory_format) -> int:
 
 
 def layout_enum(layout: torch.layout) -> int:
-    """Return the number of a layout in program files.
+    """Return the code of a layout in program files.
 
     Raises: KeyError if it has none
     """
@@ -99,7 +99,7 @@ def layout_enum(layout: torch.layout) -> int:
 
 
 def scalar_type_enum(dtype: torch.dtype) -> int:
-    """Return the number of a dtype in program files.
+    """Return the scalar type code of a dtype in program files.
 
     Raises: UnsupportedError if it has none
     """
@@ -107,12 +107,12 @@ def scalar_type_enum(dtype: torch.dtype) -> int:
 
 
 def get_scalar_type(enum: int) -> torch.dtype:
-    """Return the dtype of a number in program files."""
+    """Return the dtype of a scalar type code in program files."""
     return getattr(torch, scalar_type(enum).name)
 
 
 def make_allocation_info(mem_id: int, mem_offset: int) -> m.AllocationDetails:
-    """Return the row of a program file that says where a tensor lies.
+    """Return the allocation details of a tensor, as in program files.
 
     Raises:
         ValueError: the offset is negative

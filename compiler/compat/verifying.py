@@ -78,7 +78,7 @@ def EXIREdgeDialectVerifier(  # noqa: N802 - as documented
         edge_compile_config: what is let through; the checks run whatever it says of them
         class_only: return the class
         core_aten_ops_exception_list: further operators that are let through
-        preserve_ops: further operators that were kept whole
+        preserve_ops: further preserved operators
     """
     given = edge_compile_config or EdgeCompileConfig()
     more = [*(core_aten_ops_exception_list or ()), *(preserve_ops or ())]

@@ -51,7 +51,7 @@ def _result(graph: torch.fx.Graph, call: torch.fx.Node, place: int) -> torch.fx.
 
 
 def argument_of(node: torch.fx.Node) -> TensorArgument | SymIntArgument:
-    """Return what a signature calls a node."""
+    """Return the name of a node in a signature."""
     if isinstance(node.meta.get("val"), (torch.SymInt, int)):
         return SymIntArgument(name=node.name)
     return TensorArgument(name=node.name)

@@ -73,7 +73,7 @@ class Owner:
 
 
 def owner_of(program: ExportedProgram, data: Data) -> Owner:
-    """Return what regions of the outermost graph are taken from."""
+    """Return the extraction context of the outermost graph."""
     signature = program.graph_signature
     buffers = {s.target: name for name, s in data.specs.items()}
     updates: dict[str, str] = {}
@@ -90,7 +90,7 @@ def owner_of(program: ExportedProgram, data: Data) -> Owner:
 
 
 def owner_of_body(program: ExportedProgram, body: torch.fx.Graph) -> Owner:
-    """Return what regions of a body of control flow are taken from: all it reads are inputs."""
+    """Return the extraction context of a body of control flow, whose values are all inputs."""
     given: Any = body.output_node().args[0]
     ends = frozenset(nodes_in(given))
     return Owner(program, Data({}, frozenset()), {}, ends)

@@ -25,7 +25,7 @@ Lowered = tuple[Region, torch.nn.Module]
 def body_with_delegates(
     body: torch.fx.GraphModule, lowered: Sequence[Lowered], bodies: Mapping[str, torch.nn.Module]
 ) -> torch.fx.GraphModule:
-    """Return a body of control flow that calls lowered modules in place of their regions.
+    """Return a body of control flow in which regions are replaced by delegate calls.
 
     Args:
         body: with the nodes of the regions; it stays as it is
@@ -58,7 +58,7 @@ def with_delegates(
     lowered: Sequence[Lowered],
     bodies: Mapping[str, torch.nn.Module],
 ) -> ExportedProgram:
-    """Return a program that calls lowered modules in place of their regions.
+    """Return a program in which regions are replaced by delegate calls.
 
     Args:
         program: with the nodes of the regions; it stays as it is
@@ -93,7 +93,7 @@ def delegated_graph(
     lowered: Sequence[Lowered],
     results: Sequence[Any],
 ) -> tuple[torch.fx.Graph, dict[Node, Node]]:
-    """Return a new graph with the calls, and what stands there for each node of the old one.
+    """Return a new graph with the calls, and a map from old to new nodes.
 
     Args:
         graph: the old one
@@ -174,7 +174,7 @@ _NOT_OF_RESULTS = (TAG, "nn_module_stack", "source_fn_stack", "debug_handle")
 
 
 def _results(program: ExportedProgram, gone: set[str]) -> list[tuple[Any, OutputSpec]]:
-    """Return results and their specs without the writes that happen inside a delegate."""
+    """Return results and their specs without the mutations that happen inside a delegate."""
     signature = program.graph_signature
     buffers = {spec.target: spec.arg.name for spec in signature.input_specs if spec.target}
     results: Any = program.graph.output_node().args[0]

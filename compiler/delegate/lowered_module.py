@@ -1,4 +1,4 @@
-"""A part of a program with the payload a backend made of it."""
+"""A lowered partition: its original program and the payload of a backend."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class LoweredBackendModule(torch.nn.Module):
 
     @property
     def compile_specs(self) -> list[CompileSpec]:
-        """Return the settings the payload was made with."""
+        """Return the compile specs of the payload."""
         return self._compile_specs
 
     @property
     def original_module(self) -> ExportedProgram:
-        """Return the program the payload was made from."""
+        """Return the original program of the partition."""
         return self._original_program
 
     @property
@@ -177,6 +177,5 @@ def _check_inputs(backend_id: str, args: Sequence[Any], wanted: Sequence[Any]) -
     shapes = [tuple(value.shape) for value in wanted]
     if given != shapes:
         raise CompileError(
-            f"a module lowered to {backend_id} was made for inputs of shapes {shapes}, found "
-            f"{given}"
+            f"a module lowered to {backend_id} takes inputs of shapes {shapes}, found {given}"
         )

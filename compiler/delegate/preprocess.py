@@ -1,4 +1,4 @@
-"""Runs backends and refuses what is no result of one."""
+"""Runs backends and validates their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN = 5
 
 
 class BackendError(CompileError):
-    """A backend raised, or returned something that is no result."""
+    """A backend raised, or returned an invalid result."""
 
 
 def preprocess_one(
@@ -111,7 +111,7 @@ def _all_methods(backend: type[BackendDetails], regions: Mapping[str, Sequence[R
 
 
 def _counts(results: Any) -> Any:  # noqa: ANN401
-    """Return how many results there are by method; what is neither is returned as it is."""
+    """Return the counts of results by method; other values are returned unchanged."""
     if not isinstance(results, Mapping):
         return results
     given = cast("Mapping[Any, Any]", results)
@@ -136,7 +136,7 @@ def checked(backend: type[BackendDetails], result: Any, what: str) -> Preprocess
     data, handles, named = given.processed_bytes, given.debug_handle_map, given.data_store_output
     wrong = [
         ("processed_bytes", "bytes", data, isinstance(data, (bytes, bytearray, memoryview))),
-        ("debug_handle_map", "a map of tuples of numbers", handles, _is_handle_map(handles)),
+        ("debug_handle_map", "a map of tuples of integers", handles, _is_handle_map(handles)),
         (
             "data_store_output",
             "a NamedDataStoreOutput",
@@ -152,12 +152,14 @@ def checked(backend: type[BackendDetails], result: Any, what: str) -> Preprocess
             )
     broken = "" if named is None else _why_no_store(named)
     if broken:
-        raise BackendError(f"backend {name} returned data for {what} that cannot be kept: {broken}")
+        raise BackendError(
+            f"backend {name} returned data for {what} that cannot be stored: {broken}"
+        )
     return result
 
 
 def _why_no_store(named: NamedDataStoreOutput) -> str:
-    """Return what of a store cannot be looked up, empty if all can."""
+    """Return the invalid keys of a store, empty if all can be looked up."""
     buffers: list[Any] = [*named.buffers]
     if not all(isinstance(one, BYTES) for one in buffers):
         return "its buffers are not bytes"

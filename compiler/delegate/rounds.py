@@ -1,4 +1,4 @@
-"""Which partitioner looks at which method, and in which order."""
+"""Partitioners by method, and the order in which they run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROUNDS = 8
 
 
 def partitioners_by_method(given: Any, methods: Iterable[str]) -> dict[str, list[Any]]:  # noqa: ANN401
-    """Return the partitioners of each method that has some, in their order.
+    """Return the partitioners of each method that has any, in order.
 
     Those with a larger ``rules.priority`` come first; equal ones stay in the order they are given.
 
@@ -25,7 +25,7 @@ def partitioners_by_method(given: Any, methods: Iterable[str]) -> dict[str, list
         given: None, one partitioner, several, or one or several by method
         methods: names of the methods
 
-    Raises: PartitionError if something is no partitioner, or a method is not there
+    Raises: PartitionError if something is not a partitioner, or a method is not there
     """
     names = list(methods)
     if given is None:
@@ -36,7 +36,9 @@ def partitioners_by_method(given: Any, methods: Iterable[str]) -> dict[str, list
     unknown = sorted(map(str, table.keys() - set(names)))
     if unknown:
         there = ", ".join(names)
-        raise PartitionError(f"no method {', '.join(unknown)} to partition; there are {there}")
+        raise PartitionError(
+            f"unknown method {', '.join(unknown)} to partition; available: {there}"
+        )
     found = {name: _listed(value) for name, value in table.items()}
     return {name: partitioners for name, partitioners in found.items() if partitioners}
 
@@ -65,7 +67,7 @@ def in_rounds(partitioners: Partitioners) -> list[dict[str, Any]]:
 
 
 def before_decomposition(program: ExportedProgram, partitioners: Sequence[Any]) -> ExportedProgram:
-    """Return what partitioners make of an exported program before it is lowered.
+    """Return an exported program transformed by its partitioners before decomposition.
 
     Raises: PartitionError if one returns something else
     """
@@ -86,11 +88,11 @@ Lower = Callable[[Wishes], ExportedProgram]
 
 @dataclass(frozen=True)
 class Wished:
-    """An edge program in which every operator kept whole is one a partitioner takes.
+    """An edge program in which a partitioner takes every preserved operator.
 
     Attributes:
         program: the edge program
-        wishes: what partitioners wanted whole, and what became of it
+        wishes: what partitioners wanted preserved, and what was
         rounds: what each partitioner says of it; None where that has not been asked for
     """
 
@@ -102,17 +104,17 @@ class Wished:
 def lowered_with_wishes(
     program: ExportedProgram, partitioners: Sequence[Any], lower: Lower
 ) -> Wished:
-    """Return an edge program in which every operator kept whole is one a partitioner takes.
+    """Return an edge program in which a partitioner takes every preserved operator.
 
-    An operator that nobody takes is decomposed after all, and partitioners look again: they may
-    take its parts.
+    An operator that no partitioner takes is decomposed after all, and partitioners run again: they
+    may take its parts.
 
     Args:
         program: as exported
         partitioners: of the method, in order
-        lower: returns the edge program for what is to be kept whole
+        lower: returns the edge program for the operators to preserve
 
-    Raises: PartitionError if operators that nobody takes keep coming
+    Raises: PartitionError if it does not converge
     """
     wishes = wishes_of(partitioners, program)
     names = ", ".join(wish.partitioner for wish in wishes.wishes)
@@ -128,5 +130,5 @@ def lowered_with_wishes(
             return Wished(edge, wishes, rounds)
         for node in left:
             source = node.meta["from_node"][0].name
-            wishes.refused[source] = f"{names} wanted it whole, but no partitioner took it"
-    raise PartitionError(f"{names} keeps wanting operators whole that no partitioner takes")
+            wishes.refused[source] = f"{names} wanted it preserved, but no partitioner took it"
+    raise PartitionError(f"{names} keeps preserving operators that no partitioner takes")

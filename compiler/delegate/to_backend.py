@@ -1,4 +1,4 @@
-"""Lowering to backends: a whole program, the tagged parts of one, or those of several methods."""
+"""Lowering to backends: an entire program, its tagged partitions, or those of several methods."""
 
 from __future__ import annotations
 
@@ -102,14 +102,16 @@ def _lower_methods(given: MethodProgramsPartitionerSpec) -> dict[str, ExportedPr
 def lower_methods(
     programs: Mapping[str, ExportedProgram], partitioners: Mapping[str, Partitioner]
 ) -> dict[str, ExportedProgram]:
-    """Return programs by method, with what their partitioners tag lowered to backends.
+    """Return programs by method, with their tagged partitions lowered to backends.
 
     Raises: as ``to_backend``
     """
     unknown = sorted(partitioners.keys() - programs.keys())
     if unknown:
         there = ", ".join(sorted(programs))
-        raise PartitionError(f"no method {', '.join(unknown)} to partition; there are {there}")
+        raise PartitionError(
+            f"unknown method {', '.join(unknown)} to partition; available: {there}"
+        )
     parted = {name: part(programs[name], partitioners[name]) for name in partitioners}
     regions = {name: found.regions for name, found in parted.items()}
     results = preprocess_all(regions)
@@ -122,7 +124,7 @@ def lower_methods(
 
 @dataclass(frozen=True)
 class PartedGraph:
-    """A graph, or a body of control flow, and the regions a partitioner made of it.
+    """A graph, or a body of control flow, and its regions.
 
     Attributes:
         module: tagged
@@ -143,7 +145,7 @@ class PartedGraph:
 
 @dataclass(frozen=True)
 class Parted:
-    """A program and the regions a partitioner made of it.
+    """A program and its regions.
 
     Attributes:
         program: a copy of the edge program, tagged
@@ -163,7 +165,7 @@ class Parted:
 
 @dataclass(frozen=True)
 class Tagged:
-    """A program and what a partitioner said of its nodes; nothing is taken out yet.
+    """A program tagged by a partitioner, before any partition is lowered.
 
     Attributes:
         program: a copy of the edge program, tagged
@@ -273,7 +275,7 @@ class DryRun:
     program: ExportedProgram
 
     def rounds(self, partitioners: Sequence[Partitioner]) -> list[Tagged]:
-        """Return what each partitioner says of what those before it leave."""
+        """Return the result of each partitioner on the nodes that those before it left."""
         found: list[Tagged] = []
         for partitioner in partitioners:
             program = _emptied(found[-1]) if found else self.program

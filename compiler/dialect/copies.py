@@ -1,4 +1,4 @@
-"""Copies of edge programs, made node by node: fake results are shared, nothing else is."""
+"""Copies of edge programs, node by node: fake results are shared, everything else is copied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler.untyped import ranges_of
 
 
 def copied_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
-    """Return a graph with nodes of the same names and metadata of their own."""
+    """Return a copy of a graph: the nodes have the same names and their own metadata."""
     new = torch.fx.Graph()
     made: dict[torch.fx.Node, torch.fx.Node] = {}
     for node in graph.nodes:
@@ -82,7 +82,7 @@ def rebuilt(  # noqa: PLR0913 - a program has that many parts
     constants: dict[str, Any] | None = None,
     verifiers: list[Any] | None = None,
 ) -> ExportedProgram:
-    """Return a program with another graph; what is not given stays as it is."""
+    """Return a program with another graph; omitted arguments are taken from the program."""
     source: Any = program
     made = ExportedProgram(
         root=root,

@@ -24,19 +24,19 @@ _functional: Any = cast("Any", higher_order)
 
 
 class CallDelegate(HigherOrderOperator):
-    """Calls a lowered module; in Python that runs the program the payload was made from."""
+    """Calls a lowered module; in Python that runs the program its payload was compiled from."""
 
     def __init__(self) -> None:
         super().__init__(NAME)  # pyright: ignore[reportUnknownMemberType] - torch types none
 
     def __call__(self, lowered_module: Any, *args: Any) -> Any:  # noqa: ANN401
-        """Return the results of the program a lowered module was made from."""
+        """Return the results of the original program of a lowered module."""
         whole: Any = super()
         return whole.__call__(lowered_module, *args)
 
 
 def _made() -> CallDelegate:
-    """Return ours; whoever loaded the stock package before keeps its operator of the same name.
+    """Return our operator; a stock package that was loaded before keeps its operator of that name.
 
     Otherwise the code of graphs, which names it, has to find ours: torch has one too, which hands
     nested inputs on as they lie in the graph.

@@ -1,4 +1,4 @@
-"""Operators that say the order of dimensions in memory, and that order itself.
+"""Dim orders: the operators that carry one, and how one is computed.
 
 The stock compiler registers operators of these names under ``dim_order_ops``, a namespace that
 can exist only once in a process. Ours live in a namespace of our own and are renamed on writing.
@@ -48,10 +48,10 @@ def is_contiguous(tensor: torch.Tensor) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:  # noqa: ANN401 - numbers or symbols
-    """Return whether two strides are written alike, where there are elements at all.
+    """Return whether two strides are the same expression; strides of empty tensors do not matter.
 
     Where torch cannot rule out that a size is zero (`s - 1` of a cut) its strides are made of
-    `Max(1, s - 1)`. Asking whether two symbols are equal would make numbers of them.
+    `Max(1, s - 1)`. Comparing two symbols would specialize them.
     """
     return str(one) == str(other) or _written(one) == _written(other)
 
@@ -80,12 +80,12 @@ def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    """Return whether the elements fill their memory, in whatever order of dimensions."""
+    """Return whether a tensor is dense in some order of its dimensions: no gaps, no overlap."""
     if tensor.numel() == 0:
         return True
     sizes, strides = tuple(tensor.shape), tensor.stride()
     step = 1
-    for dimension in reversed(dim_order_of(tensor)):  # plain numbers: permuting a fake is slow
+    for dimension in reversed(dim_order_of(tensor)):  # floating point: permuting a fake is slow
         if sizes[dimension] == 1:
             continue
         if strides[dimension] != step:

@@ -1,7 +1,7 @@
-"""Which element types an edge operator takes, and which it then returns.
+"""The dtypes an edge operator accepts, and the dtypes of its results.
 
 A rule is the promotion of torch narrowed to what kernels of the runtime have. Operators without a
-rule are not checked. A letter is an element type, see ``_LETTERS``.
+rule are not checked. A letter is an dtype, see ``_LETTERS``.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def _set(letters: str) -> frozenset[Dtype]:
 
 @dataclass(frozen=True)
 class DtypeRule:
-    """What an operator accepts.
+    """The dtype combinations that an operator accepts.
 
     Attributes:
-        allowed: element types of the tensors that decide the result's
-        results: returns the element types a result may have for given inputs; empty when the
+        allowed: dtypes of the tensors that decide the result's
+        results: returns the dtypes a result may have for given inputs; empty when the
             inputs do not go together
-        others: element types of further inputs, by name
-        fixed: element types of further results, in order behind the first
+        others: dtypes of further inputs, by name
+        fixed: dtypes of further results, in order behind the first
     """
 
     allowed: frozenset[Dtype]
@@ -62,7 +62,7 @@ class DtypeRule:
     fixed: tuple[Dtype, ...] = ()
 
     def accepts(self, inputs: Inputs, results: Results) -> bool:
-        """Return whether these inputs may give these results; one that is None is left out."""
+        """Return whether inputs and results may have these dtypes together; None is not checked."""
         if any(dtype not in self.others[n] for n, dtype in inputs.items() if n in self.others):
             return False
         deciding = [dtype for name, dtype in inputs.items() if name not in self.others]
@@ -221,7 +221,7 @@ def dtype_rule_of(op: Any) -> DtypeRule | None:  # noqa: ANN401 - an operator ov
 
 @functools.cache
 def allowed_types(op: Any) -> Mapping[str, frozenset[Dtype]]:  # noqa: ANN401
-    """Return the element types of each tensor an operator takes or returns, by its name.
+    """Return the dtypes of each tensor argument and result of an operator, by name.
 
     Results without a name are ``__ret_0`` and so on. It is empty for operators without a rule.
     """

@@ -19,7 +19,7 @@ def is_view(op: Any) -> bool:  # noqa: ANN401 - an operator overload of torch
 
 @functools.cache
 def returns_alias(op: Any) -> bool:  # noqa: ANN401
-    """Return whether the schema says that a result may share memory with an input."""
+    """Return whether a result may alias an input, by the schema."""
     return any(r.alias_info and not r.alias_info.is_write for r in op._schema.returns)
 
 
@@ -32,7 +32,7 @@ def copy_twin(op: Any) -> Any:  # noqa: ANN401
 
 @functools.cache
 def functional_twin(op: Any) -> Any:  # noqa: ANN401
-    """Return the operator that returns what an in-place operator writes."""
+    """Return the functional variant of an in-place operator."""
     return _overload(op, op._schema.name.split("::")[1].removesuffix("_"), "a functional form")
 
 

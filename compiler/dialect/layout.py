@@ -31,7 +31,7 @@ _ANY_ORDER = _WINDOWS | {aten.clone.default, aten._to_copy.default}
 
 
 def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
-    """Return whether the stock kernel reads these tensors rightly as they lie in memory."""
+    """Return whether the stock kernel supports the memory layouts of these tensors."""
     given = tensors_in(args)
     if op in _ANY_ORDER or all(is_contiguous(tensor) for tensor in given):
         return True
@@ -44,7 +44,7 @@ def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
 def _lies_like(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Return whether two tensors have one shape and layout for all sizes they may have.
 
-    Asking torch whether a size that may change is a number would make that number of it.
+    Comparing a dynamic size would specialize it.
     """
     sizes: Any = (*one.shape, *one.stride())
     others: Any = (*other.shape, *other.stride())
@@ -52,14 +52,14 @@ def _lies_like(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _begins_with_a_number(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
-    """Return whether a number stands for the first tensor: it becomes one without dimensions."""
+    """Return whether the first operand is a scalar, which becomes a tensor without dimensions."""
     if isinstance(args[0], (torch.Tensor, list, tuple)):
         return False
     return isinstance(op._schema.arguments[0].type, torch.TensorType)
 
 
 def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: ANN401
-    """Return whether a result lies in memory in another order than the first operand.
+    """Return whether a result has another dim order than the first operand.
 
     Torch takes the order of the weights, and one channel or pixel makes orders look alike; the
     stock kernels of windows want one order for what they read and what they write, and so do
@@ -72,9 +72,9 @@ def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: AN
 
 
 def scalar_overload(op: Any, args: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Return the overload that takes a number for the second operand, None if there is none.
+    """Return the overload whose second operand is a scalar, None if there is none.
 
-    A number given as a constant tensor has no dimensions, so never the layout of the first.
+    A scalar given as a constant tensor has no dimensions, so never the layout of the first.
     """
     if torch.Tag.pointwise not in op.tags or op._overloadname != "Tensor" or len(args) < 2:
         return None

@@ -1,4 +1,4 @@
-"""What stands for memory in a graph of out variants."""
+"""Operators on memory in graphs of out variants: ``alloc``, ``view``, ``free``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AllocSpec = tuple[tuple[int, ...], torch.dtype]
 
 
 def alloc(spec: AllocSpec) -> torch.Tensor:
-    """Return memory for a tensor of a shape and an element type."""
+    """Return memory for a tensor of a shape and a dtype."""
     shape, dtype = spec
     return torch.empty(shape, dtype=dtype)
 

@@ -1,4 +1,4 @@
-"""Custom operators that write to their arguments, as calls that return what was written.
+"""Custom operators that mutate their arguments, as functional calls that return the new values.
 
 The call is ``auto_functionalized(op, **arguments)`` of torch: its results are those of the
 operator, or None, followed by the new value of each argument that is written. Where memory is

@@ -45,7 +45,7 @@ class EdgeOp:
         return self.op
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        """Return what the overload below has under a name: its packet, tags, whether it is a view.
+        """Return an attribute of the ATen overload: its packet, tags, whether it is a view.
 
         Raises: AttributeError if it has no such attribute
         """
@@ -57,7 +57,7 @@ class EdgeOp:
         return getattr(self.op, name)
 
     def _names(self) -> dict[str, str]:
-        """Return what the operator is called; Dynamo cannot trace that, so `__init__` does not."""
+        """Return the name of the operator; `__init__` cannot set it, as Dynamo traces that."""
         below, name = str(self.op._schema.name).split("::")
         namespace = _WRITTEN.get(below, below)
         whole = f"{namespace}.{name}.{self.op._overloadname}"
@@ -86,7 +86,7 @@ class EdgeOp:
         return f"{self.schema_name}.{overload}" if overload else self.schema_name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Run the overload below; of a function that is traced, such as a pattern, make a node."""
+        """Run the ATen overload; while a function is traced, create a node instead."""
         tracers: list[Any] = []
         walk(lambda leaf: _note_tracer(leaf, tracers), (args, kwargs))
         if tracers:

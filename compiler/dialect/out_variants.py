@@ -1,4 +1,4 @@
-"""The out variant of a functional operator: what the runtime's kernels are called."""
+"""The out variant of a functional operator, which is the name of the runtime's kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which results of a program are handed out, and which are written back into its state."""
+"""Kinds of results of a program: outputs for the caller, and values written back to state."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _HANDED_OUT = (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT, GRADIENT, TRAINED
 
 
 def is_handed_out(spec: OutputSpec) -> bool:
-    """Return whether a result goes to whoever runs the program."""
+    """Return whether a result is an output for the caller."""
     return spec.kind in _HANDED_OUT

@@ -1,4 +1,4 @@
-"""Operators on quantised tensors, as the runtime's quantised kernels have them.
+"""Operators on quantized tensors, with the schemas of the runtime's quantized kernels.
 
 torch has some of them, without the forms that write into given memory; those, and fused operators
 of which torch knows nothing, live in a namespace of our own and are renamed on writing.
@@ -61,7 +61,7 @@ for _schema in (
 def quantized(
     x: torch.Tensor, scale: float, zero_point: int, low: int, high: int, dtype: torch.dtype
 ) -> torch.Tensor:
-    """Return numbers as whole multiples of a scale, off by a zero point."""
+    """Return values quantized by a scale and a zero point."""
     return (torch.round(x / scale) + zero_point).clamp(low, high).to(dtype)
 
 
@@ -87,7 +87,7 @@ def _add(  # noqa: PLR0913 - the arguments of the operator
 
 
 def packed(rows: torch.Tensor, bits: int) -> torch.Tensor:
-    """Return rows of small whole numbers, several in a byte, as the embedding kernels read them.
+    """Return rows of 2 or 4 bit integers packed into bytes, as the embedding kernels read them.
 
     Four bits have the first number of a pair above the second, two bits the first of four lowest.
 
@@ -101,7 +101,7 @@ def packed(rows: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def unpacked(rows: torch.Tensor, bits: int) -> torch.Tensor:
-    """Return the whole numbers of packed rows.
+    """Return the integers of packed rows.
 
     Shapes: rows: [n, m] uint8, result: [n, m * 8 / bits] int8
     """

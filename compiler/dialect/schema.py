@@ -1,4 +1,4 @@
-"""The schema of an edge operator: ATen's, with the element types each tensor may have."""
+"""The schema of an edge operator: that of ATen, with the dtypes each tensor may have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class EdgeArgument:
     """An argument or result of an edge operator; all else about it is ATen's.
 
     Attributes:
-        allowed_types: element types it may have; empty where that is not known
+        allowed_types: dtypes it may have; empty where that is not known
     """
 
     def __init__(self, below: Any, allowed: frozenset[torch.dtype]) -> None:  # noqa: ANN401
@@ -28,7 +28,7 @@ class EdgeArgument:
 
 
 class EdgeSchema:
-    """The schema of an operator overload with element types at arguments and results."""
+    """The schema of an operator overload, with dtypes at its arguments and results."""
 
     def __init__(self, op: Any) -> None:  # noqa: ANN401 - an operator overload of torch
         self._below = op._schema

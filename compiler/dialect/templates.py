@@ -1,4 +1,4 @@
-"""Templates: what one operator becomes for arguments of one kind, as a list of steps."""
+"""Templates: the edge operators that one operator is lowered to, for arguments of one kind."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from compiler.untyped import SYMBOLIC
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """The argument node with this number, counted through nested lists."""
+    """The argument node with this index, counted through nested lists."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The result of the step with this number."""
+    """The result of the step with this index."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number that becomes a constant tensor; None lets its Python type choose the dtype."""
+    """A scalar that becomes a constant tensor; with None its Python type determines the dtype."""
 
     value: bool | int | float | complex
     dtype: torch.dtype | None
@@ -35,7 +35,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node to make: operator, arguments, and the fake result."""
+    """A node to create: operator, arguments, and the fake result."""
 
     target: Any
     args: tuple[Any, ...]
@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The steps of one operator and what stands for its result."""
+    """The steps of one operator, and the reference to its result."""
 
     steps: tuple[Step, ...]
     result: Any
@@ -62,7 +62,7 @@ def walk(change: Callable[[Any], Any], tree: Any) -> Any:  # noqa: ANN401
 
 
 def nodes_in(tree: Any) -> list[torch.fx.Node]:  # noqa: ANN401
-    """Return the nodes among the leaves, in order, repeated ones too."""
+    """Return the nodes among the leaves, in order, with repetitions."""
     found: list[torch.fx.Node] = []
 
     def note(leaf: Any) -> None:  # noqa: ANN401
@@ -86,7 +86,7 @@ def tensors_in(tree: Any) -> list[torch.Tensor]:  # noqa: ANN401
 
 
 def metadata_key(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Return what decides the template of an operator: dtypes, shapes and strides, no names."""
+    """Return the key of an operator's template: dtypes, shapes and strides, without names."""
     named = tuple((name, _key(value)) for name, value in sorted(kwargs.items()))
     return op, _key(args), named
 

@@ -1,4 +1,4 @@
-"""Which tensors of a trace share memory, and which of them a write has made stale."""
+"""Aliasing in a trace: which tensors share memory, and which became stale by a write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 
 class Sharing:
-    """Views by what they look at, tensors by their id; all of them have to stay alive.
+    """Views by their base, tensors by their id; all of them have to stay alive.
 
     A write through a view changes what it looks at, and other views of that, without their names
     being told. Those are stale from then on. Results of one operator do not overlap.
@@ -30,7 +30,7 @@ class Sharing:
             self._views.setdefault(id(base), []).append(id(view))
 
     def write(self, tensor: object) -> None:
-        """Note that a tensor was written and its name told."""
+        """Record that a tensor was written under its current name."""
         self._stale.update(self._below(id(tensor)))
         self._stale.discard(id(tensor))
         at = id(tensor)

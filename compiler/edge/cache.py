@@ -19,11 +19,11 @@ from compiler.edge.tracing import KeepsWhole
 
 
 class Wanting(KeepsWhole, Protocol):
-    """Says which operators stay whole, and which ones it is about."""
+    """Decides which operators are preserved, and lists the candidates."""
 
     @property
     def ops(self) -> frozenset[Any]:
-        """Return all operators somebody wants whole."""
+        """Return all operators that a partitioner wants preserved."""
         ...
 
 
@@ -54,7 +54,7 @@ class _Asked:
         return answer
 
     def is_answered_alike(self, keeps: KeepsWhole) -> bool:
-        """Return whether somebody else gives the same answers."""
+        """Return whether another decider gives the same answers."""
         return all(keeps.kind(node, op) == known for node, op, known in self.kinds) and all(
             keeps.keeps_inside(op, args, kwargs) == known for op, args, kwargs, known in self.inside
         )
@@ -69,7 +69,7 @@ class _Kept:
 
 
 class EdgeStore:
-    """Edge programs by what they were made of, all with the same configuration and passes."""
+    """A cache of edge programs by their source, all with the same configuration and passes."""
 
     def __init__(self) -> None:
         self._kept: list[_Kept] = []
@@ -87,11 +87,11 @@ class EdgeStore:
     def lowered(
         self, source: ExportedProgram, wishes: Wanting, make: Make
     ) -> tuple[ExportedProgram, ExportedProgram]:
-        """Return an edge program as it was lowered, and as passes left it.
+        """Return an edge program before and after passes.
 
         Args:
             source: as ``source`` returned it
-            wishes: says what stays whole
+            wishes: decides what is preserved
             make: lowers it
         """
         for kept in reversed(self._kept):

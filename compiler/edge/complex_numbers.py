@@ -1,4 +1,4 @@
-"""Complex tensors, made of what the stock kernels can do with them.
+"""Decompositions of complex operators into those with stock kernels.
 
 Those kernels move complex numbers and add, subtract and multiply them where the sizes are equal;
 they neither broadcast them nor make them of pairs of floats.
@@ -25,7 +25,7 @@ def _of_parts(real: Any, imaginary: Any) -> Any:  # noqa: ANN401
 
 
 def _filled(value: complex, like: Any) -> Any:  # noqa: ANN401
-    """Return a tensor of one complex number in the sizes of another; there is no such ``full``."""
+    """Return a tensor filled with a complex scalar, for which ``full`` has no kernel."""
     nothing = aten._to_copy.default(aten.scalar_tensor.default(0.0), dtype=like.dtype)
     return aten.expand.default(aten.add.Tensor(nothing, value), [*like.shape])
 
@@ -62,7 +62,7 @@ def _mm(a: Any, b: Any) -> Any:  # noqa: ANN401
 
 
 def _split(x: Any, sizes: Sequence[Any], dim: int = 0) -> Any:  # noqa: ANN401
-    """Return slices: the kernel that splits takes no complex numbers."""
+    """Return slices: the split kernel does not support complex dtypes."""
     if not x.is_complex():
         return NotImplemented
     parts: list[Any] = []

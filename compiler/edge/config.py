@@ -29,7 +29,7 @@ class EdgeCompileConfig:
     preserve_ops: Sequence[Any] | None = field(default_factory=_no_operators)
 
     def __post_init__(self) -> None:
-        """Check the operators that are kept whole.
+        """Check the preserved operators.
 
         Raises: ValueError naming one that is a view: its result would share memory
         """

@@ -21,9 +21,9 @@ from compiler.untyped import SYMBOLIC
 
 
 def lower_control_flow(outer: GraphLowering, node: torch.fx.Node, args: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Make the call and its bodies; return the nodes of its results.
+    """Create the call and its bodies; return the nodes of its results.
 
-    Raises: UnsupportedError if it is no control flow that can be compiled
+    Raises: UnsupportedError if it is not control flow that can be compiled
     """
     name = getattr(node.target, "__name__", str(node.target))
     extra: list[torch.fx.Node] = []
@@ -99,7 +99,7 @@ class _BodyLowering(GraphLowering):
         self.lower(self.owner.graph.nodes)
 
     def finish(self) -> str:
-        """Take in all numbers that any body of the call needs, and return the body's name."""
+        """Lift all scalars that any body of the call needs, and return the body's name."""
         for node in self.extra:
             self._take_in(node)
         owned = torch.nn.Module()

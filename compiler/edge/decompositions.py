@@ -35,12 +35,12 @@ def _listed() -> dict[Any, Rule]:
 
 
 def torchs_rule(op: Any) -> Rule | None:  # noqa: ANN401 - an operator overload of torch
-    """Return what torch's own export replaces an operator by, for use in its tables."""
+    """Return the decomposition that torch's export uses, as an entry of its tables."""
     return _default_table().get(op)
 
 
 def decomposition_of(op: Any) -> Rule | None:  # noqa: ANN401 - an operator overload of torch
-    """Return what replaces an operator, None for an operator that stays as it is."""
+    """Return the decomposition of an operator, None for one that is not decomposed."""
     own = _OWN_RULES.get(op) or outside_core.RULES.get(op)
     if own is not None:
         return own
@@ -89,7 +89,7 @@ def _batch_norm(  # noqa: PLR0913 - the arguments of the operator
 
 
 def _remainder(x: Any, other: Any) -> Any:  # noqa: ANN401
-    # The stock kernel takes the sign of the dividend for whole numbers; torch takes the divisor's.
+    # The stock kernel takes the sign of the dividend for integers; torch takes the divisor's.
     whole = not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in (x, other))
     if isinstance(other, float) or not whole or x.dtype in (torch.bool, torch.uint8):
         return NotImplemented

@@ -1,6 +1,6 @@
-"""One dtype for operands: of arithmetic, as the edge dialect asks for, and where kernels need it.
+"""Promotion of operands to one dtype: for arithmetic, and where kernels need it.
 
-The stock kernels that join tensors copy bytes where the element types differ but their sizes do
+The stock kernels that join tensors copy bytes where the dtypes differ but their sizes do
 not, and those that write a part of a boolean tensor cut fractions off.
 """
 

@@ -26,7 +26,7 @@ def result_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  #
         return out
     if not any(map(_is_symbolic, tensors_in(args))):
         return op(*args, **kwargs)
-    with _python_dispatcher():  # kernels in C++ would make a plain number of a symbolic size
+    with _python_dispatcher():  # kernels in C++ would specialize a symbolic size
         return op(*args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Sees to it that lowering fixes no size that may change."""
+"""Guards against lowering that specializes a dynamic size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.errors import UnsupportedError
 
 @contextlib.contextmanager
 def sizes_kept(shape_env: Any, op: Any) -> Generator[None, None, None]:  # noqa: ANN401
-    """Refuse an operator that makes a number of a symbol.
+    """Refuse an operator that specializes a symbol.
 
     Where torch's answer depends on a size it takes that of the example inputs for all sizes: the
     program would be planned for that one, and the program that was given would have it, too,

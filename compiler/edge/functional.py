@@ -20,9 +20,9 @@ _config: Any = cast("Any", export_config)
 
 
 def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
-    """Return a program whose in-place writes are simple: whole values that have no views.
+    """Return a program whose in-place writes are simple: to entire values without views.
 
-    A program with others is functionalised by torch, which traces it anew as a whole; all others
+    A program with others is functionalized by torch, which traces it anew as a whole; all others
     are returned as they are.
 
     Bodies of control flow may not write at all.
@@ -47,7 +47,7 @@ def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> Expor
         try:
             return untyped.run_decompositions({op: torchs_rule(op) for op in apart})
         except RuntimeError as error:
-            raise UnsupportedError(f"torch cannot take out what is written: {error}") from error
+            raise UnsupportedError(f"torch cannot functionalize the writes: {error}") from error
 
 
 def _bodies_write(program: ExportedProgram) -> bool:

@@ -25,11 +25,11 @@ _READ_NUMBER = (aten.item.default, aten._local_scalar_dense.default)
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the graphs of one program have in common.
+    """State shared by the graphs of one program.
 
     Attributes:
         templates: what each operator becomes
-        lineage: numbers the nodes of all graphs
+        lineage: assigns debug handles to the nodes of all graphs
         mode: makes fake tensors
         control_flow: lowers a call with bodies and returns what stands for its results
     """
@@ -42,7 +42,7 @@ class Shared:
 
 @dataclass
 class GraphLowering:
-    """Makes a new graph; who lowers a whole graph says what its inputs and constants are.
+    """Lowers the nodes of a graph into a new one; subclasses define its inputs and constants.
 
     Attributes:
         shared: of all graphs of the program
@@ -66,19 +66,19 @@ class GraphLowering:
         self.symbols = Symbols(self.graph, lambda: self.current)
 
     def placeholder(self, node: torch.fx.Node) -> None:
-        """Make an input."""
+        """Create an input."""
         raise NotImplementedError
 
     def output(self, node: torch.fx.Node) -> None:
-        """Make the results."""
+        """Create the results."""
         raise NotImplementedError
 
     def constant(self, scalar: Scalar) -> torch.fx.Node:
-        """Return what stands for a number as a tensor."""
+        """Return the node of a scalar as a tensor."""
         raise NotImplementedError
 
     def held(self, tensor: torch.Tensor) -> torch.fx.Node:
-        """Return what stands for a tensor that a body of control flow holds."""
+        """Return the node of a tensor that a body of control flow holds."""
         raise NotImplementedError
 
     def wrote_input(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
@@ -107,7 +107,7 @@ class GraphLowering:
         self.graph.eliminate_dead_code(is_impure_node=_is_fixed)
 
     def new(self, leaf: Any) -> Any:  # noqa: ANN401
-        """Return what stands for a node; other leaves are returned as they are."""
+        """Return the new node of an old one; other leaves are returned unchanged."""
         return self.made[leaf] if isinstance(leaf, torch.fx.Node) else leaf
 
     def node_of(self, value: Any) -> Any:  # noqa: ANN401
@@ -115,7 +115,7 @@ class GraphLowering:
         return self.symbols.node(value) if isinstance(value, SYMBOLIC) else value
 
     def call(self, target: Any, args: Any, kwargs: Any, value: Any) -> torch.fx.Node:  # noqa: ANN401
-        """Make a node with the metadata of the node that is being lowered."""
+        """Create a node with the metadata of the node that is being lowered."""
         node = self.graph.create_node("call_function", target, args, kwargs)
         node.meta = {**self.current, "val": value}
         return node
@@ -133,7 +133,7 @@ class GraphLowering:
             self.made[node] = self.held(found)
             return
         if not isinstance(found, torch.fx.GraphModule) and not is_lowered_module(found):
-            raise UnsupportedError(f"the attribute {node.target} is no body of control flow")
+            raise UnsupportedError(f"the attribute {node.target} is not a body of control flow")
         self.made[node] = found
 
     def _call(self, node: torch.fx.Node) -> None:

@@ -22,14 +22,14 @@ def inline(
     constant: Callable[[Scalar], torch.fx.Node],
     symbols: Symbols,
 ) -> Any:  # noqa: ANN401 - a node, a number, or nested lists of them
-    """Make the nodes of a template and return what stands for its result.
+    """Create the nodes of a template and return the node of its result.
 
     Args:
         graph: the new graph, at its insertion point
         template: the steps
         call: arguments and keyword arguments in the new graph
         metadata: what every new node inherits
-        constant: makes the placeholder of a lifted number
+        constant: makes the placeholder of a lifted scalar
         symbols: makes the nodes of symbolic sizes
     """
     inputs = nodes_in(call)

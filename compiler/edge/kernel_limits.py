@@ -14,7 +14,7 @@ from compiler.untyped import aten
 
 
 def _padded(x: Any, pad: Sequence[Any], value: Any = 0) -> Any:  # noqa: ANN401
-    """Cut what is padded by less than nothing away first: the kernel takes no negative number."""
+    """Replace negative padding by slices: the kernel takes no negative padding."""
     if not any(_is_negative(each) for each in pad):
         return NotImplemented
     for place, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
@@ -61,7 +61,7 @@ def _log_softmax(x: Any, dim: int, half_to_float: bool) -> Any:  # noqa: ANN401
 
 
 def _extreme(x: Any, dim: Sequence[int] = (), keepdim: bool = False) -> Any:  # noqa: ANN401
-    """Make the empty result: the kernel ends the process even if there is none to be found."""
+    """Return the empty result: the kernel aborts on empty input."""
     if not _is_empty(x):
         return NotImplemented
     gone = {place % x.dim() for place in dim}
@@ -71,7 +71,7 @@ def _extreme(x: Any, dim: Sequence[int] = (), keepdim: bool = False) -> Any:  # 
 
 
 def _selected(x: Any, dim: int, index: Any) -> Any:  # noqa: ANN401
-    """Make the empty result: the kernel takes no tensor without elements."""
+    """Return the empty result: the kernel takes no empty tensor."""
     if not _is_empty(x):
         return NotImplemented
     sizes = [*x.shape]
@@ -80,7 +80,7 @@ def _selected(x: Any, dim: int, index: Any) -> Any:  # noqa: ANN401
 
 
 def _is_empty(x: torch.Tensor) -> bool:
-    """Return whether there are never elements, without asking about sizes that may change."""
+    """Return whether a tensor is always empty, without a guard on dynamic sizes."""
     sizes: Any = tuple(x.shape)
     return any(isinstance(size, int) and size == 0 for size in sizes)
 

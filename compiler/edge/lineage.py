@@ -1,4 +1,4 @@
-"""What a new node inherits from the node it comes from: names, source lines and debug handle."""
+"""Metadata that a new node inherits from its source node: names, source lines, debug handle."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "
 
 
 class Lineage:
-    """Numbers the oldest ancestors of one program's nodes from 1, in the order they are met."""
+    """Numbers the oldest ancestors of one program's nodes from 1, in order of first use."""
 
     def __init__(self) -> None:
         self._handles: dict[tuple[str, int], int] = {}
 
     def metadata(self, node: torch.fx.Node) -> dict[str, Any]:
-        """Return the metadata of all nodes made from this one."""
+        """Return the metadata for all nodes that this one is lowered to."""
         kept = {name: node.meta[name] for name in _INHERITED if name in node.meta}
         source = _source(node)
         root = _oldest(source)
@@ -28,7 +28,7 @@ class Lineage:
 
 
 def renumber(graph: torch.fx.Graph, bodies: Mapping[str, Any]) -> None:
-    """Number debug handles from 1 without gaps, in the order of the nodes, bodies afterwards.
+    """Renumber debug handles from 1 without gaps, in node order, bodies last.
 
     The stock compiler numbers what is left of a graph, so that traces and records of both name
     the same operators by the same handles.

@@ -102,7 +102,7 @@ def _base(node: Any) -> Any:  # noqa: ANN401
 
 
 def _traced(program: ExportedProgram) -> dict[str, dict[str, _Traced]]:
-    """Return what was traced, by file and name of the function."""
+    """Return the traced functions, by file and name."""
     found: dict[str, dict[str, _Traced]] = {}
     for node in program.graph.nodes:
         stack: Mapping[str, Any] = node.meta.get("nn_module_stack") or {}
@@ -151,7 +151,7 @@ def _methods(tree: ast.AST) -> Iterator[tuple[str, ast.FunctionDef]]:
 def _last_assignments(
     method: ast.FunctionDef, lines: set[int]
 ) -> dict[str, tuple[ast.Assign, list[str]]]:
-    """Return the last traced assignment to each attribute that leaves another value in it."""
+    """Return the last traced assignment to each attribute that changes its value."""
     if not method.args.args:
         return {}
     myself = method.args.args[0].arg
@@ -233,7 +233,7 @@ def _chain(node: ast.expr, myself: str) -> list[str]:
 def _is_same(
     value: ast.expr, chain: list[str], myself: str, locals_: Mapping[str, list[ast.expr]]
 ) -> bool:
-    """Return whether a value is what the attribute holds already, moved or changed in form."""
+    """Return whether a value is the attribute's own, on another device or in another form."""
     if isinstance(value, ast.IfExp):  # which of them was taken is not known
         return any(_is_same(v, chain, myself, locals_) for v in (value.body, value.orelse))
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
@@ -247,7 +247,7 @@ def _is_same(
 
 
 def _fits(target: str, path: str, chain: list[str]) -> bool:
-    """Return whether a state is what a chain of names means in a module.
+    """Return whether a state is the attribute of a module at a dotted path.
 
     Torch names items of lists and dicts by their source with all signs replaced.
     """

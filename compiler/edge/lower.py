@@ -38,7 +38,7 @@ class LoweredGraph:
     Attributes:
         graph: placeholders, calls, and an output of the written values followed by the results
         bodies: of its control flow, by the names the graph uses
-        lifted: numbers that became constants, by the name of their placeholder
+        lifted: scalars that became constants, by the name of their placeholder
         written: name of a placeholder and the value written back into it at the end
         outputs: the results of the user
     """
@@ -91,7 +91,7 @@ class _ProgramLowering(GraphLowering):
         self.names = {spec.target: spec.arg.name for spec in specs if spec.target}
 
     def placeholder(self, node: torch.fx.Node) -> None:
-        """Make an input of the method, or a parameter, buffer or constant."""
+        """Create an input of the method, or a parameter, buffer or constant."""
         new = self.graph.placeholder(node.name)
         new.name = node.name  # fx renames builtins such as "input"; the signature would not match
         new.meta = {**node.meta, "val": self._as_given(node)}
@@ -102,7 +102,7 @@ class _ProgramLowering(GraphLowering):
             self.anchor = new
 
     def _as_given(self, node: torch.fx.Node) -> Any:  # noqa: ANN401
-        """Return what an input is: an example cut out of another tensor stands for a whole one."""
+        """Return the fake tensor of an input; an example that is a view counts as contiguous."""
         value = node.meta.get("val")
         spec = self.kinds.get(node.name)
         if not isinstance(value, torch.Tensor) or spec is None:
@@ -113,11 +113,11 @@ class _ProgramLowering(GraphLowering):
         return value if is_dense(value) else self.plain(value)
 
     def wrote_input(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
-        """Note what is written back at the end."""
+        """Record the values that are written back at the end."""
         self.written[node.name] = new
 
     def constant(self, scalar: Scalar) -> torch.fx.Node:
-        """Return the placeholder of a lifted number, in front of the user's inputs."""
+        """Return the placeholder of a lifted scalar, in front of the user's inputs."""
         tensor = torch.tensor(scalar.value, dtype=scalar.dtype)
         key = (tensor.dtype, type(scalar.value), repr(scalar.value))
         if key not in self.numbers:
@@ -148,7 +148,7 @@ class _ProgramLowering(GraphLowering):
         return self.graph.inserting_before(next(iter(self.graph.nodes)))
 
     def output(self, node: torch.fx.Node) -> None:
-        """Make the results: written values first, then the user's."""
+        """Create the results: mutated values first, then the user's."""
         results: Any = node.args[0]
         outputs: list[Any] = []
         for result, spec in zip(results, self.signature.output_specs, strict=True):
@@ -166,7 +166,7 @@ class _ProgramLowering(GraphLowering):
         describe_output(self.graph)
 
     def _kept(self, value: Any, target: str) -> Any:  # noqa: ANN401
-        """Copy a value that lies in a written placeholder, which is overwritten at the end."""
+        """Copy a value that aliases a mutated placeholder, which is overwritten at the end."""
         if not isinstance(value, torch.fx.Node) or value.op != "placeholder":
             return value
         if value.name not in self.written or value.name == target:

@@ -1,4 +1,4 @@
-"""Which operators an operator of an exported program is made of."""
+"""The edge operators that an operator of an exported program is decomposed into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators outside the core set that torch's export leaves as they are, made of core ones.
+"""Decompositions of operators outside the core set that torch's export does not decompose.
 
 The runtime of the wheel has kernels for few of them and the verifier refuses all; who lets one
 through gets it whole.

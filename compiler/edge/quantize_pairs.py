@@ -16,7 +16,7 @@ _LARGEST_SCALE = 1e30  # the products of larger ones overflow
 
 
 def integers_before(op: Any, args: tuple[Any, ...]) -> Node | None:  # noqa: ANN401
-    """Return the integers that a quantize would only compute again, None where there are none.
+    """Return the integers that a quantize would recompute, None where there are none.
 
     Such a pair remains where the operator between *dequantize* and *quantize* does nothing.
     Quantize clamps to its range, so that the integers before have to lie in it.

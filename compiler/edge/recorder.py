@@ -40,7 +40,7 @@ _SYMBOL_DTYPES: dict[type[Any], torch.dtype] = {
 
 
 class Recorder(DispatchMode):
-    """Sees every operator called below it; what has a decomposition is replaced by it.
+    """Intercepts every operator call; operators with a decomposition are replaced by it.
 
     Attributes:
         steps: the edge operators seen so far, in order
@@ -73,11 +73,11 @@ class Recorder(DispatchMode):
         return self.call(func, args, dict(kwargs or {}))
 
     def know(self, tensor: Any, name: Any) -> None:  # noqa: ANN401
-        """Note what stands for a tensor from now on."""
+        """Set the reference of a tensor."""
         self._known[id(tensor)] = (tensor, name)
 
     def name_of(self, leaf: Any) -> Any:  # noqa: ANN401
-        """Return what stands for a tensor; other leaves are returned as they are.
+        """Return the reference of a tensor; other leaves are returned unchanged.
 
         Raises:
             UnsupportedError: the tensor was made where no operator could be seen
@@ -95,7 +95,7 @@ class Recorder(DispatchMode):
         raise UnsupportedError("it uses a tensor that is neither an input nor computed")
 
     def call(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        """Run one operator, decomposed as far as there are rules, and return its fake result."""
+        """Run one operator, fully decomposed, and return its fake result."""
         rule = None if self._stays(op, args, kwargs) else decomposition_of(op)
         if rule is not None:
             with self._seeing_composites(), self:
@@ -241,7 +241,7 @@ class Recorder(DispatchMode):
         return out
 
     def _as_tensor(self, value: Any, dtype: torch.dtype | None) -> Any:  # noqa: ANN401
-        """Return what stands for a number where the operator wants a tensor."""
+        """Return the reference of a scalar where the operator takes a tensor."""
         if isinstance(value, (bool, int, float, complex)):
             return Scalar(value, dtype)
         if not isinstance(value, SYMBOLIC):
@@ -252,7 +252,7 @@ class Recorder(DispatchMode):
 
 
 def _sizes(tensor: torch.Tensor) -> list[str]:
-    """Return sizes as they are written: comparing what depends on data is not possible."""
+    """Return sizes as expressions: data-dependent ones cannot be compared."""
     return [str(size) for size in tensor.shape]
 
 

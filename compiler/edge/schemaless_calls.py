@@ -1,4 +1,4 @@
-"""Calls that have no schema: modules that were lowered before, which stay whole, and others."""
+"""Calls without a schema: lowered modules, which are kept, control flow, and mutating operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compiler.errors import UnsupportedError
 
 
 def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # noqa: ANN401
-    """Make a call of a lowered module, of control flow, or of an operator that writes.
+    """Create a call of a lowered module, of control flow, or of a mutating operator.
 
     Returns: what stands for its results
     Raises: UnsupportedError if it is none of them

@@ -41,7 +41,7 @@ _OF_FORMULAS = {
 
 
 class Symbols:
-    """Makes the nodes that compute symbolic sizes in one graph."""
+    """Creates the nodes that compute symbolic sizes in one graph."""
 
     def __init__(self, graph: torch.fx.Graph, describe: Callable[[], dict[str, Any]]) -> None:
         """Begin without symbols.
@@ -66,7 +66,7 @@ class Symbols:
                     self._homes.setdefault(expression_of(size), (placeholder, dimension, size))
 
     def node(self, size: Any) -> Any:  # noqa: ANN401 - an int where it is static
-        """Return what stands for a symbolic size in the graph.
+        """Return the node of a symbolic size.
 
         Raises: UnsupportedError if it depends on data or on a formula without an operator
         """
@@ -105,7 +105,7 @@ class Symbols:
             return self._call(_NOT, (equal,), _symbolic(expression, shape_env))
         make = _BY_NAME.get(_OF_FORMULAS.get(kind, ""))
         if make is None:
-            raise UnsupportedError(f"the size {expression} has no operator of the runtime")
+            raise UnsupportedError(f"the size {expression} has no operator in the runtime")
         parts = [self._of(part, shape_env) for part in expression.args]
         if len(parts) == 1:
             return self._call(make, (parts[0],), _symbolic(expression, shape_env))
@@ -174,7 +174,7 @@ class Symbols:
 
 
 def _is_power(expression: Any) -> bool:  # noqa: ANN401
-    """Return whether a whole number is multiplied with itself, a few times."""
+    """Return whether an expression is a small integer power."""
     if type(expression).__name__ not in ("Pow", "PowByNatural"):
         return False
     base, exponent = expression.args

@@ -1,4 +1,4 @@
-"""Makes the template of one operator, once for each kind of arguments."""
+"""Builds the template of one operator, once for each kind of arguments."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from compiler.untyped import aten, native
 
 
 class KeepsWhole(Protocol):
-    """Says which operators are not decomposed, node by node."""
+    """Decides which operators are not decomposed, node by node."""
 
     def kind(self, node: torch.fx.Node, op: Any) -> str:  # noqa: ANN401
-        """Return ``whole``, ``parts``, ``refused`` (nothing inside either), or an empty text."""
+        """Return ``whole``, ``parts``, ``refused`` (nothing inside either), or an empty string."""
         ...
 
     def keeps_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
-        """Return whether an operator that is met inside another one stays whole."""
+        """Return whether an operator inside the decomposition of another one is preserved."""
         ...
 
 
@@ -52,13 +52,13 @@ class Templates:
         kwargs: dict[str, Any],
         node: torch.fx.Node | None = None,
     ) -> Template:
-        """Return what an operator becomes for these argument nodes.
+        """Return the template of an operator for these argument nodes.
 
         Args:
             op: the operator
             args: arguments in the new graph
             kwargs: likewise
-            node: of the given graph, which may be one to keep whole
+            node: of the given graph, which may be preserved
         """
         kind = "" if self._keeps is None or node is None else self._keeps.kind(node, op)
         key = metadata_key(op, args, kwargs), kind

@@ -1,4 +1,4 @@
-"""What an edge program may contain; runs whenever an edge program is made."""
+"""The verifier of edge programs, run after lowering and after passes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _unregistered(made: type[Verifier]) -> type[Verifier]:
 
 @_unregistered
 class EdgeVerifier(Verifier):
-    """Accepts what the lowering may make, whatever the operators are."""
+    """Accepts everything that lowering may emit, whatever the operators are."""
 
     dialect = "EDGE"
 
@@ -71,7 +71,7 @@ class EdgeVerifier(Verifier):
 @functools.lru_cache(maxsize=64)
 def _strict_verifier(exceptions: frozenset[Any], skip_dim_order: bool) -> type[Verifier]:
     class StrictEdgeVerifier(EdgeVerifier):
-        """Accepts core ATen operators and what the configuration lets through."""
+        """Accepts core ATen operators and the exceptions of the configuration."""
 
         dialect = "EDGE"
 
@@ -82,7 +82,7 @@ def _strict_verifier(exceptions: frozenset[Any], skip_dim_order: bool) -> type[V
 
 
 def verifier_for(config: EdgeCompileConfig) -> type[Verifier]:
-    """Return the verifier a configuration asks for."""
+    """Return the verifier of a configuration."""
     if not config.check_ir_validity:
         return EdgeVerifier
     return _strict_verifier(config.exceptions, config.skip_dim_order)
@@ -261,7 +261,7 @@ def _fault_of_other(target: Any) -> str:  # noqa: ANN401
         return ""
     if home == "torch" and name.startswith("sym_"):
         return ""
-    return f"{target} is no operator of an edge program"
+    return f"{target} is not an operator of edge programs"
 
 
 def _of_signature(graph: torch.fx.Graph, signature: ExportGraphSignature) -> list[str]:

@@ -1,4 +1,4 @@
-"""Lowers calls of operators that write to their arguments."""
+"""Lowers calls of mutating operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BASES, _PLACE = "_all_bases", "_base_index"
 
 
 def lower_write(outer: GraphLowering, node: torch.fx.Node) -> tuple[Any, ...]:
-    """Make the call; return what stands for its results.
+    """Create the call; return the nodes of its results.
 
     Raises: UnsupportedError for an operator that writes in a way that has no such form
     """
@@ -51,7 +51,7 @@ def lower_write(outer: GraphLowering, node: torch.fx.Node) -> tuple[Any, ...]:
 
 def _checked(target: Any) -> EdgeOp:  # noqa: ANN401
     if not isinstance(target, OpOverload):
-        raise UnsupportedError(f"{target} writes to its arguments and is no operator")
+        raise UnsupportedError(f"{target} writes to its arguments and is not an operator")
     op = edge_op(target)
     schema: Any = target._schema
     for one in schema.arguments:
@@ -67,7 +67,7 @@ def _checked(target: Any) -> EdgeOp:  # noqa: ANN401
 def _without_bases(
     op: EdgeOp, given: dict[str, Any], count: int
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the arguments with whole values for those written, and the places of their results."""
+    """Return the arguments, contiguous where mutated, and the indices of their results."""
     bases: Any = given.pop(_BASES)
     names = {formal.name for formal in op.op._schema.arguments}
     plain = {name: value for name, value in given.items() if name in names}

@@ -1,4 +1,4 @@
-"""Options of emission that ask for a way of working, and what is said where we have another."""
+"""Options of emission that select an implementation, with checks for those not supported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PropagateDeviceConfig:
 
 
 def check_to_out_var_pass(value: Any) -> None:  # noqa: ANN401
-    """Check that a pass asks for nothing but out variants.
+    """Check that ``to_out_var_pass`` is a plain ToOutVarPass.
 
     Raises: ValueError if it is a pass of the user's own
     """
@@ -52,7 +52,7 @@ def check_to_out_var_pass(value: Any) -> None:  # noqa: ANN401
 
 
 def check_planning_mode(value: Any) -> None:  # noqa: ANN401
-    """Check that sizes that change are to be planned at their upper bounds.
+    """Check that dynamic sizes are planned at their upper bounds.
 
     Raises: ValueError if not
     """
@@ -106,6 +106,6 @@ def check_devices(delegates: Any, *, non_cpu: bool) -> None:  # noqa: ANN401 - B
             device = bytes(spec.value).decode("utf-8", "replace").strip("\0").strip()
             if spec.key == _TARGET and device.partition(":")[0].lower() != _HOST:
                 raise UnsupportedError(
-                    f"{delegate.id} wants its inputs and results in memory of {device}; memory is "
+                    f"{delegate.id} needs its inputs and results in memory of {device}; memory is "
                     "planned on the host only: set enable_non_cpu_memory_planning=False for that"
                 )

@@ -50,7 +50,7 @@ class ExecutorchBackendConfig:
         reinplace_extra_ops: edge operators that may do so, beside ``index_put``
         enable_non_cpu_memory_planning: refuse delegates that want memory of another device; if not,
             they get the host's
-        joint_arena: give the arenas of all methods the size of the largest
+        joint_arena: give the planned buffers of all methods the size of the largest
     """
 
     passes: Any = field(default_factory=_no_passes)
@@ -75,7 +75,7 @@ class ExecutorchBackendConfig:
     joint_arena: bool = False
 
     def __post_init__(self) -> None:
-        """Check the alignments, and that nothing is asked for in a way we have not.
+        """Check the alignments and the unsupported options.
 
         Raises: ValueError naming what is wrong
         """

@@ -29,7 +29,7 @@ def on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
 
 
 class Segment:
-    """Collects the bytes of tensors; entry 0 is the placeholder the format asks for.
+    """Collects the bytes of tensors; entry 0 is the placeholder of the format.
 
     Attributes:
         offsets: where each entry starts
@@ -62,12 +62,12 @@ class Segment:
         return entry
 
     def held(self, data: memoryview) -> int | None:
-        """Return the entry of this content, None where there is none."""
+        """Return the entry with this content, None if there is none."""
         same = self._by_sample.get(_samples(data), [])
         return next((entry for entry, other in same if _equal(other, data)), None)
 
     def align(self, entry: int, step: int) -> None:
-        """Let an entry start at a multiple of a number of bytes; those behind it move."""
+        """Align the start of an entry; those behind it move."""
         self._steps[entry] = math.lcm(step, self._steps.get(entry, 1))
         if self.offsets[entry] % step == 0:
             return
@@ -77,7 +77,7 @@ class Segment:
             self._append(each)
 
     def _equal(self, data: memoryview) -> int | None:
-        """Return the entry of the same content; what has none will be the next entry."""
+        """Return the entry with equal content, or register it as the next entry."""
         found = self.held(data)
         if found is None:
             self._by_sample.setdefault(_samples(data), []).append((len(self.offsets), data))
@@ -101,7 +101,7 @@ class Segment:
 
 
 def _samples(data: memoryview) -> tuple[object, ...]:
-    """Return a few bytes that tell almost all other contents apart."""
+    """Return a sample of the bytes, for a quick comparison of contents."""
     middle = data.nbytes // 2
     samples = (data[:_SAMPLE], data[middle : middle + _SAMPLE], data[-_SAMPLE:])
     return (data.nbytes, *(bytes(sample) for sample in samples))

@@ -1,4 +1,4 @@
-"""How a method's values are nested, as text for files."""
+"""The pytree structure of a method's values, as a string in files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.utils import _pytree as pytree
 
 
 def containers_text(spec: Any) -> str:  # noqa: ANN401 - a TreeSpec of torch
-    """Return the nesting of values as text; no text for none.
+    """Return a tree spec as a string; empty for None.
 
     Kinds of containers that have no name in files, such as ``torch.return_types.topk`` or a named
     tuple that was not registered, become plain tuples: their values stay and keep their order.

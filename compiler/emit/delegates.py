@@ -1,4 +1,4 @@
-"""Delegates in a program file: their table, payloads, blobs by key, and what devtools join by."""
+"""Delegates in a program file: table, payloads, named blobs, and the maps that devtools join by."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def called_module(call: torch.fx.Node) -> Any:  # noqa: ANN401 - a LoweredBacken
     owner = call.graph.owning_module
     found = getattr(owner, str(home.target), None) if isinstance(home, torch.fx.Node) else None
     if not is_lowered_module(found):
-        raise UnsupportedError(f"{home} is no lowered module")
+        raise UnsupportedError(f"{home} is not a lowered module")
     return found
 
 
@@ -74,7 +74,7 @@ class DelegateStore:
 
 @dataclass
 class DelegateMaps:
-    """What is known about the delegate instructions of one method, by instruction.
+    """Facts about the delegate instructions of one method, by instruction.
 
     Attributes:
         maps: backend id as ``name`` and its map from identifiers to handles as ``delegate_map``

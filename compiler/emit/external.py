@@ -1,4 +1,4 @@
-"""Constants stored in files of their own: tensors by name and blobs of delegates by key."""
+"""Constants in external files: tensors by name and blobs of delegates by key."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class EmittedMethod:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """An argument that is a slot: what an operator writes may be no node's value."""
+    """A slot as an argument: the value that an operator writes may have no node."""
 
     slot: Slot
 
@@ -83,7 +83,7 @@ class Stores:
 
 @dataclass(frozen=True)
 class EmitOptions:
-    """What else goes into a plan.
+    """Options of the execution plan.
 
     Attributes:
         stack_traces: the source lines of each instruction
@@ -208,7 +208,7 @@ class _Emission:
         return self._value(self.steps.resolve(node))
 
     def _value(self, leaf: Any) -> int:  # noqa: ANN401
-        """Return the value of a slot, or of a number."""
+        """Return the value index of a slot, or of a scalar."""
         if not isinstance(leaf, tuple):
             return self.table.literal(leaf)
         slot: Slot = leaf  # pyright: ignore[reportUnknownVariableType]
@@ -282,7 +282,7 @@ class _Emission:
             self._tensor((node, 0), 0, _extra(name, _EXTERNAL))
             return
         named = self.options.buffer_names
-        if not named and not planned:  # nobody could find it to give it memory
+        if not named and not planned:  # without a name no one can give it memory
             raise PlanError(
                 f'Mutable buffer "{name}" must have a memory id and offset if it is emitted '
                 "without a name: plan its memory (alloc_mutable_buffers), or set "
@@ -296,7 +296,7 @@ class _Emission:
             return self.program.state_dict[spec.target]
         held = self.program.constants.get(spec.target)
         if not isinstance(held, torch.Tensor):
-            raise UnsupportedError(f"{spec.target} is no tensor")
+            raise UnsupportedError(f"{spec.target} is not a tensor")
         return held
 
     def _view(self, step: View) -> None:
@@ -338,7 +338,7 @@ class _Emission:
         elif target in NUMBER_OPERATORS:
             self._instruction(f"executorch_prim::{NUMBER_OPERATORS[target]}", "Scalar", args, node)
         else:
-            raise UnsupportedError(f"{target} has no operator of the runtime")
+            raise UnsupportedError(f"{target} has no operator in the runtime")
 
     def _delegate(self, node: torch.fx.Node) -> None:
         module = called_module(node)
@@ -370,7 +370,7 @@ class _Emission:
         return [*args, made[0] if single else self.table.literal_indices(made)]
 
     def _nothing(self) -> int:
-        """Return a tensor without elements for a result that a mask leaves out.
+        """Return an empty tensor for a result that a mask omits.
 
         Upstream: exir/emit/_emitter.py, `_get_empty_tensor_evalue`.
         """

@@ -21,7 +21,7 @@ class Homes:
         return self.inside(node) + node.name
 
     def inside(self, node: torch.fx.Node) -> str:
-        """Return what stands before the names of the graph that a node is in."""
+        """Return the name prefix of the graph that contains a node."""
         return self._prefixes.get(node.graph, "")
 
 
@@ -45,7 +45,7 @@ def note_delegate(
     prefix: str,
     module: Any,  # noqa: ANN401 - a LoweredBackendModule
 ) -> None:
-    """Note what a delegate call returns and what the identifiers of its backend stand for.
+    """Record the results of a delegate call and the nodes of its backend's identifiers.
 
     Args:
         origins: of the method

@@ -1,4 +1,4 @@
-"""A program file as text: methods, values, instructions."""
+"""The text form of a program file: methods, values, instructions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def program_text(program: Program, *, verbose: bool = False) -> str:
 
 def _plan(plan: m.ExecutionPlan, verbose: bool) -> Iterator[str]:
     arenas = ", ".join(str(size) for size in plan.non_const_buffer_sizes[1:]) or "none"
-    yield f"method {plan.name}: {len(plan.values)} values, arenas of {arenas} bytes"
+    yield f"method {plan.name}: {len(plan.values)} values, planned buffers of {arenas} bytes"
     yield f"  inputs {_values(plan.inputs)}, outputs {_values(plan.outputs)}"
     for index, value in enumerate(plan.values if verbose else ()):
         yield f"  %{index} = {_value(value.val)}"
@@ -36,7 +36,7 @@ def _value(value: m.KernelType) -> str:
     where = f"constant {value.data_buffer_idx}" if value.data_buffer_idx else "the caller's memory"
     if place is not None:
         offset = place.memory_offset_low | place.memory_offset_high << 32
-        where = f"arena {place.memory_id} at {offset}"
+        where = f"planned buffer {place.memory_id} at {offset}"
     if value.extra_tensor_info is not None:
         where += f", {value.extra_tensor_info.fully_qualified_name}"
     return f"{scalar_type(value.scalar_type).name}{list(value.sizes)} in {where}"

@@ -1,4 +1,4 @@
-"""Programs with a backward pass: their weights can be changed, and methods tell which is which."""
+"""Programs with a backward pass: trainable weights, and the methods that list them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PREFIX = "__et_training_"
 
 
 def with_trained_weights(program: ExportedProgram) -> ExportedProgram:
-    """Return a program that hands out the weights it has gradients of, in their order.
+    """Return a program with the weights it has gradients of as further outputs, in that order.
 
     A program without gradients is returned as it is.
     """
@@ -49,7 +49,7 @@ def with_trained_weights(program: ExportedProgram) -> ExportedProgram:
 
 
 def training_methods(programs: Mapping[str, ExportedProgram]) -> dict[str, Any]:
-    """Return what the methods beside trainable ones give, by their names.
+    """Return the constant methods of trainable methods, by name.
 
     Those are the place of the first gradient and of the first weight among the outputs, and the
     names of the weights.

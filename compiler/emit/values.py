@@ -15,7 +15,7 @@ _MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1}
 
 
 class ValueTable:
-    """Makes the values of a method in the order they are asked for.
+    """Creates the values of a method in order of first use.
 
     Attributes:
         values: what was made
@@ -107,7 +107,7 @@ class ValueTable:
 
 
 def scalar_value(value: Any, kind: str = "") -> m.KernelType:  # noqa: ANN401 - a case each
-    """Return the runtime's value for one that is no node and no list.
+    """Return the runtime value of a literal that is neither a node nor a list.
 
     Raises: UnsupportedError if there is none
     """

@@ -1,4 +1,4 @@
-"""What a backend is to the compiler: settings in, edge program in, payload out."""
+"""The backend interface: compile specs and an edge program in, a payload out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CompileSpec:
 
 @dataclass
 class PreprocessResult:
-    """What a backend makes of an edge program.
+    """The result of a backend for an edge program.
 
     Attributes:
         processed_bytes: the payload
@@ -46,7 +46,7 @@ class PreprocessResult:
 
     @property
     def delegate_info_meta(self) -> Any:  # noqa: ANN401 - the backend's own
-        """Return what the backend wants to find again in the lowered module."""
+        """Return the metadata that the backend attaches to the lowered module."""
         return self._delegate_info_meta
 
 
@@ -54,7 +54,7 @@ class BackendDetails(ABC):
     """Base of every backend; the name of the class is the backend's id."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401
-        """Refuse a backend made from another one.
+        """Refuse a subclass of another backend.
 
         Raises: TypeError naming both
         """
@@ -107,7 +107,7 @@ class BackendDetails(ABC):
 
 
 class CompileSpecError(CompileError, TypeError):
-    """Something is given as settings of a backend that is none."""
+    """Invalid compile specs."""
 
 
 class BackendNotFoundError(CompileError, NotImplementedError):
@@ -130,22 +130,22 @@ def find_backend(backend_id: str) -> type[BackendDetails]:
     known = ", ".join(sorted({backend.__name__ for backend in backends()})) or "none"
     raise BackendNotFoundError(
         f"Backend {backend_id} was not found. A class of that name has to be imported where its "
-        f"partitioner is; of our interface there are {known}"
+        f"partitioner is; available: {known}"
     )
 
 
 def has_own_multimethod(backend: type[BackendDetails]) -> bool:
-    """Return whether a backend wants to see all parts of all methods together."""
+    """Return whether a backend preprocesses all partitions of all methods together."""
     return "preprocess_multimethod" in vars(backend)
 
 
 def why_no_settings(specs: Any) -> str:  # noqa: ANN401 - of users
-    """Return why something is no list of settings, empty for one that is."""
+    """Return why a value is not a list of compile specs, empty for a valid one."""
     if not isinstance(specs, (list, tuple)):
         return f"compile_specs is {specs!r}, not a list of CompileSpec"
     for spec in cast("list[Any]", specs):
         if not isinstance(spec, CompileSpec):
-            return f"{spec!r} is no CompileSpec"
+            return f"{spec!r} is not a CompileSpec"
         if not isinstance(cast("Any", spec.key), str):
             return f"{spec!r} needs a string as key"
     return ""
@@ -170,7 +170,7 @@ def value_of_spec(spec: CompileSpec, backend_id: str) -> bytes:
 
 
 def copied_specs(specs: Sequence[CompileSpec]) -> list[CompileSpec]:
-    """Return settings nobody else holds.
+    """Return a deep copy of compile specs.
 
     Raises: CompileSpecError if they are none
     """

@@ -39,7 +39,7 @@ def delegate_external_constants_pass_unlifted(
 
 
 def mark_behind(node: torch.fx.Node) -> str | None:
-    """Return the file that a weight is marked for, or the first marked one a node is made of."""
+    """Return the file that a weight, or the first marked weight behind a node, is marked for."""
     seen: set[torch.fx.Node] = set()
     left = [node]
     while left:
@@ -55,7 +55,7 @@ def mark_behind(node: torch.fx.Node) -> str | None:
 
 
 def mark_for_made(node: torch.fx.Node) -> dict[str, Any]:
-    """Return metadata by which a constant goes where the weights that a node is made of do."""
+    """Return metadata that sends a folded constant to the file of the weights behind its node."""
     mark = mark_behind(node)
     return {} if mark is None else {_CUSTOM: {**node.meta.get(_CUSTOM, {}), _TAG: mark}}
 
@@ -63,7 +63,7 @@ def mark_for_made(node: torch.fx.Node) -> dict[str, Any]:
 def where_marked(result: PreprocessResult, program: ExportedProgram) -> PreprocessResult:
     """Return a result whose blobs are in the files that the weights of its program are marked for.
 
-    A backend that names files itself, as the one of XNNPACK, is left alone. Another one may have
+    A backend that names files itself, as the one of XNNPACK, is not changed. Another one may have
     packed several weights into one blob: if all are marked for one file, its blobs go there; if
     for several, those that are the bytes of a marked weight do, the others stay in the program.
     """

@@ -35,10 +35,10 @@ class Blob(bytes):
 
 @dataclass(frozen=True, eq=False)
 class TensorLayout:
-    """What a blob is when it is a tensor.
+    """The dtype, sizes and dim order of a blob that is a tensor.
 
     Attributes:
-        scalar_type: number of the element type
+        scalar_type: scalar type code
         sizes: of each dimension
         dim_order: dimensions, outermost in memory first
     """
@@ -143,7 +143,7 @@ class NamedDataStore:
             tensor_layout: of plain bytes that are a tensor's
 
         Raises:
-            ValueError: the key has other content, the alignment is no positive number, or the
+            ValueError: the key has other content, the alignment is not a positive integer, or the
                 layout is not that of the tensor
             TypeError: the data is neither bytes nor a tensor
         """
@@ -234,7 +234,7 @@ class NamedDataStore:
         return shards
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
-        """Return what has been kept."""
+        """Return the collected data."""
         external = {tag: dict(entries) for tag, entries in self.external_data.items() if entries}
         return NamedDataStoreOutput(list(self.buffers), dict(self.pte_data), external)
 

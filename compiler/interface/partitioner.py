@@ -1,4 +1,4 @@
-"""What a partitioner is to the compiler: it tags nodes and says what each tag means."""
+"""The partitioner interface: it tags nodes and returns a delegation spec for each tag."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DelegationSpec(NamedTuple):
 
 @dataclass
 class PartitionResult:
-    """What a partitioner says.
+    """The result of a partitioner.
 
     Attributes:
         tagged_exported_program: the program it was given, with tags on nodes
@@ -49,7 +49,7 @@ class Partitioner(ABC):
 
     @property
     def spec(self) -> Mapping[Any, object]:
-        """Return the options it was made with."""
+        """Return the options it was created with."""
         return self._spec
 
     @abstractmethod
@@ -63,7 +63,7 @@ class Partitioner(ABC):
         """
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
-        """Return operators to keep whole, and which of their nodes; None for all of them."""
+        """Return operators to preserve, and a filter of their nodes; None for all of them."""
         del ep
         return [], None
 
@@ -73,6 +73,6 @@ class Partitioner(ABC):
 
 
 def name_of(partitioner: object) -> str:
-    """Return what verdicts call a partitioner."""
+    """Return the name of a partitioner in verdicts."""
     given = getattr(partitioner, "verdict_name", None)
     return given if isinstance(given, str) else type(partitioner).__name__

@@ -42,7 +42,7 @@ def is_foreign(partitioner: object) -> bool:
 
 
 def is_foreign_spec(spec: object) -> bool:
-    """Return whether something says where nodes go, in the package's terms."""
+    """Return whether a value is a delegation spec of the stock package."""
     return type(spec).__module__ == _PARTITIONERS and type(spec).__name__ == "DelegationSpec"
 
 
@@ -126,7 +126,7 @@ class _Foreign:
     def preprocess(
         self, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec]
     ) -> Any:  # noqa: ANN401 - whatever it returned is checked later
-        """Return what the backend makes of a program."""
+        """Return the result of the backend for a program."""
         return _own_result(self.backend.preprocess(edge_program, _foreign_specs(compile_specs)))
 
     def _all_methods(

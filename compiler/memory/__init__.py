@@ -1,1 +1,1 @@
-"""Memory planning: how long each value lives, and where it is put meanwhile."""
+"""Memory planning: lifetimes of values, and their offsets in planned buffers."""

@@ -32,7 +32,7 @@ class SpecAllocResult:
 
 @dataclass
 class MemoryAlgoResult:
-    """What an algorithm returns.
+    """The result of a planning algorithm.
 
     Attributes:
         spec_dict: the place of each tensor
@@ -137,7 +137,7 @@ def _inside_others(specs: Collection[TensorSpec]) -> dict[TensorSpec, tuple[Tens
             offset += root.storage_base_offset
             root = root.storage_base
             if root in chain:
-                raise PlanError(f"the storage_base of {spec!r} lies in that tensor itself")
+                raise PlanError(f"the storage_base of {spec!r} aliases that tensor itself")
             chain.add(root)
         if root is not spec:
             found[spec] = root, offset
@@ -155,7 +155,7 @@ class MemoryPlanningAlgorithmSuite:
     """Runs several algorithms and keeps the smallest plan."""
 
     def __init__(self, algo_list: Sequence[Algorithm] | None = None) -> None:
-        """Hold the algorithms; all of ours if there are none."""
+        """Hold the algorithms; all built-in ones if none are given."""
         self.algo_list: list[Algorithm] = list(algo_list or (greedy, interval, naive))
 
     def __call__(
@@ -166,9 +166,9 @@ class MemoryPlanningAlgorithmSuite:
         graph_signature: Any,  # noqa: ANN401
         extra_padding: int = 0,
     ) -> list[int]:
-        """Give each spec its place in the smallest plan and return the sizes of the arenas.
+        """Give each spec its place in the smallest plan and return the planned sizes.
 
-        Raises: PlanError if an algorithm returns what is no plan
+        Raises: PlanError if an algorithm returns an invalid plan
         """
         results = [
             checked_result(
@@ -193,7 +193,7 @@ def checked_result(algorithm: Any, result: Any) -> MemoryAlgoResult:  # noqa: AN
 
 
 def apply_result(result: MemoryAlgoResult) -> list[int]:
-    """Write the places of a result into the specs and return the sizes of the arenas."""
+    """Write the places of a result into the specs and return the sizes of the planned buffers."""
     for spec, place in result.spec_dict.items():
         spec.mem_id, spec.mem_obj_id = place.mem_id, place.mem_obj_id
         spec.mem_offset = place.mem_offset

@@ -1,4 +1,4 @@
-"""Blocks: pieces of memory with a size and a lifetime, and their places in an arena."""
+"""Blocks of memory with a size and a lifetime, and their offsets in planned buffers."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Places of blocks in arenas.
+    """Places of blocks in planned buffers.
 
     Attributes:
         offsets: bytes from the start of the arena, one a block; -1 for one without a place
-        nbytes: size of all arenas
+        nbytes: size of all planned buffers
         lower_bound: bytes alive at the busiest instruction: no plan can be smaller
         planner: name of the planner that made it
-        arenas: arena of each block, from 1; empty when all are in the first
+        arenas: planned buffer of each block, from 1; empty when all are in the first
         sizes: bytes of each arena from the first; empty when there is only one
     """
 
@@ -61,12 +61,12 @@ class MemoryPlan:
     sizes: tuple[int, ...] = ()
 
     def place(self, block: int) -> tuple[int, int]:
-        """Return arena and offset of a block."""
+        """Return planned buffer and offset of a block."""
         return (self.arenas[block] if self.arenas else 1), self.offsets[block]
 
     @property
     def arena_sizes(self) -> tuple[int, ...]:
-        """Return the bytes of each arena; the first has number 1."""
+        """Return the bytes of each planned buffer; the first has index 1."""
         return self.sizes or (self.nbytes,)
 
 
@@ -91,7 +91,7 @@ def lower_bound(blocks: Sequence[Block], alignment: int) -> int:
 
 
 def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
-    """Check that no two blocks overlap in time and space, and that all lie aligned in an arena.
+    """Check that no two blocks overlap in time and space, and that all are aligned in their buffer.
 
     Raises: PlanError naming both blocks
     """
@@ -104,7 +104,9 @@ def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
         if offset % alignment:
             raise PlanError(f"{block.name} at {offset} does not start at a multiple of {alignment}")
         if offset < 0 or offset + block.nbytes > size:
-            raise PlanError(f"{block.name} at {offset} lies outside {size} bytes of arena {arena}")
+            raise PlanError(
+                f"{block.name} at {offset} lies outside {size} bytes of planned buffer {arena}"
+            )
         if block.nbytes:
             here = events.setdefault(arena, [])
             here += ((block.first, 1, index), (block.last + 1, 0, index))

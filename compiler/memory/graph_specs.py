@@ -1,4 +1,4 @@
-"""The tensors of a graph that has specs and was not made for planning: who lives how long."""
+"""Lifetimes of the tensors of a graph with specs that was not built for planning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def specs_to_plan(
     inputs: bool,
     outputs: bool,
 ) -> list[TensorSpec]:
-    """Return the specs of a graph that need memory, in its order, with their lifetimes set.
+    """Return the specs of a graph that need memory, in node order, with their lifetimes set.
 
     Args:
         module: nodes have ``meta["spec"]``, as SpecPropPass leaves them

@@ -1,4 +1,4 @@
-"""What a method does, in order, before values have numbers: one step an instruction, and labels."""
+"""The instructions of a method before values have indices, with labels for jumps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Raw:
         node: where it comes from
         name: of the kernel
         overload: of the kernel
-        args: slots, or numbers; results included, as the runtime takes them
+        args: slots, or scalars; results included, as the runtime takes them
     """
 
     node: torch.fx.Node

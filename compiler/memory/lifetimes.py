@@ -72,7 +72,7 @@ class Schedule:
     specs: Mapping[Slot, TensorSpec]
 
     def resolve(self, leaf: Any) -> Any:  # noqa: ANN401
-        """Return the slot a node stands for, through inputs of bodies; other leaves as they are."""
+        """Return the slot of a node, through inputs of bodies; other leaves unchanged."""
         return _resolve(self.stands_for, leaf)
 
     def is_state(self, node: torch.fx.Node) -> bool:
@@ -147,7 +147,7 @@ class Scheduling:
         self.order: dict[torch.fx.Graph, dict[torch.fx.Node, int]] = {}  # of graphs with writes
 
     def run(self) -> Schedule:
-        """Return the whole schedule."""
+        """Return the complete schedule."""
         inputs = {s.arg.name: s for s in self.program.graph_signature.input_specs}
         for node in self.nodes:
             if node.op == "placeholder":
@@ -171,7 +171,7 @@ class Scheduling:
                 self._told(node, self._call, owner)
 
     def resolve(self, leaf: Any) -> Any:  # noqa: ANN401
-        """Return the slot a node stands for; other leaves are returned as they are."""
+        """Return the slot of a node; other leaves are returned unchanged."""
         return _resolve(self.stands_for, leaf)
 
     def add(self, step: Step) -> None:
@@ -184,11 +184,11 @@ class Scheduling:
     def body(
         self, owner: torch.fx.GraphModule, operands: Iterable[Any], into: Iterable[Slot | None] = ()
     ) -> list[Any]:
-        """Add the steps of a body and return the slots, or numbers, of its results.
+        """Add the steps of a body and return the slots, or scalars, of its results.
 
         Args:
             owner: the body
-            operands: nodes, slots or numbers its inputs stand for, in order
+            operands: nodes, slots or scalars of its inputs, in order
             into: slots whose memory its results are written to; they are moved there later
         """
         inputs = [node for node in owner.graph.nodes if node.op == "placeholder"]
@@ -238,7 +238,7 @@ class Scheduling:
             self.blocks[index] = replace(self.blocks[index], last=now)
 
     def repeat(self, first: int) -> None:
-        """Keep what a loop reads from outside alive to its last instruction: it is read again."""
+        """Extend the lifetime of values that a loop reads from outside to its last instruction."""
         end = self.now - 1  # the next instruction is behind the loop
         for index, block in enumerate(self.blocks):
             if block.first < first <= block.last < end:

@@ -130,7 +130,7 @@ def _next(to: Scheduling, node: torch.fx.Node, first: int) -> None:
 
 
 def _kept(to: Scheduling, slots: list[Slot]) -> None:
-    """Keep results alive to the last instruction of their loop."""
+    """Extend the lifetime of results to the last instruction of their loop."""
     for slot in slots:
         to.use(slot, to.now - 1)
 

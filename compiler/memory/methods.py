@@ -1,4 +1,4 @@
-"""The plans of all methods of a program: each alone, with shared buffers, or in one arena."""
+"""Memory plans of all methods of a program: separate, with shared state, or joint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PlanningConfig(Protocol):
 
 @dataclass(frozen=True)
 class PlannedMethod:
-    """What a method does and where its values are.
+    """A method with its instructions and memory plan.
 
     Attributes:
         program: what was planned: the edge program, with its trained weights as results
@@ -65,7 +65,7 @@ def plan_methods(
         programs: edge programs by method
         config: how to plan
         tags: by method, the placeholders whose bytes are in other files
-        stages: told of each plan
+        stages: times and reports the work
 
     Raises: CompileError if a shape cannot be planned, or a plan is not sound
     """
@@ -129,7 +129,7 @@ def _shared(
 
 
 def _joint(plans: Mapping[str, MemoryPlan]) -> dict[str, MemoryPlan]:
-    """Give all methods arenas of one size, so that a runtime can use the same for all."""
+    """Give all methods planned buffers of one size, so that a runtime can use the same for all."""
     count = max(len(plan.arena_sizes) for plan in plans.values())
     padded = {name: (*p.arena_sizes, *[0] * count)[:count] for name, p in plans.items()}
     most = tuple(max(sizes) for sizes in zip(*padded.values(), strict=True))

@@ -22,7 +22,7 @@ SPECS, SIZES, PADDING = "planned_specs", "non_const_buffer_sizes", "extra_paddin
 
 
 class MemoryPlanningPass:
-    """Plans the memory of a method; a subclass may choose arenas in `run` and then call ours.
+    """Plans the memory of a method; a subclass may choose buffers in `run` and call the base.
 
     Attributes:
         memory_planning_algo: an algorithm, a suite of them, or the name of a planner of ours;
@@ -53,7 +53,7 @@ class MemoryPlanningPass:
             raise ValueError("share_mutable_buffers needs alloc_mutable_buffers")
         if isinstance(memory_planning_algo, str) and memory_planning_algo not in PLANNERS:
             known = ", ".join(PLANNERS)
-            raise ValueError(f"no planner {memory_planning_algo!r}; there are {known}")
+            raise ValueError(f"unknown planner {memory_planning_algo!r}; available: {known}")
         if alignment < 1 or alignment & (alignment - 1):
             raise ValueError(f"an alignment is a power of two, not {alignment}")
         self.memory_planning_algo = memory_planning_algo
@@ -69,7 +69,7 @@ class MemoryPlanningPass:
         graph_module: torch.fx.GraphModule,
         graph_signature: Any = None,  # noqa: ANN401 - ExportGraphSignature
     ) -> Any:  # noqa: ANN401 - a PassResult
-        """Give every spec of a graph of out variants its arena and offset.
+        """Give every spec of a graph of out variants its planned buffer and offset.
 
         Raises: PlanError if the graph was not made for planning, or the algorithm returns no plan
         """
@@ -92,7 +92,9 @@ class MemoryPlanningPass:
             result = apply_result(result)
         if not isinstance(result, list):
             name = getattr(algorithm, "__name__", type(algorithm).__name__)
-            raise PlanError(f"{name} returned {type(result).__name__}, expected sizes of arenas")
+            raise PlanError(
+                f"{name} returned {type(result).__name__}, expected sizes of planned buffers"
+            )
         graph_module.meta[SIZES] = result
         return PassResult(graph_module, True)
 

@@ -1,4 +1,4 @@
-"""The graph of out variants: what passes and algorithms of users plan, and what is looked at.
+"""The graph of out variants, for planning passes and algorithms of users, and for inspection.
 
 It is made when it is asked for; programs are emitted from the edge graph. Nodes keep their names.
 """
@@ -33,7 +33,7 @@ class OutGraph:
     """
 
     def __init__(self, program: ExportedProgram, steps: Schedule) -> None:
-        """Make the graph.
+        """Build the graph.
 
         Args:
             program: the edge program

@@ -16,14 +16,14 @@ _PLANNED: WeakKeyDictionary[Any, PlannedMethod] = WeakKeyDictionary()
 
 
 def out_program(planned: PlannedMethod) -> ExportedProgram:
-    """Return a method as a graph of out variants whose specs say where each value is."""
+    """Return a method as a graph of out variants whose specs have the place of each value."""
     plan = planned.plan
     made = OutGraph(planned.program, planned.steps)
     for block, spec in made.of_block.items():
         if plan.offsets[block] >= 0:
             spec.mem_id, spec.mem_offset = plan.place(block)
     made.module.meta["non_const_buffer_sizes"] = [0, *plan.arena_sizes]
-    # A verifier of torch would refuse calls that write, and cannot be told not to.
+    # A verifier of torch would refuse calls that write, and has no option for it.
     program: Any = copy.copy(planned.program)
     program._graph_module = made.module
     _PLANNED[program] = planned
@@ -31,7 +31,7 @@ def out_program(planned: PlannedMethod) -> ExportedProgram:
 
 
 def planned_method(program: ExportedProgram) -> PlannedMethod | None:
-    """Return what an `out_program` was made from, None for any other or for one that was changed.
+    """Return the planned method of an `out_program`, None for another or a changed program.
 
     Its graph only shows the plan: what is emitted is the edge graph it was made from.
     """

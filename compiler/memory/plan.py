@@ -1,4 +1,4 @@
-"""The plan of one method, by planners of ours or by code of the user; shared buffers and arenas."""
+"""The memory plan of one method, by built-in planners or code of the user, and shared buffers."""
 
 from __future__ import annotations
 
@@ -90,14 +90,16 @@ def _place(block: Block, made: OutGraph, index: int) -> tuple[int, int]:
         return 1, -1
     spec = made.of_block.get(index)
     if spec is None or spec.mem_id is None or spec.mem_offset is None:
-        raise PlanError(f"the algorithm gave {block.name} no place")
+        raise PlanError(f"the algorithm gave {block.name} no offset")
     if spec.mem_id < 1:
-        raise PlanError(f"the algorithm put {block.name} into arena {spec.mem_id}; 0 is reserved")
+        raise PlanError(
+            f"the algorithm put {block.name} into planned buffer {spec.mem_id}; 0 is reserved"
+        )
     try:
         return operator.index(spec.mem_id), operator.index(spec.mem_offset)
     except TypeError as error:
-        place = f"{spec.mem_offset!r} of arena {spec.mem_id!r}"
-        raise PlanError(f"the algorithm put {block.name} at {place}, no whole number") from error
+        place = f"{spec.mem_offset!r} of planned buffer {spec.mem_id!r}"
+        raise PlanError(f"the algorithm put {block.name} at {place}, expected integers") from error
 
 
 def without_shared(steps: Schedule) -> Schedule:
@@ -112,7 +114,7 @@ def share_buffers(
     names: Mapping[str, Mapping[str, str]],
     alignment: int,
 ) -> dict[str, MemoryPlan]:
-    """Return plans in which buffers of one name have one place in a second arena of all methods.
+    """Return plans in which buffers of one name share an offset in the second planned buffer.
 
     Args:
         plans: by method, without these buffers
@@ -120,14 +122,14 @@ def share_buffers(
         names: by method, the full name of the buffer of a placeholder
         alignment: bytes; where a buffer may start
 
-    Raises: PlanError if a plan has further arenas, or one name has two sizes
+    Raises: PlanError if a plan has further planned buffers, or one name has two sizes
     """
     offsets: dict[str, int] = {}
     sizes: dict[str, int] = {}
     end = 0
     for method, steps in schedules.items():
         if len(plans[method].arena_sizes) > 1:
-            raise PlanError(f"{method}: buffers cannot be shared beside arenas of its own")
+            raise PlanError(f"{method}: buffers cannot be shared beside planned buffers of its own")
         for block in steps.blocks:
             if block.role is not Role.BUFFER:
                 continue

@@ -1,4 +1,4 @@
-"""What a program file says about a tensor, from the fake tensor of a node."""
+"""The tensor metadata of program files, from the fake tensor of a node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 2**31 - 1  # sizes are 32 bits wide in a program file
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """Element type, upper bounds of the sizes, order of dimensions in memory.
+    """Scalar type, upper bounds of the sizes, dim order.
 
     Attributes:
         dynamism: 0 for static sizes, 1 for bounded ones
@@ -54,13 +54,13 @@ def is_static(tensor: torch.Tensor) -> bool:
 
 
 def scalar_type_of(dtype: torch.dtype) -> int:
-    """Return the number of a dtype in program files.
+    """Return the scalar type code of a dtype in program files.
 
     Raises: UnsupportedError if it has none
     """
     known = BY_NAME.get(str(dtype).removeprefix("torch."))
     if known is None:
-        raise UnsupportedError(f"{dtype} has no number in program files")
+        raise UnsupportedError(f"{dtype} has no code in program files")
     return known.code
 
 

@@ -1,4 +1,4 @@
-"""What planning passes and algorithms of users see of a tensor: the documented TensorSpec."""
+"""The documented TensorSpec, which planning passes and algorithms of users read and write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _symbols = cast("Any", symbolic_shapes)
 
 
 class DeviceType(IntEnum):
-    """Where a tensor lies, as program files number it."""
+    """The device of a tensor, with the codes of program files."""
 
     CPU = 0
     CUDA = 1
@@ -92,7 +92,7 @@ class TensorSpec:
         return spec
 
     def init_mem_planning_fields(self) -> None:
-        """Forget what planning has found."""
+        """Reset the results of planning."""
         self.lifetime: list[int | None] = [None, None]
         self.mem_id: int | None = None
         self.mem_obj_id: int | None = None
@@ -170,7 +170,7 @@ class TensorSpec:
         return self.is_dynamic_shape_tensor and not self.is_upper_bound_tensor
 
     def resize(self, sizes: Sequence[int]) -> None:
-        """Take other sizes; what is outermost in memory stays so."""
+        """Set other sizes; the dim order is kept."""
         self.shape, self._stride = list(sizes), None
 
     def realign(self, new_alignment: int) -> int:

@@ -1,4 +1,4 @@
-"""Operators that write to their arguments: over the old value where nobody reads it any more.
+"""Mutating operators, which overwrite the old value where it is not read afterwards.
 
 Elsewhere the old value is copied first, and the copy is written. A buffer, or an input, that the
 program replaces by what was written is written where it is; then nothing is left to copy back.
@@ -69,7 +69,7 @@ def _may_overwrite(to: Scheduling, node: Node, base: Node, index: int) -> bool:
 
 
 def _goes_only_to(to: Scheduling, home: Node, node: Node, index: int) -> bool:
-    """Return whether a new value leaves the program as that of its placeholder only, if at all."""
+    """Return whether a new value is only written back to its placeholder, or unused."""
     new = {user for user in node.users if slot_of(user) == (node, index)}
     elsewhere = (value for target, value in to.written.items() if target is not home)
     return new.isdisjoint(elsewhere) and new.isdisjoint(to.outputs)

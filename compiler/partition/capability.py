@@ -1,4 +1,4 @@
-"""Partitions of what a backend can do: the fewest sets that form no cycle."""
+"""Capability-based partitioning: the fewest acyclic partitions of supported nodes."""
 
 from __future__ import annotations
 

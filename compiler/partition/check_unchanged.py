@@ -1,4 +1,4 @@
-"""Whether a partitioner left the program it was given as it was, but for tags and notes."""
+"""Checks that a partitioner changed nothing of a program but tags and notes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _difference(given: torch.fx.GraphModule, tagged: torch.fx.GraphModule) -> st
 
 
 def _value(value: Any) -> str:  # noqa: ANN401
-    """Return what is planned and written of a value: its element type, sizes and strides."""
+    """Return the properties of a value that planning and emission read: dtype, sizes, strides."""
     if isinstance(value, torch.Tensor):
         sizes = ", ".join(map(str, value.shape))
         strides = ", ".join(map(str, value.stride()))

@@ -1,4 +1,4 @@
-"""Nodes the user wants in: what a partitioner dropped for its size comes back, the rest is told."""
+"""Forced nodes: those that a partitioner dropped for their size are tagged, others are reported."""
 
 from __future__ import annotations
 

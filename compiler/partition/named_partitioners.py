@@ -31,7 +31,7 @@ def is_called(name: str, cls: str) -> bool:
 
 
 def parse_partitioner(text: str) -> Asked:
-    """Return what ``NAME[:option=value…]`` asks for.
+    """Parse ``NAME[:option=value…]``.
 
     Raises: PartitionerNameError for an option without a value
     """
@@ -46,7 +46,7 @@ def make_partitioner(asked: Asked) -> Any:  # noqa: ANN401 - ours or anyone's
     """
     made = make_named(asked, _class_of(asked))
     if not callable(getattr(made, "partition", None)):
-        raise PartitionerNameError(f"{asked.name} is no partitioner: it has no method partition")
+        raise PartitionerNameError(f"{asked.name} is not a partitioner: it has no method partition")
     return made
 
 

@@ -168,7 +168,7 @@ def generate_pattern_op_partitions(
         patterns: graphs of edge operators whose placeholders match anything
         partitions_list: further nodes, such as source partitions
         op_support: says of each node whether it is supported
-        ignore_literals: let numbers in patterns match any number
+        ignore_literals: let scalars in patterns match any scalar
 
     Raises: ValueError if nothing to partition by is given
     """

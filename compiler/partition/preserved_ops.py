@@ -1,4 +1,4 @@
-"""Operators that partitioners want to see whole, and what became of them."""
+"""Operators that partitioners want preserved, and which of them were."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Node = torch.fx.Node
 
 @dataclass(frozen=True)
 class Wish:
-    """What one partitioner wants whole.
+    """The operators that one partitioner wants preserved.
 
     Attributes:
         partitioner: its name
@@ -39,7 +39,7 @@ class Wish:
 
 @dataclass
 class Wishes:
-    """What all partitioners of a method want whole; one of them is enough.
+    """The operators that any partitioner of a method wants preserved.
 
     Attributes:
         wishes: in the order of the partitioners
@@ -53,11 +53,11 @@ class Wishes:
 
     @property
     def ops(self) -> frozenset[Any]:
-        """Return all operators somebody wants whole."""
+        """Return all operators that a partitioner wants preserved."""
         return frozenset(op for wish in self.wishes for op in wish.ops)
 
     def kind(self, node: Node, op: Any) -> str:  # noqa: ANN401
-        """Return what becomes of a node, see ``KeepsWhole``."""
+        """Return the decision on a node, see ``KeepsWhole``."""
         if node.name in self.refused:
             self.answered[node] = self.refused[node.name]
             return "refused"
@@ -68,7 +68,7 @@ class Wishes:
         return "whole" if self.answered[node] is None else "parts"
 
     def keeps_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
-        """Return whether an operator that is met inside another one stays whole."""
+        """Return whether an operator inside the decomposition of another one is preserved."""
         wishes = [wish for wish in self.wishes if op in wish.ops]
         if not wishes:
             return False
@@ -85,7 +85,7 @@ class Wishes:
         return f"the filter of {names} does not want this node whole{why}"
 
     def verdicts(self, edge: ExportedProgram) -> tuple[Verdict, ...]:
-        """Return a verdict for every node that somebody wanted whole and that was decomposed."""
+        """Return a verdict for every node that was to be preserved and was decomposed."""
         parts: dict[str, list[str]] = {}
         for node in edge.graph.nodes:
             for source in list(node.meta.get("from_node") or ())[:1]:
@@ -112,7 +112,7 @@ class Wishes:
 
 
 def wishes_of(partitioners: Sequence[Any], program: ExportedProgram) -> Wishes:
-    """Return what partitioners want whole in an exported program.
+    """Return the operators of an exported program that partitioners want preserved.
 
     Views and operators that write are left out, since an edge program has none.
 
@@ -152,7 +152,7 @@ def _stand_in(op: Any, args: Any, kwargs: Any) -> Node:  # noqa: ANN401
 
 
 def whole_nodes(edge: ExportedProgram, ops: frozenset[Any]) -> list[Node]:
-    """Return the calls of an edge program, bodies too, that are wanted operators kept whole."""
+    """Return the calls of preserved operators in an edge program, bodies included."""
     graphs = [m.graph for m in edge.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
     nodes = [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
     targets = [(node, node.target) for node in nodes]

@@ -1,4 +1,4 @@
-"""Reasons why nodes stay outside, noted by whoever decides while a partitioner runs.
+"""Reasons why nodes are not delegated, collected while a partitioner runs.
 
 A partitioner needs no knowledge of it: helpers note what they decide, and ``WhyNoPartition`` and
 its reporter are doors for partitioners that explain themselves.
@@ -28,7 +28,7 @@ class Reason:
     Attributes:
         rule: id of the rule that decided
         outcome: what was decided
-        text: in words
+        text: as a sentence
     """
 
     rule: str
@@ -38,11 +38,11 @@ class Reason:
 
 @dataclass
 class Reasons:
-    """What was noted while one partitioner ran.
+    """The reasons collected while one partitioner ran.
 
     Attributes:
         by_node: why a node stays outside, or which rule took it; the last word counts
-        groups: nodes that mean something together only, as a layer and what quantises for it
+        groups: nodes that mean something together only, as a layer and what quantizes for it
     """
 
     by_node: dict[Node, Reason] = field(default_factory=dict[Node, Reason])
@@ -54,7 +54,7 @@ _current: ContextVar[Reasons | None] = ContextVar("reasons", default=None)
 
 @contextlib.contextmanager
 def collecting() -> Generator[Reasons, None, None]:
-    """Collect what is noted inside."""
+    """Collect the reasons noted inside the context."""
     reasons = Reasons()
     token = _current.set(reasons)
     try:
@@ -64,13 +64,13 @@ def collecting() -> Generator[Reasons, None, None]:
 
 
 def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = False) -> None:
-    """Note why a node stays outside, or which rule took it; nobody collecting, nothing happens.
+    """Note why a node is not delegated, or which rule took it; without a collector, do nothing.
 
     Args:
         node: which node
         rule: id of the rule that decided
         outcome: what was decided
-        text: in words
+        text: as a sentence
         weak: leave a reason that is there as it is
     """
     reasons = _current.get()
@@ -79,7 +79,7 @@ def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = Fal
 
 
 def noted(node: Node) -> Reason | None:
-    """Return what was noted of a node so far, None if nothing was or nobody is collecting."""
+    """Return the reason noted of a node so far, None without one or without a collector."""
     reasons = _current.get()
     return None if reasons is None else reasons.by_node.get(node)
 

@@ -144,7 +144,7 @@ def find_cycle(graph: torch.fx.Graph, group_of: Mapping[Node, str]) -> list[Node
 def contracted(
     graph: torch.fx.Graph, group_of: Mapping[Node, str]
 ) -> tuple[dict[Hashable, int], dict[Hashable, list[Hashable]]]:
-    """Return an order of nodes and groups, and what each of them waits for.
+    """Return an order of nodes and groups, and the predecessors of each.
 
     The order has every node and group unless there is a cycle.
     """

@@ -61,7 +61,7 @@ class TensorRule:
         return self.min_elements <= tensor.numel() <= _or_any(self.max_elements)
 
     def finding(self, node: Node) -> str:
-        """Return what fits, in words; empty when nothing does."""
+        """Return a description of the first tensor that matches; empty when none does."""
         for each, where in ((node, "its result"), *((n, n.name) for n in node.all_input_nodes)):
             value = each.meta.get("val")
             if isinstance(value, torch.Tensor) and self.fits(value):
@@ -80,7 +80,7 @@ def _or_any(most: int | None) -> float:
 
 @dataclass(frozen=True)
 class PartitionRules:
-    """What a partitioner may take; empty rules allow everything.
+    """Rules about the nodes a partitioner may take; empty rules allow everything.
 
     A node that any deny rule fits stays out. Where a kind of allow rule is given, only nodes that
     fit one of them may be taken. Names of operators, nodes and modules may be patterns such as

@@ -1,4 +1,4 @@
-"""Asks a partitioner, and refuses what is no answer of one."""
+"""Runs a partitioner and validates its result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from compiler.partition.tags import PartitionContractError, PartitionError
 
 
 def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  # noqa: ANN401
-    """Return what a partitioner says about a program.
+    """Return the validated result of a partitioner for a program.
 
     Raises:
         PartitionError: it returned no PartitionResult, or a tag that is none
@@ -89,7 +89,7 @@ def wishes_as_said(
     partitioner: Any,  # noqa: ANN401
     program: ExportedProgram,
 ) -> tuple[list[Any], NodeFilter | None]:
-    """Return the operators a partitioner wants whole, and which of their nodes; None for all.
+    """Return the operators that a partitioner wants preserved, and a filter of their nodes.
 
     Raises: PartitionError if it returned something else
     """

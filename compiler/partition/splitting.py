@@ -1,4 +1,4 @@
-"""Cuts what a partitioner tagged into acyclic regions, as the rules of the user ask for it."""
+"""Splits tagged nodes into acyclic regions under the rules of the user."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cut(
 
 
 def _is_plain(rules: PartitionRules) -> bool:
-    """Return whether the rules leave partitions as large as the partitioner made them."""
+    """Return whether the rules leave the partitioner's partitions unsplit."""
     parting = (rules.cut_edges, rules.cut_before, rules.cut_after)
     return not any((*parting, rules.alone_nodes, rules.alone_ops)) and (
         rules.granularity is Granularity.MAXIMAL
@@ -56,7 +56,7 @@ def _is_plain(rules: PartitionRules) -> bool:
 
 
 def _together(graph: torch.fx.Graph, taken: set[Node], changed: set[str] | None) -> dict[Node, str]:
-    """Return what stays together: whole tags that are not changed, groups that were noted.
+    """Return the node sets that stay together: unchanged tags, and noted groups.
 
     Args:
         graph: tagged

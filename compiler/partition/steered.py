@@ -51,7 +51,7 @@ class SteeredPartitioner(Partitioner):
         self._refused: dict[tuple[str, int], str] = {}
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
-        """Return what the wrapped partitioner returns."""
+        """Return the result of the wrapped partitioner."""
         change = getattr(self.inner, "transform_for_pre_decomposition", None)
         return exported_program if change is None else change(exported_program)
 
@@ -82,7 +82,7 @@ class SteeredPartitioner(Partitioner):
         return not vetoed or bool(self.rules.force_nodes)
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tag what the wrapped partitioner tags and the rules allow.
+        """Tag the nodes that the wrapped partitioner tags and the rules allow.
 
         Raises: PartitionError if it tagged what cannot be delegated
         """
@@ -177,7 +177,7 @@ class SteeredPartitioner(Partitioner):
         return True
 
     def _earlier_veto(self, node: Node) -> tuple[str, str] | None:
-        # An operator that was kept whole and then vetoed by name comes back in parts.
+        # An operator that was preserved and then vetoed by name comes back in parts.
         for key in _sources(node):
             if key in self._refused:
                 return "deny_nodes", f"it is a part of {key[0]}, {DENIED_AS}{self._refused[key]}"
@@ -239,7 +239,7 @@ def _sources(node: Node) -> list[tuple[str, int]]:
 
 
 def _retag_data(program: ExportedProgram, data: Data) -> None:
-    """Give tagged weights and state the tag of a reader that is left, or none."""
+    """Retag weights and state with the tag of a remaining user, or none."""
     updates = {
         spec.target: spec.arg.name
         for spec in program.graph_signature.output_specs

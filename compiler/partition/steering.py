@@ -1,4 +1,4 @@
-"""What the user's rules say to a partitioner that asks while it runs.
+"""Access to the user's rules for partitioners while they run.
 
 A partitioner that knows what is kept out can decide what goes along with what; one that does not
 ask is corrected afterwards.
@@ -18,7 +18,7 @@ Node = torch.fx.Node
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """Rules of the user, as a partitioner can ask for them.
+    """Rules of the user, in the form partitioners query.
 
     Attributes:
         keeps_out: whether a node stays outside, which then is noted with the reason
@@ -34,7 +34,7 @@ _current: ContextVar[Steering | None] = ContextVar("steering", default=None)
 
 @contextlib.contextmanager
 def steered_by(steering: Steering) -> Generator[None, None, None]:
-    """Let partitioners that ask be told what these rules say."""
+    """Make these rules available to partitioners inside the context."""
     token = _current.set(steering)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Reasons that partitioners tell helpers of others: of the ``executorch`` package, and of torch.
+"""Reasons reported through helpers of the ``executorch`` package and of torch.
 
-The package's helpers write them to a log that nobody reads, torch's partitioner asks a support
+The package's helpers only log them, torch's partitioner asks a support
 object and keeps nothing. While a partitioner runs they are noted, as those of
 ``compiler.partition.reasons`` are; what these helpers do stays the same.
 """
@@ -30,7 +30,7 @@ _DOORS = (("WhyNoPartition", "__call__"), ("WhyNoPartitionReporter", "report_rej
 
 @contextlib.contextmanager
 def noting_theirs(ours: Mapping[Node, Node] | None = None) -> Generator[None, None, None]:
-    """Note what is told to the package's helpers, and to torch's partitioner, inside.
+    """Note the reasons passed to the package's helpers and torch's partitioner in the context.
 
     Args:
         ours: our node for each the partitioner is shown; None where it is shown ours
@@ -67,14 +67,14 @@ def _listening(told: Callable[..., Any], ours: Mapping[Node, Node] | None) -> Ca
 
 
 class _Remembering(ExplainedSupport):
-    """Asks a support object and keeps its answers."""
+    """Queries a support object and records its answers."""
 
     def __init__(self, support: Any) -> None:  # noqa: ANN401
         self.support = support
         self.answers: dict[Node, Answer] = {}
 
     def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> Answer:
-        """Return what the support object says."""
+        """Return the answer of the support object."""
         self.answers[node] = explain(self.support, submodules, node)
         return self.answers[node]
 

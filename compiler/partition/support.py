@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 
 class ExplainedSupport(OperatorSupportBase):
-    """Support that says why; a subclass writes ``explain``."""
+    """Operator support with reasons; subclasses implement ``explain``."""
 
     def explain(self, submodules: Modules, node: Node) -> Answer:
         """Return whether a node is supported, and why not."""
@@ -44,7 +44,7 @@ class ExplainedSupport(OperatorSupportBase):
 
 
 def explain(support: Any, submodules: Modules, node: Node) -> Answer:  # noqa: ANN401
-    """Return what any support object says about a node."""
+    """Return the answer of any support object for a node."""
     if isinstance(support, ExplainedSupport):
         return support.explain(submodules, node)
     rule = type(support).__name__

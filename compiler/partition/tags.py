@@ -25,7 +25,7 @@ class PartitionError(CompileError):
 
 
 class PartitionContractError(PartitionError, AssertionError):
-    """A partitioner changed the graph, or says no tags; documented as a failed assertion."""
+    """A partitioner changed the graph or returned no tags; documented as a failed assertion."""
 
 
 class PartitionCycleError(PartitionError):
@@ -72,7 +72,7 @@ def tag_of(node: Node) -> str | None:
 
 
 def check_tags(graph: torch.fx.Graph, data: Data) -> None:
-    """Check the rules for tagged nodes that are no calls.
+    """Check tagged nodes that are not calls.
 
     Args:
         graph: of a program, or a body of its control flow
@@ -144,7 +144,7 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
     """Tag weights, buffers and constants that are read inside partitions; call it last.
 
     One that several partitions read gets the first tag; each of them gets a copy, unless its
-    metadata says ``no_copy``. Buffers that are written are left alone.
+    metadata says ``no_copy``. Buffers that are written are not changed.
     """
     _tag_data(edge_program, lambda name, written: name not in written)
 
@@ -172,7 +172,7 @@ def clear_data_tags(program: ExportedProgram) -> None:
 
 
 def set_tag(node: Node, tag: str | None) -> None:
-    """Tag a node and the ``getitem`` nodes that read it, or take their tag off."""
+    """Tag a node and the ``getitem`` nodes that read it, or remove their tag."""
     for each in (node, *results_taken(node)):
         if tag is None:
             each.meta.pop(TAG, None)

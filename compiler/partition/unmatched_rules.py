@@ -39,14 +39,14 @@ _KINDS: tuple[tuple[str, _NamesOf, tuple[str, ...]], ...] = (
 def unmatched_rules(
     rules: PartitionRules, programs: Iterable[ExportedProgram]
 ) -> list[tuple[str, str]]:
-    """Return the rules about operators, nodes, modules and element types that fit no call.
+    """Return the rules about operators, nodes, modules and dtypes that match no call.
 
     Args:
         rules: of a partitioner
         programs: as exported, and as lowered: a rule may name what is in either
 
     Returns: the name of the rule, as ``deny_ops``, and what it names; ``deny_dtypes`` for an
-        element type in ``deny_tensors``
+        dtype in ``deny_tensors``
     """
     nodes = [node for program in programs for node in _calls(program)]
     found: list[tuple[str, str]] = []
@@ -65,7 +65,7 @@ def unmatched_rules(
 
 
 def _dtypes_of(node: torch.fx.Node) -> frozenset[str]:
-    """Return the element types that a node reads and makes, as ``float16``."""
+    """Return the dtypes of the inputs and results of a node, as ``float16``."""
     values: list[Any] = []
     for each in (node, *node.all_input_nodes):
         value = each.meta.get("val")

@@ -1,4 +1,4 @@
-"""Verdicts from what a partitioner tagged and from the reasons that were noted meanwhile."""
+"""Verdicts from the tags of a partitioner and the reasons collected while it ran."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def verdicts_of(program: ExportedProgram) -> tuple[Verdict, ...]:
 
 
 def give_verdicts(program: ExportedProgram, verdicts: tuple[Verdict, ...]) -> None:
-    """Let a program that was just made hold verdicts."""
+    """Attach verdicts to a new program."""
     cast("Any", program).graph_module.meta[META] = verdicts
 
 
@@ -72,7 +72,7 @@ def _log(logger: logging.Logger, verdicts: tuple[Verdict, ...]) -> None:
 
 
 def calls_in(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[Node, str]]:
-    """Yield the calls of a graph and of the branches and bodies inside it, with their names.
+    """Yield the calls of a graph and of its branches and bodies, with their names.
 
     The name of a node inside a body follows that of the body, as in ``true_graph_0/aten_add``.
     """
@@ -127,7 +127,7 @@ class _Judging:
         return self._made(node, reason, backend, tag)
 
     def _untold(self, node: Node, tag: str | None) -> Reason:
-        """Return what can be said of a node nobody gave a reason for."""
+        """Return the verdict of a node without a noted reason."""
         name, who = operator_of(node), self._partitioner
         if tag is not None:
             text = f"{who} tagged it {tag} but says no backend for that tag"

@@ -1,1 +1,1 @@
-"""Passes: what they are, how they run, and the standard ones, a file each and a line in a table."""
+"""Passes: base classes, the manager, and the standard passes, one file and one table entry each."""

@@ -1,4 +1,4 @@
-"""What a pass is: a callable that takes a graph module or a program and says what it made of it.
+"""The pass interface: a callable from a graph module or a program to a result.
 
 ``PassBase`` and ``PassResult`` are torch's own, so that passes written against them run here too.
 """
@@ -23,7 +23,7 @@ PassType = Callable[[Any], Any]  # of a graph module, or an ExportedProgramPassB
 
 
 class PassError(CompileError):
-    """A pass failed, or returned something that is no result of a pass.
+    """A pass failed, or returned an invalid result.
 
     Attributes:
         pass_name: which one
@@ -36,7 +36,7 @@ class PassError(CompileError):
 
 @dataclass(frozen=True)
 class ExportedProgramPassResult:
-    """What a pass over a program returns.
+    """The result of a pass over a program.
 
     Attributes:
         exported_program: the program it leaves
@@ -48,10 +48,10 @@ class ExportedProgramPassResult:
 
 
 class ExportedProgramPassBase(ABC):
-    """Base of passes that see the whole program: its weights and its signature too."""
+    """Base of passes over a program with its weights and signature."""
 
     def __call__(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Check what the pass requires, run it, and check what it ensures."""
+        """Check the preconditions, run the pass, and check the postconditions."""
         self.requires(exported_program)
         result = self.call(exported_program)
         self.ensures(result.exported_program)
@@ -59,17 +59,17 @@ class ExportedProgramPassBase(ABC):
 
     @abstractmethod
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Return what the pass makes of a program; the given one may be changed."""
+        """Return the transformed program; the given one may be changed."""
 
     def requires(self, exported_program: ExportedProgram) -> None:  # noqa: B027 - may be left out
         """Raise if the program is not one the pass can take."""
 
     def ensures(self, exported_program: ExportedProgram) -> None:  # noqa: B027 - may be left out
-        """Raise if the pass left something it must not leave."""
+        """Raise if the result violates a postcondition."""
 
 
 def pass_name(given: object) -> str:
-    """Return what stages and errors call a pass: the name of its function or of its class."""
+    """Return the name of a pass in stages and errors: that of its function or class."""
     if inspect.isfunction(given) or inspect.ismethod(given):
         return given.__name__
     name = getattr(given, "__name__", "")
@@ -87,7 +87,7 @@ def takes_program(given: object) -> bool:
 
 
 def graph_result(given: object, module: torch.fx.GraphModule, found: object) -> Any:  # noqa: ANN401
-    """Return what a pass over a graph module returned as a PassResult.
+    """Return the result of a pass over a graph module as a PassResult.
 
     A pass may return nothing, having changed the module in place, or the new module alone.
 
@@ -104,7 +104,7 @@ def graph_result(given: object, module: torch.fx.GraphModule, found: object) -> 
 
 
 def program_result(given: object, found: object) -> ExportedProgramPassResult:
-    """Return what a pass over a program returned as an ExportedProgramPassResult.
+    """Return the result of a pass over a program as an ExportedProgramPassResult.
 
     Raises: PassError if it is neither a program nor such a result
     """

@@ -1,4 +1,4 @@
-"""Results of operators on fake tensors, and the metadata ``val`` made from them."""
+"""Results of operators on fake tensors, and the metadata ``val`` computed from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Node = torch.fx.Node
 
 
 def fake_mode_of(nodes: Iterable[Node]) -> Any:  # noqa: ANN401 - torch's fake tensor mode
-    """Return the fake mode the tensors of a graph belong to, a new one if there is none."""
+    """Return the fake mode of the tensors of a graph, a new one if there is none."""
     for node in nodes:
         for tensor in tensors_in(node.meta.get("val")):
             if isinstance(tensor, FakeTensor):
@@ -31,7 +31,7 @@ def fake_mode_of(nodes: Iterable[Node]) -> Any:  # noqa: ANN401 - torch's fake t
 
 @contextlib.contextmanager
 def fake_run(mode: Any) -> Generator[None, None, None]:  # noqa: ANN401
-    """Let operators run on fake tensors; real ones among their inputs are taken as constants."""
+    """Run operators on fake tensors; real tensors among their inputs are constants."""
     before = mode.allow_non_fake_inputs
     mode.allow_non_fake_inputs = True
     try:
@@ -70,7 +70,7 @@ def _fresh(leaf: Any) -> Any:  # noqa: ANN401
 
 
 def value_of(node: Node) -> Any:  # noqa: ANN401
-    """Return what a node results in, computed from the ``val`` of its arguments."""
+    """Return the fake result of a node, computed from the ``val`` of its arguments."""
     args, kwargs = walk(_val, (tuple(node.args), dict(node.kwargs)))
     return fake_result(node.target, args, kwargs)
 
@@ -80,7 +80,7 @@ def _val(leaf: Any) -> Any:  # noqa: ANN401
 
 
 def same_kind(a: Any, b: Any) -> bool:  # noqa: ANN401
-    """Return whether two fake results are alike in dtype, sizes and strides."""
+    """Return whether two fake results have equal dtypes, sizes and strides."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return (
             a.dtype == b.dtype

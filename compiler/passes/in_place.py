@@ -92,7 +92,7 @@ def _write_back(spec: InputSpec, node: Node, outputs: Sequence[OutputSpec]) -> O
 
 
 def functional_of(node: Node) -> Any:  # noqa: ANN401 - an operator overload of torch
-    """Return the overload that returns what a node writes in place, None for any other node."""
+    """Return the functional variant of an in-place node, None for any other node."""
     target = node.target
     if node.op != "call_function" or not isinstance(target, EdgeOp):
         return None

@@ -1,4 +1,4 @@
-"""Metadata that a pass left out: which old node a new one stands for, and what it results in.
+"""Metadata that passes omit: the old node of each new node, and its fake result.
 
 A pass that edits a graph node by node, torch's own pattern rewriter among them, makes nodes
 without metadata. A new node inherits from the node it is read instead of, one further inside from
@@ -33,7 +33,7 @@ _INHERITED = (
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """What a node was before a pass: operator, arguments by name, metadata."""
+    """A node before a pass: operator, argument names, metadata."""
 
     target: Any
     inputs: tuple[str, ...]
@@ -43,18 +43,18 @@ class _Old:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the graphs of a module were before a pass, by the path of each."""
+    """The graphs of a module before a pass, by path."""
 
     graphs: Mapping[str, Mapping[str, _Old]]
 
 
 def snapshot(module: torch.fx.GraphModule) -> Snapshot:
-    """Note what a pass finds."""
+    """Record the graphs before a pass."""
     return Snapshot({path: _facts(inner.graph.nodes) for path, inner in _graphs(module)})
 
 
 def _graphs(module: torch.fx.GraphModule) -> list[tuple[str, torch.fx.GraphModule]]:
-    """Return a module's graph and those of its control flow; delegates are left alone."""
+    """Return a module's graph and those of its control flow, without delegates."""
     found = [("", module)]
     for name, child in module.named_children():
         if isinstance(child, torch.fx.GraphModule):
@@ -75,7 +75,7 @@ def _literals(node: Node) -> str:
 
 
 def restore_metadata(before: Snapshot, module: torch.fx.GraphModule, name: str) -> None:
-    """Fill in what the nodes that a pass made lack, and compute the values it changed.
+    """Fill in missing metadata of new nodes, and recompute the values that changed.
 
     Args:
         before: what the pass found
@@ -108,7 +108,7 @@ def _restore_lineage(old: Mapping[str, _Old], nodes: list[Node]) -> None:
 def _replaced(
     old: Mapping[str, _Old], node: Node, heirs: Mapping[Node, Mapping[str, Any]]
 ) -> list[tuple[Node, Mapping[str, Any]]]:
-    """Return what a node reads, each with the metadata of what it stands for."""
+    """Return the inputs of a node, each with the metadata of its old node."""
     was = old.get(node.name)
     if was is None or was.target is not node.target:
         return [(reads, heirs[node]) for reads in node.all_input_nodes] if node in heirs else []

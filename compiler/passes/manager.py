@@ -71,7 +71,7 @@ class PassManager:
         self.constraints.append(constraint)
 
     def add_checks(self, check: Check) -> None:
-        """Add a check that takes what the passes take and raises.
+        """Add a check: a callable that takes the input of the passes and raises.
 
         Raises: TypeError if it takes another number of arguments
         """
@@ -85,7 +85,7 @@ class PassManager:
         self.add_checks(check)
 
     def check(self, module: Any) -> None:  # noqa: ANN401
-        """Run all checks; subclasses may add theirs by overriding this.
+        """Run all checks; subclasses may override this to add their own.
 
         Raises: ValueError naming a call of a method; whatever a check raises
         """
@@ -131,7 +131,7 @@ class PassManager:
         )
 
     def __call__(self, module: Any) -> Any:  # noqa: ANN401
-        """Return what the passes make of a graph module, and whether they changed it.
+        """Return the transformed graph module, and whether it changed.
 
         Raises: PassError naming the pass that failed, or behind which a check fails
         """
@@ -210,7 +210,7 @@ class ExportedProgramPassManager(PassManager):
     def __call__(
         self, module: ExportedProgram, override_verifiers: Sequence[Any] | None = None
     ) -> ExportedProgramPassResult:
-        """Return what the passes make of a program, which is not changed itself.
+        """Return the transformed program; the given one is not changed.
 
         Args:
             module: the program

@@ -1,4 +1,4 @@
-"""Runs passes over a program, one after the other, on a copy; each is a stage that is told of."""
+"""Runs passes over a copy of a program in sequence; each is a stage with events."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def transformed(
     stages: Stages,
     method: str = "",
 ) -> ExportedProgram:
-    """Return what passes make of a program; the given one is not changed.
+    """Return the transformed program; the given one is not changed.
 
     Each pass is a stage named ``pass NAME``. What a pass leaves is completed (values, source
     lines and debug handles of new nodes) and verified before the next one sees it.
@@ -177,7 +177,7 @@ def _is_incomplete(module: torch.fx.GraphModule) -> bool:
 def managed(
     manager: PassManager, program: ExportedProgram, verifiers: Sequence[Any] | None = None
 ) -> ExportedProgramPassResult:
-    """Return what the passes of a manager make of a program outside of a compile.
+    """Return a program transformed by the passes of a manager, outside of a compile.
 
     Raises: PassError naming the pass that failed, or behind which a check fails
     """
@@ -250,7 +250,7 @@ def _complete(work: _Work, before: Snapshot, name: str) -> None:
 
 
 def _placeholders_first(graph: torch.fx.Graph) -> None:
-    """Bring inputs in front of what a pass inserted behind one of them."""
+    """Move placeholders in front of the nodes that a pass inserted between them."""
     anchor: torch.fx.Node | None = None
     for node in list(graph.nodes):
         if node.op != "placeholder":
@@ -260,7 +260,7 @@ def _placeholders_first(graph: torch.fx.Graph) -> None:
 
 
 def _informed(one: PassType, work: _Work) -> PassType:
-    """Return a pass that asks for the constants of the program as one that knows them."""
+    """Return a pass that takes the constants of the program, bound to them."""
     with_values = getattr(one, "with_values", None)
     if with_values is None:
         return one
@@ -344,7 +344,7 @@ def transform_methods(
         programs: by method
         passes: a list or a manager, for all methods, or either by method
         config: says what the verifier lets through
-        stages: told of each pass
+        stages: times and reports the work
 
     Raises:
         KeyError: passes are given for a method that is not there
@@ -376,8 +376,7 @@ def passes_by_method(passes: Any, methods: Iterable[str]) -> dict[str, Any]:  # 
     )
     unknown = sorted(given.keys() - set(names))
     if unknown:
-        raise KeyError(
-            f"no method {', '.join(unknown)} to transform; there are {', '.join(sorted(names))}"
-        )
+        known = ", ".join(sorted(names))
+        raise KeyError(f"unknown method {', '.join(unknown)} to transform; available: {known}")
     kinds = (list, tuple, PassManager)
     return {name: one if isinstance(one, kinds) else [one] for name, one in given.items()}

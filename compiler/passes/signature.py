@@ -31,7 +31,7 @@ _SYMBOLIC: dict[type[Any], type[Any]] = {
 
 
 def argument_of(value: Any) -> Any:  # noqa: ANN401
-    """Return what a signature calls a value."""
+    """Return the name of a value in a signature."""
     if not isinstance(value, Node):
         return ConstantArgument(name="", value=value)
     symbolic = [
@@ -56,7 +56,7 @@ def constant_values(
 def updated_signature(
     signature: ExportGraphSignature, graph: torch.fx.Graph, name: str
 ) -> ExportGraphSignature:
-    """Return the signature of a graph that a pass left; the given one is not changed.
+    """Return the signature of a transformed graph; the given one is not changed.
 
     Weights whose placeholder is gone are left out.
 

@@ -23,12 +23,12 @@ STANDARD_PASSES: dict[str, tuple[str, str]] = {
 
 
 def standard_pass(name: str, **options: Any) -> Any:  # noqa: ANN401
-    """Return a standard pass, made with its options.
+    """Return a new standard pass.
 
     Raises: KeyError naming the passes there are
     """
     if name not in STANDARD_PASSES:
-        raise KeyError(f"no pass {name!r}; there are {', '.join(sorted(STANDARD_PASSES))}")
+        raise KeyError(f"unknown pass {name!r}; available: {', '.join(sorted(STANDARD_PASSES))}")
     module, made = STANDARD_PASSES[name]
     return getattr(importlib.import_module(f"compiler.passes.standard.{module}"), made)(**options)
 

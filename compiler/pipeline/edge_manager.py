@@ -1,4 +1,4 @@
-"""The two managers of a compile: edge programs, and the program file made from them."""
+"""The manager of edge programs, and the two functions that create one."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ class EdgeProgramManager:
         """
         if method_name not in self._programs:
             names = ", ".join(sorted(self.methods))
-            raise KeyError(f"no method {method_name!r}; there are {names}")
+            raise KeyError(f"unknown method {method_name!r}; available: {names}")
         return self._programs[method_name]
 
     @property
     def _edge_programs(self) -> dict[str, ExportedProgram]:
-        """The edge programs, as programs written for ExecuTorch ask for them."""
+        """The edge programs, under the attribute that programs for ExecuTorch read."""
         return self._programs
 
     @property
@@ -129,7 +129,7 @@ class EdgeProgramManager:
 
     @property
     def compile_config(self) -> EdgeCompileConfig:
-        """Return how the programs were made."""
+        """Return the configuration of the lowering."""
         return self._config
 
     def transform(
@@ -145,8 +145,8 @@ class EdgeProgramManager:
         Args:
             passes: a list or a pass manager, for all methods, or either by method
             compile_config: says what the verifier lets through; this manager's if None
-            observer: told of each pass, as the stage ``pass NAME``
-            cancelled: asked before each pass
+            observer: called with the events of each pass, as the stage ``pass NAME``
+            cancelled: called before each pass; True cancels the compile
 
         Raises:
             PassError: a pass raised, or returned what is no result of a pass
@@ -186,8 +186,8 @@ class EdgeProgramManager:
 
         Args:
             partitioner: one for all methods, several in their order, or either by method
-            observer: told of each stage
-            cancelled: asked before each stage
+            observer: called with the events of each stage
+            cancelled: called before each stage; True cancels the compile
 
         Raises:
             PartitionError: a partitioner or its tags break a rule
@@ -225,8 +225,8 @@ class EdgeProgramManager:
 
         Args:
             config: planning, alignment, stack traces
-            observer: told of each stage
-            cancelled: asked before each stage
+            observer: called with the events of each stage
+            cancelled: called before each stage; True cancels the compile
 
         Raises: CompileError saying what cannot be emitted, and the user's line
         """
@@ -247,7 +247,7 @@ def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
     """Return programs by method; a lone one is named ``forward``.
 
     Raises:
-        TypeError: something is no exported program
+        TypeError: something is not an exported program
         CompileError: a method has no name
     """
     given: Any = {FORWARD: programs} if isinstance(programs, ExportedProgram) else programs
@@ -256,11 +256,11 @@ def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
     named = dict(cast("Mapping[str, ExportedProgram]", given))
     for name, program in named.items():
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance] - of users
-            raise CompileError(f"the name of a method is a text of at least a letter, not {name!r}")
+            raise CompileError(f"the name of a method must be a non-empty string, found {name!r}")
         if not isinstance(program, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance] - of users
             raise TypeError(
                 f"expected an ExportedProgram as method {name}, found {_kind(program)}; "
-                "compiler.export makes one of a module"
+                "compiler.export creates one from a module"
             )
         give_signature_names(program)
     return named
@@ -299,8 +299,8 @@ def to_edge(
         constant_methods: values by the name of the method that is to return them
         compile_config: dim order, verifier, operators to keep
         generate_etrecord: keep what an ETRecord needs
-        observer: told of each stage
-        cancelled: asked before each stage
+        observer: called with the events of each stage
+        cancelled: called before each stage; True cancels the compile
 
     Raises:
         CompileError: something cannot be lowered; the message has the user's line
@@ -337,7 +337,7 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
 ) -> EdgeProgramManager:
     """Lower exported programs, run passes over them, and give parts of them to backends.
 
-    Operators that a partitioner wants whole stay so where it takes them.
+    Operators that a partitioner wants preserved are, where it takes them.
 
     Args:
         programs: one program, named ``forward``, or programs by method
@@ -346,8 +346,8 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
         constant_methods: values by the name of the method that is to return them
         compile_config: dim order, verifier, operators to keep
         generate_etrecord: keep what an ETRecord needs
-        observer: told of each stage
-        cancelled: asked before each stage
+        observer: called with the events of each stage
+        cancelled: called before each stage; True cancels the compile
         kept: edge programs of earlier calls with these programs and this configuration
 
     Raises: CompileError and SpecViolationError as ``to_edge`` and ``to_backend`` do

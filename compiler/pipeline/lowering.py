@@ -38,7 +38,7 @@ class Lowered:
     Attributes:
         recorded: as they were lowered
         programs: as passes left them
-        config: with the operators that partitioners wanted whole let through
+        config: with the preserved operators as exceptions of the verifier
         rounds: by method, what each partitioner says of it, where that has been asked for
     """
 
@@ -49,12 +49,12 @@ class Lowered:
 
 
 def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform:  # noqa: ANN401
-    """Return what runs passes over edge programs.
+    """Return a function that runs passes over edge programs.
 
     Args:
         passes: one pass, a list or a manager, for all methods, or either by method; or None
         programs: by method
-        stages: told of each pass
+        stages: times and reports the work
 
     Raises: KeyError if passes are given for a method that is not there
     """
@@ -70,7 +70,7 @@ def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform: 
 def edge_of(
     program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
 ) -> ExportedProgram:
-    """Return the edge program of an exported one, whose quantized weights are whole numbers.
+    """Return the edge program of an exported one, with quantized weights folded to integers.
 
     Args:
         program: as exported; it is not changed
@@ -90,14 +90,14 @@ def lower_for(
     stages: Stages,
     kept: EdgeStore | None = None,
 ) -> Lowered:
-    """Lower exported programs, with what their partitioners want whole.
+    """Lower exported programs, with the operators that their partitioners want preserved.
 
     Args:
         programs: as exported
         partitioners: of each method
         config: dim order, verifier, operators to keep
         transform: runs passes over edge programs by method, verified by a configuration
-        stages: told of the work
+        stages: times and reports the work
         kept: edge programs of earlier lowerings, which are taken where nothing differs
 
     Raises: CompileError if something cannot be lowered or a partitioner breaks a rule
@@ -142,7 +142,7 @@ def lower_for(
 def delegate(
     programs: Programs, partitioners: Mapping[str, Sequence[Any]], stages: Stages
 ) -> dict[str, ExportedProgram]:
-    """Return programs with the parts that their partitioners take, in order, lowered to backends.
+    """Return programs whose partitions are lowered to backends, partitioner by partitioner.
 
     Raises: CompileError if a partitioner breaks a rule or a backend fails
     """

@@ -46,7 +46,7 @@ class PrecisionError(CompileError, ValueError):
 
 @dataclass(frozen=True)
 class Precisions:
-    """What is computed in which type; a node counts before its module, that before its operator.
+    """Floating-point dtypes by node, module and operator, in this order of precedence.
 
     Names may be patterns, types are ``float16``, ``bfloat16``, ``float32`` and ``float64``.
 
@@ -69,7 +69,7 @@ class Precisions:
             for name, word in table.items():
                 if word not in TYPES:
                     there = ", ".join(TYPES)
-                    raise PrecisionError(f"no type {word!r} for {name}; there is {there}")
+                    raise PrecisionError(f"unknown dtype {word!r} for {name}; available: {there}")
 
     def of(self, node: Node) -> torch.dtype | None:
         """Return the type a node is to be computed in, None for its own."""
@@ -81,11 +81,11 @@ class Precisions:
         return None if found is None else TYPES[found]
 
     def passes(self) -> list[Any]:
-        """Return the passes that make it so, to be run over edge programs before delegation."""
+        """Return the passes over edge programs that insert the casts, before delegation."""
         return [PrecisionPass(self), FoldCastsPass()]
 
     def unmatched(self, programs: Sequence[ExportedProgram]) -> list[tuple[str, str]]:
-        """Return kind and name of what fits no call of any edge program."""
+        """Return kind and name of the entries that match no call of any edge program."""
         nodes = [n for p in programs for g in _graphs(p.graph_module) for n in g.nodes]
         nodes = [node for node in nodes if node.op == "call_function"]
         kinds: tuple[tuple[str, Mapping[str, str], Callable[[Node], list[str]]], ...] = (
@@ -117,7 +117,7 @@ class PrecisionPass(PassBase):
     """Puts casts around the nodes that are to be computed in another type."""
 
     def __init__(self, precisions: Precisions) -> None:
-        """Take what is to be computed in which type."""
+        """Take the dtypes by name."""
         self.precisions = precisions
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
@@ -129,7 +129,7 @@ class PrecisionPass(PassBase):
 
 
 class _Casting:
-    """Casts of one graph, each made once."""
+    """Casts of one graph, each created once."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self._graph = graph

@@ -1,4 +1,4 @@
-"""What partitioners would take of a program, without any backend."""
+"""Previews of partitioning, without running a backend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schema.etrecord.parts.verdicts import Verdict
 
 @dataclass(frozen=True)
 class Previewed:
-    """What partitioners would take of a method.
+    """The partitions that partitioners would take of a method.
 
     Attributes:
         program: the edge program they look at
@@ -53,7 +53,7 @@ def previewed(
         partitioner: one for all methods, several in their order, or either by method
         compile_config: dim order, verifier, operators to keep
         kept: edge programs of earlier calls
-        observer: told of each stage that is not kept
+        observer: called with the events of stages that are not cached
 
     Raises: CompileError as ``to_edge_transform_and_lower`` does, but for backends
     """

@@ -1,4 +1,4 @@
-"""A program file in memory, what is known about its instructions, and the files beside it."""
+"""The manager of an emitted program: its bytes, external files, maps and memory plans."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORWARD = "forward"
 
 
 class ExecutorchProgramManager:
-    """A program file in memory, and what is known about its instructions."""
+    """An emitted program with its delegate and debug handle maps."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ExecutorchProgramManager:
         """
         if method_name not in self._programs:
             names = ", ".join(sorted(self.methods))
-            raise KeyError(f"no method {method_name!r}; there are {names}")
+            raise KeyError(f"unknown method {method_name!r}; available: {names}")
         return out_program(self._emitted.planned[method_name])
 
     @property
@@ -113,7 +113,7 @@ class ExecutorchProgramManager:
 
     @property
     def _emitter_output(self) -> EmitterOutput:
-        """What emission left, as programs written for ExecuTorch ask for it."""
+        """The emitter output, under the attribute that programs for ExecuTorch read."""
         return emitter_output(self._emitted)
 
     @property
@@ -124,7 +124,7 @@ class ExecutorchProgramManager:
 
     @property
     def _config_methods(self) -> dict[str, Any]:
-        """The values of constant methods, as programs written for ExecuTorch ask for them."""
+        """The values of constant methods, under the attribute that programs for ExecuTorch read."""
         return dict(self._constants)
 
     @property
@@ -142,7 +142,7 @@ class ExecutorchProgramManager:
         self._emitted.write_to(open_file)
 
     def write_tensor_data_to_file(self, outdir: str | os.PathLike[str]) -> None:
-        """Write the files with constants and blobs beside the program, each whole or not at all."""
+        """Write the external files of constants and blobs, each atomically."""
         folder = Path(outdir)
         for name, parts in self._emitted.files().items():
             write_atomically(folder / name, _writing(parts))
@@ -153,7 +153,7 @@ class ExecutorchProgramManager:
         return tuple(self._emitted.files())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the program file under a name that ends in ``.pte``, whole or not at all.
+        """Write the program file atomically; its name has to end in ``.pte``.
 
         Raises: ValueError if the name ends otherwise
         """

@@ -1,4 +1,4 @@
-"""Calibration of graphs with observers: from inputs or a file, and what never saw data."""
+"""Calibration of prepared graphs: inputs, files of inputs, and observers without data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def calibrate(
     Args:
         prepared: what ``prepare_pt2e`` returned
         inputs: arguments of each call
-        progress: called with the number of calls made and of all
+        progress: called with the number of completed calls and of all calls
         example: arguments that fit, to tell what is wrong with others
 
     Raises: CalibrationError naming the call whose inputs the graph refuses
@@ -52,7 +52,7 @@ def calibrate(
 
 
 def _unlike(given: tuple[Any, ...], example: tuple[Any, ...] | None) -> str:
-    """Return what arguments that were refused have that no example has, empty for nothing."""
+    """Return how refused arguments differ from the example, empty if they do not."""
     if example is not None and len(given) != len(example):
         return f"expected {len(example)} arguments, found {len(given)}"
     for place, one in enumerate(given):
@@ -62,7 +62,7 @@ def _unlike(given: tuple[Any, ...], example: tuple[Any, ...] | None) -> str:
         if one.dtype is not like.dtype:
             return f"argument {place + 1} is {one.dtype}, expected {like.dtype}"
         if one.is_floating_point() and not bool(one.isfinite().all()):
-            return f"argument {place + 1} holds numbers that are NaN or infinite"
+            return f"argument {place + 1} has values that are NaN or infinite"
         if one.shape != like.shape:
             sizes = f"{list(one.shape)}, where the example has {list(like.shape)}"
             return f"argument {place + 1} has the sizes {sizes}"
@@ -109,9 +109,9 @@ def inputs_from_file(path: str | Path, method: str = "forward") -> list[tuple[An
     """Return the calls a file holds: a list, saved by ``torch.save``, of each call's arguments.
 
     One tensor stands for the only argument of a call; a dictionary has such a list by method. Only
-    tensors and plain numbers are read, never code.
+    tensors and scalars are read, never code.
 
-    Raises: CalibrationError if it is no such file
+    Raises: CalibrationError if it is not such a file
     """
     try:
         found: Any = torch.load(path, weights_only=True)
@@ -120,13 +120,15 @@ def inputs_from_file(path: str | Path, method: str = "forward") -> list[tuple[An
     except Exception as error:
         saved = zipfile.is_zipfile(path)
         reason = (
-            "it holds more than tensors and numbers" if saved else "torch.save has not written it"
+            "it holds more than tensors and scalars" if saved else "torch.save has not written it"
         )
         raise CalibrationError(f"{path}: no calibration inputs: {reason}") from error
     if _kind(found) == "dict":
         if method not in found:
             there = ", ".join(map(str, found)) or "none"
-            raise CalibrationError(f"{path}: no calibration inputs for {method}; there is {there}")
+            raise CalibrationError(
+                f"{path}: no calibration inputs for {method}; available: {there}"
+            )
         found = found[method]
     alone = isinstance(found, (tuple, torch.Tensor))
     calls: Any = [found] if alone else found

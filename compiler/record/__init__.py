@@ -1,1 +1,1 @@
-"""Writing of ETRecords: what the compiler knew about each instruction."""
+"""Writing of ETRecords."""

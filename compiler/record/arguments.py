@@ -22,7 +22,7 @@ _EMPTY = (("bool", "as_bools"), ("float", "as_floats"), ("Tensor", "as_tensors")
 
 
 def argument(value: Any, kind: str = "") -> Json:  # noqa: ANN401
-    """Return an argument; its declared kind tells what an empty list is a list of."""
+    """Return an argument; its declared type determines the item type of an empty list."""
     if isinstance(value, torch.fx.Node):
         return _node(value)
     if isinstance(value, (list, tuple)):
@@ -79,18 +79,18 @@ def _sym_int(item: Any) -> Json:  # noqa: ANN401
 
 
 def dtype_number(dtype: torch.dtype) -> int:
-    """Return the number of a dtype.
+    """Return the code of a dtype.
 
     Raises: UnsupportedError if it has none
     """
     number = _DTYPES.get(_plain(dtype))
     if number is None:
-        raise UnsupportedError(f"{dtype} has no number in records")
+        raise UnsupportedError(f"{dtype} has no code in records")
     return number
 
 
 def size(value: Any) -> Json:  # noqa: ANN401 - an int or a symbolic one
-    """Return a size: a number, or an expression with the value it was exported with."""
+    """Return a size: an integer, or an expression with its value at export."""
     if isinstance(value, int):
         return {"as_int": value}
     hint = {"as_int": value.node.hint} if value.node.has_hint() else None

@@ -13,7 +13,7 @@ _flatten: Any = cast("Any", _pytree).tree_flatten
 
 
 def plain_containers(value: Any) -> Any:  # noqa: ANN401
-    """Return inputs in lists, tuples and dictionaries, with the same leaves in the same order.
+    """Return inputs as plain lists, tuples and dictionaries with the same leaves in the same order.
 
     Data classes, named tuples and the like are classes of the user. Those who open a record load
     no such thing, the stock tool no more than ours, and would refuse the whole record.

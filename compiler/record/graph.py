@@ -79,7 +79,7 @@ def _ranges(program: ExportedProgram) -> Json:
     ranges: Json = {}
     given = ranges_of(program)
     for symbol, values in given.items():
-        if values.lower.is_Integer:  # a number read from a tensor has no bounds
+        if values.lower.is_Integer:  # a scalar read from a tensor has no bounds
             bound = largest(symbol, given)
             largest_value = math.inf if bound is None else bound  # null is no number
             ranges[str(symbol)] = {"min_val": int(values.lower), "max_val": largest_value}

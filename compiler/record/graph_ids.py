@@ -1,4 +1,4 @@
-"""Numbers that stand for graphs in a record: the same program gives the same numbers."""
+"""Deterministic identifiers of graphs in a record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GraphNumbers:
             self.of(address or id(exported))
 
     def of(self, address: int) -> int:
-        """Return the number, up to 48 bits, of the graph at an address."""
+        """Return the identifier, of up to 48 bits, of the graph at an address."""
         if self._kept:
             return address
         known = self._numbers.get(address)

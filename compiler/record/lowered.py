@@ -1,4 +1,4 @@
-"""Lowered modules as a record holds them: one JSON text with payload, settings and original.
+"""Lowered modules as JSON of a record: payload, compile specs and original program.
 
 Source: exir/serde/schema.py ``LoweredBackendModule``
 """
@@ -19,7 +19,7 @@ from compiler.interface.file_data import in_memory
 
 
 def lowered_text(module: Any, write: Callable[[ExportedProgram], bytes]) -> str:  # noqa: ANN401
-    """Return a lowered module as text.
+    """Return a lowered module as JSON.
 
     Args:
         module: a LoweredBackendModule

@@ -1,4 +1,4 @@
-"""The members of a record: those of what was given, and those that its file has of the rest."""
+"""The members of a record: new ones for changed parts, those of its file for the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAVED = {"_reference_outputs": m.OUTPUTS, "_representative_inputs": m.INPUTS}
 def record_chunks(record: ETRecord, *, numbered: bool) -> Iterator[Bytes]:
     """Return a record as a file, piece by piece.
 
-    Parts of a record that was read and that nobody has looked at are the bytes of that file.
+    Parts of a record that was read and that were not accessed are the bytes of that file.
 
     Args:
         record: what is written

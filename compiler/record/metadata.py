@@ -1,4 +1,4 @@
-"""Node metadata as the record's JSON writes it: every value is text."""
+"""Node metadata as JSON of a record, in which every value is a string."""
 
 from __future__ import annotations
 

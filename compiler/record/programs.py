@@ -21,7 +21,7 @@ _STATE, _CONSTANTS, _INPUTS = m.SIDE_FILES
 
 
 def program_contents(parts: Mapping[str, Any], sums: Sums, *, numbered: bool) -> Iterator[Content]:
-    """Yield the members of programs, and the number of the exported graph.
+    """Yield the members of programs, and the identifier of the exported graph.
 
     Args:
         parts: of a record, by attribute
@@ -78,7 +78,7 @@ def _is_edge(program: ExportedProgram) -> bool:
 
 
 def _bodies_hold_tensors(program: ExportedProgram) -> bool:
-    """Return whether a body of control flow made a tensor of numbers, which it then holds."""
+    """Return whether a body of control flow holds a tensor that it created from scalars."""
     modules: Any = program.graph_module.modules()
     return any(
         node.op == "get_attr" and isinstance(getattr(module, str(node.target), None), torch.Tensor)

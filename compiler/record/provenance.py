@@ -33,7 +33,7 @@ def remember(program: Any, artifact: etrecord.ETRecord, member: str) -> None:  #
 
 
 def origin_of(program: Any) -> Origin | None:  # noqa: ANN401
-    """Return where a program was read from; None if it was made otherwise, or changed since."""
+    """Return the origin of a program; None if it was not read from a record, or changed since."""
     try:
         origin, text = _KNOWN[program]
     except (KeyError, TypeError):

@@ -57,7 +57,7 @@ class Source(Protocol):
 
 
 class _Part(Generic[T]):
-    """A part of a record: what was given, else what its file has."""
+    """A part of a record: the value that was set, else that of its file."""
 
     def __set_name__(self, owner: type[object], name: str) -> None:
         self.name = name
@@ -70,7 +70,7 @@ class _Part(Generic[T]):
 
 
 class ETRecord:
-    """What the compiler knew of a program, for the Inspector.
+    """An ETRecord: the compiler's record of a program, for the Inspector.
 
     Attributes:
         exported_program: the program as it was exported; of several methods that of ``forward``
@@ -131,7 +131,7 @@ class ETRecord:
 
     @classmethod
     def from_source(cls, source: Source) -> ETRecord:
-        """Return the record of a file; its parts are read when they are asked for."""
+        """Return the record of a file; its parts are read lazily."""
         record = cls()
         record.source, record._parts, record._given = source, {}, set()
         return record
@@ -153,7 +153,7 @@ class ETRecord:
 
     @property
     def edge_programs(self) -> dict[str, ExportedProgram]:
-        """Return the edge programs by method, also when there is one."""
+        """Return the edge programs by method, also for a single one."""
         return dict(self._edge_programs or {})
 
     # ---- parts
@@ -180,7 +180,7 @@ class ETRecord:
         return self._parts
 
     def own_members(self) -> Mapping[str, Callable[[], bytes]]:
-        """Return what makes the members that the stock tool does not read."""
+        """Return the writer of the members that the stock tool does not read."""
         return self._own
 
     @property
@@ -265,7 +265,7 @@ class ETRecord:
         self.graph_map = known
 
     def update_representative_inputs(self, representative_inputs: object) -> None:
-        """Replace the inputs that the numbers of the recorded program are computed from.
+        """Replace the representative inputs of the recorded program.
 
         Args:
             representative_inputs: a list of inputs, or a bundled program whose first case of
@@ -278,7 +278,7 @@ class ETRecord:
         self._representative_inputs = find(representative_inputs)
 
     def update_reference_outputs(self, reference_outputs: Any) -> None:  # noqa: ANN401
-        """Replace what the program is expected to return.
+        """Replace the reference outputs of the program.
 
         Args:
             reference_outputs: by method, the outputs of each case; those of ``forward`` alone as
@@ -312,11 +312,11 @@ class ETRecord:
         self._set_own(ORIGINS, lambda: encode_origins(origins))
 
     def update_recipe(self, recipe: bytes) -> None:
-        """Set how the program was made, as text; the stock tool does not read it."""
+        """Set the recipe of the program, as a JSON string; the stock tool does not read it."""
         self._set_own(RECIPE, lambda: recipe)
 
     def update_refusals(self, refusals: Sequence[Refusal]) -> None:
-        """Set which partitions their engine does not load; the stock tool does not read it."""
+        """Set the partitions that their engine does not load; the stock tool does not read it."""
         self._set_own(REFUSALS, lambda: encode_refusals(tuple(refusals)))
 
     def _set_own(self, member: str, write: Callable[[], bytes]) -> None:
@@ -325,7 +325,7 @@ class ETRecord:
 
     # ---- files
     def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write the record, for our Inspector and the stock one; a file is whole or not there.
+        """Write the record atomically, readable by our Inspector and the stock one.
 
         Graphs have the numbers that torch gives them in this process, ``id(program.graph)``;
         `write_to_file` writes the same bytes in each process.
@@ -415,7 +415,7 @@ def _already(what: str, adding: str) -> str:
 
 
 def _graph_id(program: ExportedProgram) -> int:
-    """Return the number of an exported graph: that of its file, if it was read from one."""
+    """Return the identifier of an exported graph: that of its file, if it was read from one."""
     from compiler.record.provenance import origin_of
 
     origin = origin_of(program)

@@ -21,7 +21,7 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class SavedStates:
-    """What dictionaries of tensors are as files; equal ones are made once.
+    """Dictionaries of tensors as files; equal ones are written once.
 
     Attributes:
         sums: the checksums that are known, those of all that was made among them
@@ -48,12 +48,12 @@ class SavedStates:
         return data
 
     def _layouts(self, state: Mapping[str, Any]) -> list[TensorData] | None:
-        """Return how each tensor lies in its storage, None if torch has to save them."""
+        """Return the storage layout of each tensor, None if torch has to save them."""
         if not all(_is_plain(value) for value in state.values()):
             return None
         found = [self._layout(value) for value in state.values()]
         kinds = {(each.storage_key, each.scalar_type) for each in found}
-        # torch refuses to save one storage under two element types; so it may say so itself.
+        # torch refuses to save one storage under two dtypes; it reports that itself.
         return found if len(kinds) == len({key for key, _ in kinds}) else None
 
     def _layout(self, tensor: torch.Tensor) -> TensorData:

@@ -1,4 +1,4 @@
-"""What users give to an ETRecord: programs, managers, bundled programs, plain values.
+"""Values that users pass to an ETRecord: programs, managers, bundled programs, plain values.
 
 Objects are known by what they have, so that those of the stock package are taken too, where a
 process has it. torch is imported only where a tensor has to be made.

@@ -109,13 +109,13 @@ def _quantising(how: Quantization) -> Iterator[str]:
     )
     calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
     if how.quantizer:
-        yield "from compiler.quantize.quantize import named_quantizer, quantise"
+        yield "from compiler.quantize.program import named_quantizer, quantize_program"
         yield "programs = {"
-        yield f"    method: quantise(program, named_quantizer({how.quantizer!r}), {calls})"
+        yield f"    method: quantize_program(program, named_quantizer({how.quantizer!r}), {calls})"
         yield from ("    for method, program in programs.items()", "}")
         return
-    yield "from compiler.quantize.quantize import Quantisation, quantise"
-    yield "how = Quantisation("
+    yield "from compiler.quantize.program import QuantizationModes, quantize_program"
+    yield "how = QuantizationModes("
     yield f"    {how.mode!r},"
     if how.per_tensor:
         yield "    per_tensor=True,"
@@ -124,7 +124,7 @@ def _quantising(how: Quantization) -> Iterator[str]:
         if words:
             yield f"    {name}={dict(map(_pair, words))!r},"
     yield from (")", "programs = {")
-    yield f"    method: quantise(program, how, {calls})"
+    yield f"    method: quantize_program(program, how, {calls})"
     yield from ("    for method, program in programs.items()", "}")
 
 

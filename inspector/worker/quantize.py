@@ -11,13 +11,13 @@ from typing import Any
 from compiler.errors import CompileError
 from compiler.named import UnknownNameError
 from compiler.quantize.calibration import inputs_from_file
-from compiler.quantize.quantize import (
+from compiler.quantize.program import (
     OVERRIDES,
-    Quantisation,
+    QuantizationModes,
     SupportsAnnotate,
     named_quantizer,
     parts_of,
-    quantise,
+    quantize_program,
 )
 from compiler.quantize.quiet_imports import import_quietly
 from inspector.recipes.compile_job import Quantization
@@ -41,7 +41,9 @@ def quantised(wanted: Quantization, source: Exported, say: Say) -> Exported:
                 calls = None
                 if wanted.calibration:
                     calls = inputs_from_file(wanted.calibration, method)
-                programs[method] = quantise(program, how, calls, lambda n, of: _count(say, n, of))
+                programs[method] = quantize_program(
+                    program, how, calls, lambda n, of: _count(say, n, of)
+                )
             except (CompileError, ModuleNotFoundError) as error:
                 raise AnswerError(f"{method} cannot be quantised: {error}") from error
     return replace(source, programs=programs)
@@ -49,7 +51,7 @@ def quantised(wanted: Quantization, source: Exported, say: Say) -> Exported:
 
 def _chosen(
     wanted: Quantization, source: Exported
-) -> Mapping[str, Quantisation | SupportsAnnotate]:
+) -> Mapping[str, QuantizationModes | SupportsAnnotate]:
     """Return by method how it is quantized; each has a quantizer of its own."""
     if not wanted.quantizer:
         return _by_method(how_to(wanted), source)
@@ -61,7 +63,7 @@ def _chosen(
         raise AnswerError(str(error)) from error
 
 
-def _by_method(how: Quantisation, source: Exported) -> dict[str, Quantisation]:
+def _by_method(how: QuantizationModes, source: Exported) -> dict[str, QuantizationModes]:
     """Return what is said of each method: what names a part of another one is not said of it."""
     parts = {method: parts_of(program) for method, program in source.programs.items()}
     every: tuple[set[str], set[str]] = set(), set()
@@ -80,7 +82,7 @@ def _by_method(how: Quantisation, source: Exported) -> dict[str, Quantisation]:
     }
 
 
-def how_to(wanted: Quantization) -> Quantisation:
+def how_to(wanted: Quantization) -> QuantizationModes:
     """Return what the words of a job mean.
 
     Raises: AnswerError for an override that is no ``NAME=MODE``
@@ -92,7 +94,7 @@ def how_to(wanted: Quantization) -> Quantisation:
         )
     except AssignmentError as error:
         raise AnswerError(str(error)) from error
-    return Quantisation(wanted.mode, wanted.per_tensor, modules, operators, nodes)
+    return QuantizationModes(wanted.mode, wanted.per_tensor, modules, operators, nodes)
 
 
 def _count(say: Say, done: int, total: int) -> None:

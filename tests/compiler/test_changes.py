@@ -20,7 +20,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.partition.forced_nodes import NOT_FORCED
 from compiler.pipeline.precision import PrecisionError, Precisions
 from compiler.pipeline.preview import previewed
-from compiler.quantize.quantize import Quantisation, quantise
+from compiler.quantize.program import QuantizationModes, quantize_program
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 from tests.compiler.delegation import ByNode
 from tests.compiler.stock import Stock
@@ -52,7 +52,7 @@ WAYS = ("", "static", "dynamic")
 def program(way: str) -> torch.export.ExportedProgram:
     torch.manual_seed(0)
     exported = torch.export.export(Net().eval(), X)
-    return quantise(exported, way) if way else exported
+    return quantize_program(exported, way) if way else exported
 
 
 def lowered(rules: PartitionRules, way: str = "", *others: Any, **options: Any) -> Any:
@@ -259,7 +259,7 @@ def test_weights_read_in_another_type_only_are_kept_in_it() -> None:
 
 
 def test_type_that_an_operator_has_not_is_one_sentence() -> None:
-    with pytest.raises(PrecisionError, match="no type 'int8' for head; there is float16"):
+    with pytest.raises(PrecisionError, match="unknown dtype 'int8' for head; available: float16"):
         Precisions(modules={"head": "int8"})
 
 
@@ -274,13 +274,13 @@ def test_types_that_fit_nothing_are_named() -> None:
 @pytest.mark.parametrize(
     ("how", "layers"),
     [
-        (Quantisation("none", modules={"first": "static"}), {"conv2d"}),
-        (Quantisation("none", nodes={"conv2d_1": "static"}), {"conv2d_1"}),
-        (Quantisation("static", nodes={"conv2d": "none", "linear": "none"}), {"conv2d_1"}),
+        (QuantizationModes("none", modules={"first": "static"}), {"conv2d"}),
+        (QuantizationModes("none", nodes={"conv2d_1": "static"}), {"conv2d_1"}),
+        (QuantizationModes("static", nodes={"conv2d": "none", "linear": "none"}), {"conv2d_1"}),
     ],
 )
-def test_only_what_is_named_is_quantised(how: Quantisation, layers: set[str]) -> None:
-    made = quantise(program(""), how)
+def test_only_what_is_named_is_quantised(how: QuantizationModes, layers: set[str]) -> None:
+    made = quantize_program(program(""), how)
     found = {
         node.name
         for node in made.graph.nodes

@@ -83,7 +83,7 @@ def test_failure_leaves_the_worker_as_it_was(server: CompileServer, tmp_path: Pa
     cases = [
         (_by(f"{broken}:Mine"), f"{broken}:2: ModuleNotFoundError: No module named"),
         (_by(f"{missing}:Mine"), f"{missing} does not define 'Mine'"),
-        (_by(f"{missing}:Other"), "is no partitioner: it has no method partition"),
+        (_by(f"{missing}:Other"), "is not a partitioner: it has no method partition"),
         (_by(f"{tmp_path / 'gone.py'}:Mine"), "gone.py: file not found"),
         (_by(f"{PARTITIONERS}:Raising"), "RuntimeError: no idea"),
         (_by(f"{PARTITIONERS}:Leaving"), "the code called sys.exit(3)"),

@@ -193,7 +193,7 @@ def test_partitioners_by_method_leave_other_methods_alone() -> None:
     ):
         assert calls(manager.exported_program("a"))[0] == "executorch_call_delegate"
         assert calls(manager.exported_program("b")) == ["aten.relu.default"]
-    with pytest.raises(compiler.PartitionError, match="no method c"):
+    with pytest.raises(compiler.PartitionError, match="unknown method c"):
         to_edge(programs).to_backend({"c": take})
 
 

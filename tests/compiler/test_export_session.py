@@ -254,7 +254,7 @@ def test_session_above_the_runtime_runs_what_it_made() -> None:
         results = session.run_method("forward", given) if found is None else found
         torch.testing.assert_close(results, [module(*given)])
     assert session.run_method("size") == [7]
-    with pytest.raises(KeyError, match="'other' not found; there are forward, size"):
+    with pytest.raises(KeyError, match="'other' not found; available: forward, size"):
         session.run_method("other")
 
 

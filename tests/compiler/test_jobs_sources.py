@@ -270,7 +270,7 @@ def test_partitioners_of_the_table_can_be_made_by_both_names() -> None:
         ("demo-all:colour", "expected option=value"),
         ("none.py:Mine", "none.py: file not found"),
         (f"{SOURCES}:Mine", "does not define 'Mine'"),
-        (f"{SOURCES}:Net", "is no partitioner"),
+        (f"{SOURCES}:Net", "is not a partitioner"),
     ],
 )
 def test_partitioner_that_is_none_is_refused(text: str, words: str) -> None:

@@ -214,7 +214,7 @@ def test_missing_out_variants_are_named_together() -> None:
     [
         (5, TypeError, "expected an ExportedProgram, or such by method, found int"),
         ({"f": torch.nn.ReLU()}, TypeError, "as method f, found ReLU"),
-        ({"": None}, compiler.CompileError, "a text of at least a letter, not ''"),
+        ({"": None}, compiler.CompileError, "must be a non-empty string, found ''"),
     ],
 )
 def test_what_is_no_program_is_refused(given: Any, kind: type[Exception], said: str) -> None:

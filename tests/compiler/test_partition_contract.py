@@ -190,7 +190,7 @@ def test_what_the_compiler_noted_of_a_node_is_kept() -> None:
 
 SETTINGS: dict[str, Any] = {
     "nothing": (None, "compile_specs is None, not a list of CompileSpec"),
-    "text": (["fast"], "'fast' is no CompileSpec"),
+    "text": (["fast"], "'fast' is not a CompileSpec"),
     "key of bytes": ([CompileSpec(b"k", b"")], "needs a string as key"),  # pyright: ignore[reportArgumentType]
 }
 

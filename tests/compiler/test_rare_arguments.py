@@ -128,5 +128,5 @@ def test_writes_that_torch_cannot_take_out_are_one_error() -> None:
         return torch.cond(x.sum() > 0, branch, lambda a: a.cos(), (x,))
 
     program = torch.export.export(module_of(of(written)), (torch.ones(2),))
-    with pytest.raises(UnsupportedError, match="cannot take out what is written"):
+    with pytest.raises(UnsupportedError, match="cannot functionalize the writes"):
         to_edge(program)

@@ -66,7 +66,7 @@ def _target(target: Any) -> Edit:
         (_aten.relu_.default, "writes in place"),
         (_aten.clone.default, "should not be used in dim_order mode"),
         (_aten._to_copy.default, "should not be used in dim_order mode"),
-        (print, "print> is no operator of an edge program"),
+        (print, "print> is not an operator of edge programs"),
     ],
 )
 def test_operator_that_does_not_belong_is_refused(manager: Any, target: Any, reason: str) -> None:

@@ -23,7 +23,7 @@ from torch import nn
 
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
-from compiler.quantize.quantize import quantise
+from compiler.quantize.program import quantize_program
 from inspector.files.load import load_session
 from inspector.files.payloads import delegate_payload
 from inspector.join.operands import plan_operands
@@ -231,7 +231,9 @@ def compiled_net(
         warnings.simplefilter("ignore")
         program = torch.export.export(module, inputs, strict=strict)
         if case.mode != "float":
-            program = quantise(program, case.mode, [inputs, tuple(_other(one) for one in inputs)])
+            program = quantize_program(
+                program, case.mode, [inputs, tuple(_other(one) for one in inputs)]
+            )
         parts = [XnnpackPartitioner()] if case.backend == "xnnpack" else None
         done = to_edge_transform_and_lower(
             program, partitioner=parts, generate_etrecord=True

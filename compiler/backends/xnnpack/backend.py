@@ -12,7 +12,7 @@ from compiler.interface.backend import BackendDetails, CompileSpec, PreprocessRe
 
 @final
 class XnnpackBackend(BackendDetails):
-    """Makes XNNPACK payloads; weights are named after the hash of their bytes."""
+    """Writes XNNPACK payloads; weights are named by the hash of their bytes."""
 
     @classmethod
     def copy_exported_program_for_preprocess(

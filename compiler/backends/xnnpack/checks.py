@@ -29,7 +29,7 @@ from compiler.backends.xnnpack.quantization import (
     affine_of,
     affine_of_value,
     home_of,
-    is_quantise,
+    is_quantize,
     why_not_exact,
 )
 from compiler.backends.xnnpack.views import MAX_RANK
@@ -102,21 +102,21 @@ def finite_slope(node: Node, facts: Facts) -> str:
 
 
 def simple_division(node: Node, facts: Facts) -> str:
-    """A division of whole numbers, or a rounded one, cannot be written."""
+    """Integer division and rounded division have no XNNPACK node."""
     del facts
     mode = argument(node, "rounding_mode")
     return f"rounding_mode is {mode!r}" if mode else ""
 
 
 def several_parts(node: Node, facts: Facts) -> str:
-    """A concatenation needs two parts."""
+    """A concatenation needs at least two tensors."""
     del facts
     count = len(argument(node, "tensors"))
     return "" if count > 1 else f"it joins {count} tensor, at least 2 are needed"
 
 
 def positive_padding(node: Node, facts: Facts) -> str:
-    """Padding must not crop, and be zeros in float16: the kernels write no other number there."""
+    """Padding must not be negative, and in float16 only with zeros, as the kernels do."""
     del facts
     given, value = list(argument(node, "pad")), argument(node, "value") or 0
     if value and value_of(node).dtype is torch.float16:
@@ -151,7 +151,7 @@ def one_unknown(node: Node, facts: Facts) -> str:
 
 
 def average(node: Node, facts: Facts) -> str:
-    """Windows must be whole or divide by what of them is inside."""
+    """The average must be over entire windows, without padding, and divide by their size."""
     del facts
     size = numbers(argument(node, "kernel_size"), 2)
     if argument(node, "ceil_mode"):
@@ -211,7 +211,7 @@ def mean_of_images(node: Node, facts: Facts) -> str:
 
 
 def largest_of_images(node: Node, facts: Facts) -> str:
-    """The maximum must go over height or width, and nobody may ask where it is."""
+    """The maximum must reduce height or width, and its indices must be unused."""
     given: Any = node.args[0]
     dim = argument(node, "dim")
     if rank_of(given) != _IMAGE:
@@ -225,7 +225,7 @@ def largest_of_images(node: Node, facts: Facts) -> str:
 
 
 def exact_scale(node: Node, facts: Facts) -> str:
-    """The factor of a resize must be what the sizes say: the kernels only know those."""
+    """The scale factor must be the ratio of the sizes, from which the kernels compute it."""
     del facts
     given: Any = node.args[0]
     if any(map(is_symbolic, (*shape_of(node), *shape_of(given)[2:]))):
@@ -248,7 +248,7 @@ def known_slope(node: Node, facts: Facts) -> str:
 
 
 def same_type(node: Node, facts: Facts) -> str:
-    """A copy must not change the element type."""
+    """A copy must not change the dtype."""
     del facts
     given: Any = node.args[0]
     first, second = value_of(given).dtype, value_of(node).dtype
@@ -256,7 +256,7 @@ def same_type(node: Node, facts: Facts) -> str:
 
 
 def same_sizes(node: Node, facts: Facts) -> str:
-    """A copy must not spread its operand."""
+    """An expand must be a no-op."""
     del facts
     given: Any = node.args[0]
     before, after = shape_of(given), shape_of(node)
@@ -264,7 +264,7 @@ def same_sizes(node: Node, facts: Facts) -> str:
 
 
 def inference_norm(node: Node, facts: Facts) -> str:
-    """The numbers of a batch norm must be constants, and only its first result read."""
+    """The parameters of a batch norm must be constants, and only its first result used."""
     for given in node.args[1:5]:
         if given is not None and not facts.is_constant(given):
             return f"{given} is not a static parameter"
@@ -287,7 +287,7 @@ def image_convolution(node: Node, facts: Facts) -> str:
 
 
 def _beyond_stride(node: Node, dims: int) -> str:
-    """Return why the sizes of a transposed convolution cannot be those asked for."""
+    """Return why the output sizes of a transposed convolution are not supported."""
     if not argument(node, "transposed"):
         return ""
     more, stride = (numbers(argument(node, name), dims) for name in ("output_padding", "stride"))
@@ -297,13 +297,13 @@ def _beyond_stride(node: Node, dims: int) -> str:
 
 
 def linear_layer(node: Node, facts: Facts) -> str:
-    """Weight and bias must be constants, and a sum of products plain."""
+    """Weight and bias must be constants, and ``addmm`` without scaling."""
     places = (2, 0) if op_of(node) is aten.addmm.default else (1, 2)
     return _plain_product(node, facts) or _static(node, facts, places)
 
 
 def layer_with_given_weight(node: Node, facts: Facts) -> str:
-    """A sum of products must be plain, and its bias a vector; both may be given at run time."""
+    """``addmm`` must be without scaling, and its bias a vector; both may be runtime values."""
     if op_of(node) is not aten.addmm.default:
         return ""
     bias: Any = node.args[0]
@@ -319,7 +319,7 @@ def _plain_product(node: Node, facts: Facts) -> str:
 
 
 def vector_bias(node: Node, facts: Facts) -> str:
-    """What a product of matrices is added to must be one number a column."""
+    """The bias of a matmul must have one value a column."""
     del facts
     if op_of(node) is not aten.addmm.default:
         return ""
@@ -343,22 +343,22 @@ def _static(node: Node, facts: Facts, places: tuple[int, int]) -> str:
 
 
 def one_scale(node: Node, facts: Facts) -> str:
-    """A value must be quantised to int8 with one scale, before the program runs."""
+    """A value must be statically quantized to int8 with one scale."""
     affine = affine_of(node)
     if affine is None:
-        return "it is not quantised to int8 with one scale that is known at compile time"
+        return "it is not quantized to int8 with one scale that is known at compile time"
     given: Any = node.args[0]
     if facts.is_constant(given):
         return f"its operand {given} is a static parameter"
     if rank_of(node) > MAX_RANK:
         return f"it has {rank_of(node)} dimensions, more than {MAX_RANK}"
-    if not is_quantise(node) and affine_of_value(given) != affine:
-        return f"{given} has other numbers where it is made, or read elsewhere"
+    if not is_quantize(node) and affine_of_value(given) != affine:
+        return f"{given} has other quantization parameters at its source, or at other users"
     return why_not_exact(affine) or common(node, _QUANTISING, mixed=True)
 
 
 def kept_for_layers(node: Node, facts: Facts) -> str:
-    """A quantising operator of torchao goes along with layers; alone it is none of XNNPACK's."""
+    """A torchao quantize operator is delegated with its layer; alone it has no XNNPACK node."""
     del node, facts
     return "no layer takes it along"
 
@@ -367,11 +367,11 @@ _QUANTISING = frozenset((torch.float32, torch.int8))
 
 
 def common(node: Node, dtypes: frozenset[torch.dtype], *, mixed: bool = False) -> str:
-    """Return what keeps any node out: element types, sizes, ranks.
+    """Return why any node is unsupported: dtypes, sizes, ranks.
 
     Args:
         node: a call
-        dtypes: element types it may have
+        dtypes: dtypes it may have
         mixed: operands may differ in theirs
     """
     given = [n for n in node.all_input_nodes if n.op != "get_attr"]
@@ -394,11 +394,11 @@ def common(node: Node, dtypes: frozenset[torch.dtype], *, mixed: bool = False) -
 
 
 def _no_tensor(given: Node, node: Node) -> str:
-    """Return why a node cannot take a value that is no tensor, for sizes with all of them."""
+    """Return why a node cannot take a non-tensor operand, with all of them for symbolic sizes."""
     values = [n.meta.get("val") for n in node.all_input_nodes]
     sizes = [str(value) for value in values if isinstance(value, torch.SymInt)]
     if not isinstance(given.meta.get("val"), torch.SymInt):
-        return f"{given.name} is no tensor"
+        return f"{given.name} is not a tensor"
     return f"its arguments {', '.join(sizes)} are sizes that are only known at run time"
 
 

@@ -1,4 +1,4 @@
-"""What can be delegated: a rule an operator, under the names of the stock configurations.
+"""Delegation rules, one an operator, under the names of the stock configurations.
 
 A rule has no code of its own: operators, precisions, constraints in order, and whether it takes
 an activation along.
@@ -27,17 +27,17 @@ _EVERY = frozenset(ConfigPrecisionType)
 
 @dataclass(frozen=True, slots=True)
 class XNNPartitionerConfig:
-    """A rule: what of an operator can be delegated.
+    """A delegation rule: the conditions under which an operator is supported.
 
     Attributes:
         name: as the stock configuration is called
-        ops: overloads it is about; those of quantisation by name, they exist once their library is
+        ops: overloads it is about; those of quantization by name, they exist once their library is
             loaded
         precisions: numbers it takes
         checks: constraints, the first that refuses a node decides
-        keep: the operator to keep whole for it, or its name; None for one that stays so anyway
+        keep: the operator to preserve for it, or its name; None for one that is never decomposed
         weight: place of the weight among the arguments of a layer
-        quantising: it is about quantisation itself
+        quantizing: it is about quantization itself
     """
 
     name: str
@@ -46,10 +46,10 @@ class XNNPartitionerConfig:
     checks: tuple[Check, ...] = ()
     keep: Any = None
     weight: int | None = None
-    quantising: bool = False
+    quantizing: bool = False
 
     def supported_precision_types(self) -> list[ConfigPrecisionType]:
-        """Return the precisions it takes, in the order of their numbers."""
+        """Return the supported precisions, in the order of the enumeration."""
         return [one for one in ConfigPrecisionType if one in self.precisions]
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ ChooseQParamsAffineConfig = _Rule(
     _DYNAMIC,
     (checks.kept_for_layers,),
     keep="torchao::choose_qparams_affine",
-    quantising=True,
+    quantizing=True,
 )
 ClampConfig = _Rule("ClampConfig", (aten.clamp.default,), _STATIC, (checks.numeric_bounds,))
 CloneConfig = _Rule(
@@ -95,14 +95,14 @@ DeQuantizeAffineConfig = _Rule(
     _DYNAMIC,
     (checks.kept_for_layers,),
     keep="torchao::dequantize_affine",
-    quantising=True,
+    quantizing=True,
 )
 DeQuantizedPerTensorConfig = _Rule(
     "DeQuantizedPerTensorConfig",
     ("dequantize_per_tensor.default",),
     _QUANTISED,
     (checks.one_scale,),
-    quantising=True,
+    quantizing=True,
 )
 DivConfig = _Rule("DivConfig", (aten.div.Tensor, aten.div.Scalar), checks=(checks.simple_division,))
 EluConfig = _Rule("EluConfig", (aten.elu.default,), checks=(checks.plain_elu,))
@@ -153,14 +153,14 @@ QuantizeAffineConfig = _Rule(
     _DYNAMIC,
     (checks.kept_for_layers,),
     keep="torchao::quantize_affine",
-    quantising=True,
+    quantizing=True,
 )
 QuantizedPerTensorConfig = _Rule(
     "QuantizedPerTensorConfig",
     ("quantize_per_tensor.default",),
     _QUANTISED,
     (checks.one_scale,),
-    quantising=True,
+    quantizing=True,
 )
 ReLUConfig = _Rule("ReLUConfig", (aten.relu.default,), _STATIC)
 ReciprocalSquareRootConfig = _Rule("ReciprocalSquareRootConfig", (aten.rsqrt.default,))

@@ -1,4 +1,4 @@
-"""How operators over images are written: convolutions, pools, resizing."""
+"""Serialization of convolution, pooling and resizing."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def convolution(lowering: Lowering, step: Step) -> None:
 def _filter(
     lowering: Lowering, step: Step, kind: str, data: torch.Tensor, bias: torch.Tensor | None
 ) -> tuple[int, int]:
-    """Add filter and bias of a convolution and return the ids of their values."""
+    """Add weight and bias of a convolution and return the ids of their values."""
     plain = data.dtype is not torch.int8
     channels = 3 if kind == "DepthwiseConv2d" else 0
     source: Any = step.node.args[0]

@@ -1,4 +1,4 @@
-"""Which function writes which operator, and the payload of a whole graph."""
+"""The table of writers by operator, and the payload of a graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from compiler.backends.xnnpack import convolution, matmul, operators
 from compiler.backends.xnnpack.facts import op_of
 from compiler.backends.xnnpack.lowering import Lowering
-from compiler.backends.xnnpack.quantization import quantising_name
+from compiler.backends.xnnpack.quantization import quantizing_name
 from compiler.backends.xnnpack.steps import BATCH_NORM
 from compiler.errors import UnsupportedError, at
 from compiler.interface.backend import PreprocessResult
@@ -66,7 +66,7 @@ def written(program: ExportedProgram) -> PreprocessResult:
     lowering = Lowering(program)
     for node, step in lowering.steps.made.items():
         lowering.begin(step)
-        emit = EMITTERS.get(op_of(node)) or _CONVERSIONS.get(quantising_name(node))
+        emit = EMITTERS.get(op_of(node)) or _CONVERSIONS.get(quantizing_name(node))
         if emit is None:
             name = operator_of(node)
             raise UnsupportedError(f"{name} has no node in an XNNPACK payload, {at(node)}")

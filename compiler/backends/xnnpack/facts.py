@@ -1,4 +1,4 @@
-"""What rules and the payload writer ask about a graph: constants, sizes, arguments."""
+"""Facts about graphs for rules and the payload writer: constants, sizes, arguments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Facts:
 
 
 def op_of(node: Node) -> Any:  # noqa: ANN401 - an operator overload of torch
-    """Return the ATen overload of a call, its target when it is no edge operator."""
+    """Return the ATen overload of a call, or its target if it is not an edge operator."""
     return node.target.op if isinstance(node.target, EdgeOp) else node.target
 
 
@@ -60,7 +60,7 @@ def is_transposition(node: object) -> bool:
 
 
 def value_of(node: Node) -> torch.Tensor:
-    """Return the fake tensor of a node, the first one where there are several."""
+    """Return the fake tensor of a node, the first one of several."""
     value = node.meta["val"]
     return value[0] if isinstance(value, (tuple, list)) else value  # pyright: ignore[reportUnknownVariableType]
 
@@ -99,7 +99,7 @@ def unknown_sizes(sizes: Iterable[Any]) -> list[str]:
 
 
 def argument(node: Node, name: str) -> Any:  # noqa: ANN401
-    """Return an argument of a call by its name in the schema, its default where it is left out."""
+    """Return an argument of a call by its name in the schema, or its default."""
     for place, given in enumerate(op_of(node)._schema.arguments):
         if given.name == name:
             at_place = node.args[place] if place < len(node.args) else given.default_value
@@ -108,7 +108,7 @@ def argument(node: Node, name: str) -> Any:  # noqa: ANN401
 
 
 def numbers(value: Any, count: int, default: int = 0) -> tuple[int, ...]:  # noqa: ANN401
-    """Return a list argument spread over its dimensions, as torch reads one number for all."""
+    """Return a list argument expanded to its dimensions: torch accepts one value for all."""
     listed = [value] if isinstance(value, int) else list(value or ())
     if not listed:
         return (default,) * count
@@ -116,7 +116,7 @@ def numbers(value: Any, count: int, default: int = 0) -> tuple[int, ...]:  # noq
 
 
 def bounds_of(node: Node) -> tuple[float, float] | None:
-    """Return the bounds an activation keeps its result in, None if it is no such activation."""
+    """Return the bounds of a clamping activation, None for other operators."""
     aten, op = torch.ops.aten, op_of(node)
     if op is aten.relu.default:
         return 0.0, float("inf")

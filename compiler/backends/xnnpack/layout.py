@@ -31,7 +31,7 @@ def channels_last(rank: int) -> Layout:
 
 
 def boundary(value: torch.Tensor) -> Layout:
-    """Return the layout in which a tensor enters or leaves a delegate."""
+    """Return the layout of a tensor at the boundary of a delegate."""
     return dim_order_of(value)
 
 

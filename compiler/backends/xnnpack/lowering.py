@@ -39,7 +39,7 @@ Node = torch.fx.Node
 
 
 class Lowering:
-    """Writes the payload of a graph; what a step needs is asked for by node and layout.
+    """Writes the payload of a graph; steps request their operands by node and layout.
 
     Attributes:
         steps: the graph
@@ -73,24 +73,24 @@ class Lowering:
                 self._leaving.setdefault(key, place)
 
     def home(self, node: Node) -> Layout:
-        """Return the layout a value is made in."""
+        """Return the layout in which a value is computed."""
         return self._home[self.read(node)]
 
     def read(self, node: Node) -> Node:
-        """Return the node that computes what the current step reads of an operand."""
+        """Return the node whose value the current step reads for an operand."""
         return self.steps.root(self.steps.read_by(self._step, node))
 
     def begin(self, step: Step) -> None:
-        """Ask for values on behalf of a step from now on."""
+        """Set the step whose operands are requested from now on."""
         self._step = step
         self.writer.origins = tuple(node.name for node in step.nodes)
 
     def _value(self, node: Node, dims: Sequence[int], **where: Any) -> int:  # noqa: ANN401
-        """Define a value with the element type of a node, and its scale where it has one."""
+        """Define a value with the dtype of a node, and its scale if it has one."""
         affine, dtype = self.steps.affine(node), value_of(node).dtype
         if affine is not None:
             return self.writer.value(
-                DATATYPES[torch.int8], dims, quantisation=_written(affine), **where
+                DATATYPES[torch.int8], dims, quantization=_written(affine), **where
             )
         if dtype not in DATATYPES or dtype is torch.int8:
             raise UnsupportedError(f"{node} is {dtype}, which has no scale, {at(node)}")
@@ -100,7 +100,7 @@ class Lowering:
         return tuple(map(static_size, in_memory(shape_of(node), layout)))
 
     def result(self, node: Node) -> int:
-        """Define the value of a step, in its home, and return its id."""
+        """Define the value of a step in its home layout and return its id."""
         return self._defined(node, self._home[node])
 
     def _defined(self, root: Node, layout: Layout) -> int:
@@ -128,10 +128,10 @@ class Lowering:
         return self._ids[root, wanted]
 
     def rows(self, node: Node, layout: Layout, per_row: int) -> int:
-        """Return the id of a value that is quantised at run time.
+        """Return the id of a dynamically quantized value.
 
         Args:
-            node: a value of plain numbers
+            node: a value of floating point
             layout: in which it is wanted
             per_row: how many of the last dimensions in memory share a scale
         """
@@ -143,7 +143,7 @@ class Lowering:
             self.writer.stands_for(place, handles)
         else:
             dims = self._dims(node, layout)
-            made = self.writer.value(QDINT8, dims, quantisation=m.PerTokenDynamicQuant(per_row))
+            made = self.writer.value(QDINT8, dims, quantization=m.PerTokenDynamicQuant(per_row))
             place = self.writer.node(n.Unary("Convert", source, made), handles)
             self._rows[key] = made, place
         self.writer.origins = outer
@@ -175,7 +175,7 @@ class Lowering:
 
     @contextmanager
     def filed_with(self, *weights: object) -> Generator[None]:
-        """Put constants that are added meanwhile where the first marked of some weights goes.
+        """Send constants added in the context to the file of the first marked weight.
 
         Args:
             weights: nodes, or what is made of weights; other values are passed over
@@ -189,16 +189,16 @@ class Lowering:
             self.writer.file = outer
 
     def fixed(self, tensor: torch.Tensor, params: m.QuantParams | None = None) -> int:
-        """Add a constant as it lies in memory and return the id of its value."""
+        """Add a constant in its memory layout and return the id of its value."""
         place, dtype = self.writer.constant(tensor), DATATYPES[tensor.dtype]
-        return self.writer.value(dtype, tuple(tensor.shape), constant=place, quantisation=params)
+        return self.writer.value(dtype, tuple(tensor.shape), constant=place, quantization=params)
 
     def fixed_in(self, tensor: torch.Tensor, layout: Layout) -> int:
         """Add a constant in a layout and return the id of its value."""
         return self.fixed(in_layout(tensor, layout))
 
     def inner(self, like: Node, dims: Sequence[int]) -> int:
-        """Add a value that only the payload knows, of a node's element type."""
+        """Add an internal value of the payload with the dtype of a node."""
         return self._value(like, dims)
 
     def _convert(self, root: Node, wanted: Layout) -> None:
@@ -218,7 +218,7 @@ class Lowering:
         define: Callable[[], int],
         handles: Sequence[int] = (),
     ) -> None:
-        """Add what brings a value into another layout: a transposition, a reshape, or both.
+        """Add the nodes that convert a value to another layout: transpose, reshape, or both.
 
         Args:
             like: a node of that value's sizes
@@ -262,7 +262,7 @@ class Lowering:
         self.writer.node(form, handles)
 
     def finish(self) -> None:
-        """Let every result leave that no step has made in its place."""
+        """Copy every result that no step has written in place."""
         self._step = None
         for place, node in enumerate(self.steps.outputs, len(self.steps.inputs)):
             layout = boundary(value_of(node))

@@ -1,4 +1,4 @@
-"""How products of matrices are written."""
+"""Serialization of matmul and linear layers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def linear(lowering: Lowering, step: Step) -> None:
     as_stored = op_of(step.node) is aten.linear.default or is_transposition(written)
     if weight.dtype is torch.int8:
         data = weight if as_stored else weight.T.contiguous()
-        _quantised(lowering, step, source, (Filter(data, 0, data.shape[0]), bias))
+        _quantized(lowering, step, source, (Filter(data, 0, data.shape[0]), bias))
         return
     flags = 0 if as_stored else TRANSPOSED
     shift = NO_VALUE
@@ -76,10 +76,10 @@ def _computed(lowering: Lowering, step: Step, source: int, places: tuple[int, in
     _product(lowering, step, (source, weight, bias), flags)
 
 
-def _quantised(
+def _quantized(
     lowering: Lowering, step: Step, source: int, weights: tuple[Filter, torch.Tensor | None]
 ) -> None:
-    """Write a layer with a weight of whole numbers."""
+    """Write a linear layer with an integer weight."""
     whole, bias = weights
     node: Any = step.node
     given_at, weight_at, bias_at = _PLACES[op_of(node)]
@@ -91,7 +91,7 @@ def _quantised(
             shift = bias_of(lowering, step, bias, node.args[given_at])
         _product(lowering, step, (source, weight, shift), 0)
         return
-    # The kernels of plain numbers with such a weight take no bias: it is added.
+    # The kernels of floating point with such a weight take no bias: it is added.
     product = lowering.inner(node, tuple(map(static_size, shape_of(node))))
     form = n.FullyConnected("FullyConnected", source, weight, NO_VALUE, product, 0)
     lowering.writer.node(form, step.handles)
@@ -106,7 +106,7 @@ def _product(lowering: Lowering, step: Step, ids: tuple[int, int, int], flags: i
 
 
 def bmm(lowering: Lowering, step: Step) -> None:
-    """Write a product of two batches of matrices; the second may be read transposed."""
+    """Write a batch matmul; the second operand may be read transposed."""
     args: Any = step.node.args
     flags = 0 if step.transposed is None else TRANSPOSED
     first, second = (lowering.operand(given, plain(3)) for given in args)

@@ -67,7 +67,7 @@ def unary(lowering: Lowering, step: Step) -> None:
 
 
 def convert(lowering: Lowering, step: Step) -> None:
-    """Write what quantises or dequantises."""
+    """Write a quantize or dequantize node."""
     source = _source(lowering, step)
     lowering.add(step, n.Unary("Convert", source, lowering.result(step.node)))
 
@@ -134,7 +134,7 @@ def _broadcast(lowering: Lowering, node: Node, given: Any) -> int:  # noqa: ANN4
 
 
 def norm(lowering: Lowering, step: Step) -> None:
-    """Write a batch norm as a product and a sum."""
+    """Write a batch norm as a multiplication and an addition."""
     node = step.node
     scale, shift = scale_and_shift(lowering, node)
     shape = (1, -1) + (1,) * (rank_of(node) - 2)
@@ -151,7 +151,7 @@ def norm(lowering: Lowering, step: Step) -> None:
 
 
 def scale_and_shift(lowering: Lowering, node: Node) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what a batch norm multiplies with and adds, a number a channel."""
+    """Return scale and shift of a batch norm for each channel."""
     weight, bias, mean, variance = (
         None if arg is None else lowering.steps.constant(arg).double()
         for arg in _nodes(node.args[1:5])
@@ -168,7 +168,7 @@ def _nodes(args: Any) -> list[Node | None]:  # noqa: ANN401
 
 
 def view(lowering: Lowering, step: Step) -> None:
-    """Write a reshape; one that only drops or adds ones is read as it lies in memory."""
+    """Write a reshape; one that only adds or removes dimensions of size 1 keeps the layout."""
     given: Any = step.node.args[0]
     home, rank = lowering.home(given), rank_of(given)
     kept = not moves_data(shape_of(given), home, plain(rank))
@@ -178,7 +178,7 @@ def view(lowering: Lowering, step: Step) -> None:
 
 
 def permute(lowering: Lowering, step: Step) -> None:
-    """Write a permutation; what lies in memory as it should is only reshaped."""
+    """Write a permutation, as a reshape where the memory layout matches already."""
     given: Any = step.node.args[0]
     rank, source = rank_of(given), lowering.home(given)
     order = [dim % rank for dim in argument(step.node, "dims")]

@@ -22,8 +22,8 @@ from compiler.backends.xnnpack.patterns import WEIGHT_AT, bias_at, pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantization import (
     affine_of,
-    dequantised_weight,
-    quantising_name,
+    dequantized_weight,
+    quantizing_name,
     require_normal_numbers,
 )
 from compiler.backends.xnnpack.views import views_around
@@ -49,7 +49,7 @@ _ACTIVATIONS = frozenset((aten.relu.default, aten.hardtanh.default))
 
 
 class XnnpackPartitioner(Partitioner):
-    """Gives to XNNPACK what its rules take, in the largest partitions there are."""
+    """Delegates to XNNPACK the nodes that its rules accept, in the largest possible partitions."""
 
     def __init__(
         self,
@@ -88,18 +88,18 @@ class XnnpackPartitioner(Partitioner):
         self.precisions = _listed(config_precisions)
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
-        """Return the operators to keep whole where a rule takes them."""
+        """Return the operators to preserve where a rule accepts them."""
         facts = Facts(ep)
         kept = [op for op in (_operator(rule.keep) for rule in self.configs) if op is not None]
-        along = self._quantising_of_layers(ep, facts)
+        along = self._quantizing_of_layers(ep, facts)
 
         def wanted(node: Node) -> bool:
             return node in along or self._taken_whole(node, facts)
 
         return kept, wanted
 
-    def _quantising_of_layers(self, program: ExportedProgram, facts: Facts) -> set[Node]:
-        """Return what quantises for layers that a rule takes."""
+    def _quantizing_of_layers(self, program: ExportedProgram, facts: Facts) -> set[Node]:
+        """Return the quantize nodes of layers that a rule accepts."""
         found: set[Node] = set()
         for node in program.graph.nodes:
             rule = self._by_op.get(node.target)
@@ -160,8 +160,8 @@ class XnnpackPartitioner(Partitioner):
         home: dict[Node, list[Node]] = {}
         calls = [node for node in program.graph.nodes if node.op == "call_function"]
         self._require_normal_numbers(calls, facts)
-        # What quantises goes along with what computes; what is left of it is looked at after.
-        for node in sorted(calls, key=lambda node: bool(quantising_name(node))):
+        # What quantizes goes along with what computes; what is left of it is looked at after.
+        for node in sorted(calls, key=lambda node: bool(quantizing_name(node))):
             if follows_source(node) or node in home or node.target is executorch_call_delegate:
                 continue
             rule = self._rule_of(node)
@@ -182,7 +182,7 @@ class XnnpackPartitioner(Partitioner):
         return [group for group in groups if group]
 
     def _require_normal_numbers(self, calls: Sequence[Node], facts: Facts) -> None:
-        """Refuse broken scales of what can be delegated.
+        """Check the scales of nodes that can be delegated.
 
         Raises: ValueError with the node and the value
         """
@@ -190,16 +190,16 @@ class XnnpackPartitioner(Partitioner):
             rule = self._rule_of(node)
             if rule is None or is_off(rule.name) or not rule.precisions & self.precisions:
                 continue
-            quantising = node if rule.quantising and affine_of(node) is not None else None
+            quantizing = node if rule.quantizing and affine_of(node) is not None else None
             if rule.weight is not None:
-                quantising = dequantised_weight(node.args[rule.weight])
-            if quantising is not None and not keeps_out(node):
-                require_normal_numbers(quantising, facts)
+                quantizing = dequantized_weight(node.args[rule.weight])
+            if quantizing is not None and not keeps_out(node):
+                require_normal_numbers(quantizing, facts)
 
     def _allowed_along(
         self, rule: XNNPartitionerConfig, node: Node, facts: Facts
     ) -> dict[Node, None] | None:
-        """Return a node with what the user lets go along with it.
+        """Return a node with the nodes delegated along with it, as far as the user's rules allow.
 
         None where the node cannot do without what is kept out, which then is noted.
         """
@@ -219,7 +219,7 @@ class XnnpackPartitioner(Partitioner):
         return dict.fromkeys((node, *(n for n in along if n not in missing)))
 
     def _rule_of(self, node: Node) -> XNNPartitionerConfig | None:
-        return self._by_op.get(op_of(node)) or self._by_op.get(quantising_name(node))
+        return self._by_op.get(op_of(node)) or self._by_op.get(quantizing_name(node))
 
     def _may_go_along(self, node: Node) -> bool:
         rule = self._rule_of(node)
@@ -229,7 +229,7 @@ class XnnpackPartitioner(Partitioner):
         self, rule: XNNPartitionerConfig, node: Node, along: Iterable[Node], facts: Facts
     ) -> None:
         precision = ConfigPrecisionType.STATIC_QUANT
-        if not rule.quantising:
+        if not rule.quantizing:
             precision = self._precision(rule, node, facts) or ConfigPrecisionType.FP32
         for each in along:
             text = f"{rule.name} takes it in {precision.name}"
@@ -241,10 +241,10 @@ class XnnpackPartitioner(Partitioner):
         if not rule.precisions & self.precisions:
             names = ", ".join(one.name for one in rule.supported_precision_types())
             return f"{rule.name} takes {names}, which is switched off"
-        if not rule.quantising and self._precision(rule, node, facts) is None:
+        if not rule.quantizing and self._precision(rule, node, facts) is None:
             precision = pattern_of(node, facts).precision.name
             return f"it runs in {precision}, which is switched off"
-        found = "" if rule.quantising else common(node, self._types(rule))
+        found = "" if rule.quantizing else common(node, self._types(rule))
         for check in rule.checks:
             if found:
                 break
@@ -259,14 +259,14 @@ class XnnpackPartitioner(Partitioner):
     def _precision(
         self, rule: XNNPartitionerConfig, node: Node, facts: Facts
     ) -> ConfigPrecisionType | None:
-        """Return how a node runs, on plain numbers if that is switched off; None if it cannot."""
+        """Return the pattern of a node, float if quantization is off; None if unsupported."""
         found = pattern_of(node, facts).precision
         on = rule.precisions & self.precisions
         plain = ConfigPrecisionType.FP32
         return found if found in on else plain if plain in on else None
 
     def _along(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> list[Node]:
-        """Return what goes along with a node: what quantises for it, a layer's activation."""
+        """Return the nodes delegated with a node: its quantize nodes, a layer's activation."""
         pattern = pattern_of(node, facts)
         along = [n for n in pattern.along if n.op == "call_function"]
         if pattern.precision is not self._precision(rule, node, facts):
@@ -278,7 +278,7 @@ class XnnpackPartitioner(Partitioner):
         weight: Any = node.args[rule.weight]
         if is_transposition(weight) and len(weight.users) == 1:
             along.append(weight)
-        given = dequantised_weight(weight)
+        given = dequantized_weight(weight)
         if given is not None and given not in along and not self.force_non_static_weights:
             along.append(given)
         users = list((node if views is None else views[1]).users)
@@ -290,7 +290,7 @@ class XnnpackPartitioner(Partitioner):
 
 
 def _operator(given: Any) -> Any:  # noqa: ANN401
-    """Return an operator to keep whole, None for the name of one whose library is not loaded."""
+    """Return an operator to preserve, None if its library is not loaded."""
     if not isinstance(given, str):
         return given
     home, _, name = given.partition("::")
@@ -324,14 +324,14 @@ def _join(nodes: Iterable[Node], home: dict[Node, list[Node]], groups: list[list
 
 
 def _tag_all_but_weights(program: ExportedProgram) -> None:
-    """Tag constants that no linear layer of plain numbers has for its weight or bias."""
+    """Tag constants that are not weight or bias of a floating-point linear layer."""
     tag_constant_data(program)
     for node in program.graph.nodes:
         place = WEIGHT_AT.get(op_of(node))
         if place is None or op_of(node) is aten.convolution.default:
             continue
         weight = node.args[place]
-        if dequantised_weight(weight) is not None:
+        if dequantized_weight(weight) is not None:
             continue
         bias = [node.args[at] for at in (bias_at(node),) if at is not None and at < len(node.args)]
         for given in (weight.args[0] if is_transposition(weight) else weight, *bias):
@@ -341,7 +341,7 @@ def _tag_all_but_weights(program: ExportedProgram) -> None:
 
 @final
 class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
-    """Takes what is quantised while the program runs."""
+    """Takes dynamically quantized operators."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of the base
         """Take options of ``XnnpackPartitioner`` except for precisions.
@@ -358,7 +358,7 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
 
 @final
 class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
-    """Takes what is not quantised."""
+    """Takes floating-point operators."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.FP32)
@@ -366,7 +366,7 @@ class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
 
 @final
 class XnnpackQuantizedPartitioner(XnnpackPartitioner):
-    """Takes what was quantised before."""
+    """Takes statically quantized operators."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.STATIC_QUANT)

@@ -1,4 +1,4 @@
-"""How a node runs: on plain numbers, on quantised ones, or quantised while the program runs.
+"""Patterns of nodes: floating-point, statically quantized, dynamically quantized.
 
 The partitioner asks to know what goes together, the payload writer to know what is folded; both
 look at nothing but the neighbours of a node, so that a part of a graph answers as the whole did.
@@ -29,11 +29,11 @@ from compiler.backends.xnnpack.quantization import (
     Scales,
     affine_of,
     affine_of_value,
-    dequantised_weight,
+    dequantized_weight,
     dynamic_chain,
     home_of,
-    is_dequantise,
-    is_quantise,
+    is_dequantize,
+    is_quantize,
     scales_of,
     why_not_exact,
 )
@@ -69,7 +69,7 @@ _MOVES = frozenset(
         *COPIES,
     )
 )
-"""Operators whose quantised kernels keep the numbers of their operands."""
+"""Operators whose quantized kernels keep the numbers of their operands."""
 _STATIC = _SUMS | _MOVES | {aten.mean.dim}
 _IMAGE = 4
 _GROUP = 32  # inputs that share a scale of a 4-bit weight come in multiples of it
@@ -80,10 +80,10 @@ class Pattern:
     """How a node runs.
 
     Attributes:
-        precision: plain, quantised before, or while the program runs
-        affine: of the result, None for plain numbers
+        precision: plain, quantized before, or while the program runs
+        affine: of the result, None for floating point
         along: other nodes that have to be in one partition with it for that
-        weight: scales of its weight, None for plain numbers
+        weight: scales of its weight, None for floating point
     """
 
     precision: ConfigPrecisionType = ConfigPrecisionType.FP32
@@ -96,7 +96,7 @@ PLAIN = Pattern()
 
 
 def is_copy(node: Node) -> bool:
-    """Return whether a node makes what it reads: a copy, or a view of the same sizes."""
+    """Return whether a node is a no-op: a copy, or a view of the same sizes."""
     op = op_of(node)
     if op is not aten.view_copy.default:
         return op in COPIES
@@ -118,14 +118,14 @@ def pattern_of(node: Node, facts: Facts) -> Pattern:
 
 
 def operands_of(node: Node) -> Iterator[Node]:
-    """Yield the tensors a node that is no layer computes with."""
+    """Yield the tensor operands of a node that is not a layer."""
     yield from (given for given in node.all_input_nodes if given.op != "get_attr")
 
 
 def weight_scales(node: Node, facts: Facts) -> Scales | None:
-    """Return the scales of a layer's weight that kernels can use, None for plain numbers."""
+    """Return the supported scales of a layer's weight, None for floating point."""
     place = WEIGHT_AT[op_of(node)]
-    given = dequantised_weight(node.args[place])
+    given = dequantized_weight(node.args[place])
     if given is None or home_of(given, facts) is None:
         return None
     found = scales_of(given, facts)
@@ -139,7 +139,7 @@ def _layer(node: Node, facts: Facts) -> Pattern:
     read = args[1 if op is aten.addmm.default else 0]
     views = views_around(node)
     given: Any = read if views is None else views[0].args[0]
-    weight = dequantised_weight(args[place])
+    weight = dequantized_weight(args[place])
     scales = weight_scales(node, facts)
     if scales is None or weight is None or not _bias_is_known(node, facts):
         return PLAIN
@@ -157,7 +157,7 @@ def _layer(node: Node, facts: Facts) -> Pattern:
 
 
 def bias_at(node: Node) -> int | None:
-    """Return the place of the bias among the arguments of a layer, None of one that has none."""
+    """Return the argument index of a layer's bias, None if it cannot have one."""
     return _BIAS_AT.get(op_of(node), 2)
 
 
@@ -168,8 +168,8 @@ def _bias_is_known(node: Node, facts: Facts) -> bool:
 
 
 def known_bias(bias: object, facts: Facts) -> bool:
-    """Return whether a bias is a constant, or a dequantised one."""
-    if isinstance(bias, Node) and is_dequantise(bias):
+    """Return whether a bias is a constant, or a dequantized one."""
+    if isinstance(bias, Node) and is_dequantize(bias):
         bias = bias.args[0]
     return facts.is_constant(bias)
 
@@ -191,14 +191,14 @@ def _axis_of_outputs(node: Node) -> int:
     """Return the dimension of the stored weight of a linear layer that its results have."""
     op = op_of(node)
     if op in (aten.addmm.default, aten.mm.default):
-        return 1 if is_dequantise(node.args[WEIGHT_AT[op]]) else 0
+        return 1 if is_dequantize(node.args[WEIGHT_AT[op]]) else 0
     return 0
 
 
 def _dynamic(
     node: Node, chain: list[Node], scales: Scales, between: list[Node], facts: Facts
 ) -> Pattern:
-    """Return a layer that quantises its rows, or its images, while it runs."""
+    """Return the pattern of a layer with dynamically quantized input."""
     plain = Pattern(along=between, weight=scales)
     if any(op_of(product_behind(user)) not in WEIGHT_AT for user in chain[0].users):
         return plain
@@ -232,12 +232,12 @@ def _is_whole_convolution(node: Node, facts: Facts) -> bool:
 def _static(
     node: Node, facts: Facts, operands: list[Node], weight: Scales | None
 ) -> Pattern | None:
-    """Return a node between dequantise and quantise nodes, None where something else is near."""
+    """Return the pattern of a node between dequantize and quantize, None for another context."""
     views = views_around(node)
     reader = node if views is None else views[0]
     given = [_operand_affine(one, reader, facts, weight is not None) for one in operands]
-    passed, quantise = result_of(node)
-    affine = affine_of(quantise)
+    passed, quantize = result_of(node)
+    affine = affine_of(quantize)
     known = [one for one in given if one is not None]
     if affine is None or len(known) != len(given) or not known:
         return None
@@ -245,20 +245,20 @@ def _static(
         return None
     if op_of(node) in _MOVES and any(one != affine for one in known):
         return None
-    assert isinstance(quantise, Node)
-    along = [*operands, *passed, quantise]
+    assert isinstance(quantize, Node)
+    along = [*operands, *passed, quantize]
     along += [n.args[0] for n in operands if _is_padding(n) and isinstance(n.args[0], Node)]
     return Pattern(ConfigPrecisionType.STATIC_QUANT, affine, along)
 
 
 def _operand_affine(given: Node, reader: Node, facts: Facts, pads: bool) -> Affine | None:
-    """Return the numbers an operand is dequantised with for one reader only."""
+    """Return the quantization parameters of an operand that is dequantized for one user only."""
     if not isinstance(given, Node) or list(given.users) != [reader]:  # pyright: ignore[reportUnnecessaryIsInstance]
         return None
     if pads and _is_padding(given):
         return _operand_affine(given.args[0], given, facts, pads=False)  # pyright: ignore[reportArgumentType]
     affine = affine_of(given)
-    source = given.args[0] if is_dequantise(given) else None
+    source = given.args[0] if is_dequantize(given) else None
     if affine is None or not isinstance(source, Node):
         return None
     if facts.is_constant(source):
@@ -267,7 +267,7 @@ def _operand_affine(given: Node, reader: Node, facts: Facts, pads: bool) -> Affi
 
 
 def _is_padding(node: Node) -> bool:
-    """Return whether a node pads images, or signals, with zeros at their sides."""
+    """Return whether a node pads the spatial dimensions with zeros."""
     if op_of(node) is not aten.constant_pad_nd.default or (argument(node, "value") or 0) != 0:
         return False
     sides = list(argument(node, "pad"))
@@ -276,7 +276,7 @@ def _is_padding(node: Node) -> bool:
 
 
 def _padding(node: Node, facts: Facts) -> Pattern:
-    """Return the padding of a quantised layer, which goes along with it."""
+    """Return the padding of a quantized layer, which is delegated along with it."""
     users = list(node.users)
     if len(users) != 1 or op_of(users[0]) not in WEIGHT_AT or not _is_padding(node):
         return PLAIN
@@ -288,7 +288,7 @@ def _padding(node: Node, facts: Facts) -> Pattern:
 
 
 def result_of(node: Node) -> tuple[list[Node], Node | None]:
-    """Return what stands between a node and the one that quantises its result, and that one."""
+    """Return the nodes from a node to the quantize of its result, inclusive."""
     views = views_around(node)
     passed: list[Node] = [] if views is None else [views[1]]
     reader = _sole_user(views[1] if views is not None else node)
@@ -298,7 +298,7 @@ def result_of(node: Node) -> tuple[list[Node], Node | None]:
     if reader is not None and op_of(node) in _SUMS | WEIGHT_AT.keys() and bounds_of(reader):
         passed.append(reader)
         reader = _sole_user(reader)
-    return passed, reader if is_quantise(reader) else None
+    return passed, reader if is_quantize(reader) else None
 
 
 def _sole_user(node: Node) -> Node | None:

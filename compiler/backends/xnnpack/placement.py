@@ -1,4 +1,4 @@
-"""Where images lie with their channels last, so that as little as possible is transposed.
+"""Assignment of channels-last layouts with the fewest transposes.
 
 Convolutions and pools want and give channels last, views and matrix products the plain layout.
 Everything in between takes either: what of it hangs together gets the layout that moves the
@@ -153,7 +153,7 @@ class _Costs:
         self._seen: set[tuple[Node, Node, Layout]] = set()
 
     def add(self, region: Node, value: Node, other: Layout) -> None:
-        """Count a value that has, or is wanted in, a given layout at the border of a region."""
+        """Count the transposes of a value with a given layout at the boundary of a region."""
         if (region, value, other) in self._seen:
             return
         self._seen.add((region, value, other))
@@ -170,7 +170,7 @@ class _Costs:
 
 
 def made_in(node: Node, kind: Want) -> Layout:
-    """Return the layout a step makes its value in; reduced dimensions stay in memory."""
+    """Return the layout in which a step computes its value; reduced dimensions are kept."""
     if op_of(node) in _REDUCTIONS and rank_of(node) < _IMAGE:
         dims = numbers(argument(node, "dim"), 1)
         left = iter(range(rank_of(node)))
@@ -188,7 +188,7 @@ def _tensors(nodes: Iterable[Node]) -> list[Node]:
 
 
 def border_moves(program: ExportedProgram) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the inputs and the results of a partition that change their order in memory.
+    """Return the inputs and the results of a partition that are transposed at its boundary.
 
     Args:
         program: the partition, as the backend is given it

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ConfigPrecisionType(Enum):
-    """Plain numbers, or numbers quantised before or while a program runs."""
+    """Floating point, static quantization, or dynamic quantization."""
 
     FP32 = 1
     STATIC_QUANT = 2

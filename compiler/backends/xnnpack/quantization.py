@@ -1,6 +1,6 @@
-"""What quantise and dequantise operators of a graph say: scales, zero points, ranges.
+"""Quantization parameters of a graph: scales, zero points, ranges.
 
-PT2E writes a quantised operator as *dequantise, operator, quantise*; torchao's ``quantize_``
+PT2E writes a quantized operator as *dequantize, operator, quantize*; torchao's ``quantize_``
 leaves its own operators, which mean the same.
 """
 
@@ -50,7 +50,7 @@ _WIDENS = frozenset((aten._to_copy.default, TO_DIM_ORDER_COPY))
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """One scale and zero point for all numbers of a value, known at compile time."""
+    """Per-tensor scale and zero point that are known at compile time."""
 
     scale: float
     zero_point: int
@@ -60,7 +60,7 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """How the numbers of a weight are scaled.
+    """The quantization parameters of a weight.
 
     Attributes:
         scale: one number, one for each channel, or [channels, groups]
@@ -75,8 +75,8 @@ class Scales:
     bits: int
 
 
-def quantising_name(node: object) -> str:
-    """Return the name of a quantising operator with its overload, empty for another operator."""
+def quantizing_name(node: object) -> str:
+    """Return the name of a quantization operator with its overload, empty for others."""
     if not isinstance(node, Node) or node.op != "call_function":
         return ""
     schema = getattr(op_of(node), "_schema", None)
@@ -84,19 +84,19 @@ def quantising_name(node: object) -> str:
     return f"{name}.{schema.overload_name or 'default'}" if schema and home in _HOMES else ""
 
 
-def is_quantise(node: object) -> bool:
-    """Return whether a node quantises."""
-    return quantising_name(node).startswith(QUANTISE)
+def is_quantize(node: object) -> bool:
+    """Return whether a node is a quantize."""
+    return quantizing_name(node).startswith(QUANTISE)
 
 
-def is_dequantise(node: object) -> bool:
-    """Return whether a node dequantises."""
-    return quantising_name(node).startswith(DEQUANTISE)
+def is_dequantize(node: object) -> bool:
+    """Return whether a node dequantizes."""
+    return quantizing_name(node).startswith(DEQUANTISE)
 
 
 def affine_of(node: object) -> Affine | None:
-    """Return the numbers of a node that (de)quantises with one known scale, None of another."""
-    if quantising_name(node) not in (_STATIC_Q, _STATIC_DQ):
+    """Return the parameters of a static per-tensor (de)quantize node, None for others."""
+    if quantizing_name(node) not in (_STATIC_Q, _STATIC_DQ):
         return None
     assert isinstance(node, Node)
     scale, zero_point, low, high, dtype, *_ = node.args[1:]
@@ -107,16 +107,16 @@ def affine_of(node: object) -> Affine | None:
 
 
 def affine_of_value(node: Node) -> Affine | None:
-    """Return the numbers of an int8 value: those it is made with, or else those it is read with."""
-    made = affine_of(node) if is_quantise(node) else None
+    """Return the parameters of an int8 value: those of its source, else those of its users."""
+    made = affine_of(node) if is_quantize(node) else None
     if made is not None:
         return made
-    read = {affine_of(user) for user in node.users if is_dequantise(user)}
+    read = {affine_of(user) for user in node.users if is_dequantize(user)}
     return read.pop() if len(read) == 1 else None
 
 
 def why_not_exact(affine: Affine) -> str:
-    """Return what of the numbers of a value kernels cannot keep, empty where they can."""
+    """Return why kernels do not support the parameters of a value, empty if they do."""
     if not _TINY <= affine.scale < float("inf"):
         return f"the scale is {affine.scale}"
     if affine.zero_point not in _BYTE:
@@ -136,7 +136,7 @@ def require_normal_numbers(node: Node, facts: Facts) -> None:
 
     Raises: ValueError with the node, the value and its place
     """
-    first = _PARAMETERS_AT.get(quantising_name(node))
+    first = _PARAMETERS_AT.get(quantizing_name(node))
     if first is None:
         return
     scale, zero = (_known(given, facts) for given in node.args[first : first + 2])
@@ -163,46 +163,46 @@ def _listed(number: torch.Tensor) -> torch.Tensor:
 
 
 def _first(broken: torch.Tensor) -> tuple[int, ...] | None:
-    """Return the place of the first number that is true, None of none."""
+    """Return the index of the first true value, None without any."""
     places: Any = broken.nonzero()
     return tuple(map(int, places[0])) if len(places) else None
 
 
 def dynamic_source(node: object) -> Node | None:
-    """Return what is quantised at run time behind a dequantise node, None where it is not."""
+    """Return the dynamically quantized value behind a dequantize node, None if there is none."""
     chain = dynamic_chain(node)
     source: Any = chain[-1].args[0] if chain else None
     return source if isinstance(source, Node) else None
 
 
 def dynamic_chain(node: object) -> list[Node]:
-    """Return the nodes that quantise a value with numbers chosen at run time.
+    """Return the nodes that quantize a value dynamically.
 
     Args:
-        node: the dequantise node at the end
+        node: the dequantize node at the end
 
-    Returns: that node, the quantise node, two results, the choice; empty if it is no such chain
+    Returns: that node, the quantize node, two results, the choice; empty if it is no such chain
     """
-    if not is_dequantise(node):
+    if not is_dequantize(node):
         return []
     assert isinstance(node, Node)
-    quantise: Any = node.args[0]
-    if not is_quantise(quantise):
+    quantize: Any = node.args[0]
+    if not is_quantize(quantize):
         return []
-    results = [arg for arg in quantise.args[1:] if _is_result(arg)]
-    if len(results) != len(_pair(quantise)) or results != _pair(quantise) or _pair(node) != results:
+    results = [arg for arg in quantize.args[1:] if _is_result(arg)]
+    if len(results) != len(_pair(quantize)) or results != _pair(quantize) or _pair(node) != results:
         return []
     choices = list(dict.fromkeys(result.args[0] for result in results))
-    if len(choices) != 1 or quantising_name_of_choice(choices[0]) not in _PARAMETERS:
+    if len(choices) != 1 or quantizing_name_of_choice(choices[0]) not in _PARAMETERS:
         return []
-    if choices[0].args[0] is not quantise.args[0]:
+    if choices[0].args[0] is not quantize.args[0]:
         return []
-    return [node, quantise, *results, choices[0]]
+    return [node, quantize, *results, choices[0]]
 
 
 def _pair(node: Node) -> list[Any]:
     """Return scale and zero point of a node; torchao has the block's size before them."""
-    first = 2 if "affine" in quantising_name(node) else 1
+    first = 2 if "affine" in quantizing_name(node) else 1
     return list(node.args[first : first + 2])
 
 
@@ -210,32 +210,32 @@ def _is_result(node: object) -> bool:
     return isinstance(node, Node) and node.target is operator.getitem
 
 
-def quantising_name_of_choice(node: object) -> str:
+def quantizing_name_of_choice(node: object) -> str:
     """Return the name of an operator that chooses scale and zero point."""
-    name = quantising_name(node)
+    name = quantizing_name(node)
     return name if name.startswith("choose_qparams") else ""
 
 
 def home_of(node: object, facts: Facts) -> Node | None:
-    """Return the constant of a weight argument: behind a transposition and a dequantisation."""
-    node = dequantised_weight(node) or node
-    if isinstance(node, Node) and (is_dequantise(node) or is_widened(node)):
+    """Return the constant of a weight argument: behind a transposition and a dequantization."""
+    node = dequantized_weight(node) or node
+    if isinstance(node, Node) and (is_dequantize(node) or is_widened(node)):
         node = node.args[0]
-        if isinstance(node, Node) and is_quantise(node):
+        if isinstance(node, Node) and is_quantize(node):
             node = node.args[0]
     return facts.weight(node)
 
 
-def dequantised_weight(node: object) -> Node | None:
-    """Return the dequantise node behind a weight argument, None for plain numbers."""
+def dequantized_weight(node: object) -> Node | None:
+    """Return the dequantize node behind a weight argument, None for floating point."""
     if isinstance(node, Node) and is_transposition(node):
         node = node.args[0]
-    found = is_dequantise(node) or is_widened(node)
+    found = is_dequantize(node) or is_widened(node)
     return node if isinstance(node, Node) and found else None
 
 
 def is_widened(node: object) -> bool:
-    """Return whether a node makes plain numbers of a matrix of int8: its scale is one."""
+    """Return whether a node casts an int8 matrix to floating point, with a scale of one."""
     if not isinstance(node, Node) or op_of(node) not in _WIDENS:
         return False
     source: Any = node.args[0]
@@ -246,8 +246,8 @@ def is_widened(node: object) -> bool:
 
 
 def scales_of(node: Node, facts: Facts) -> Scales | str:
-    """Return how a dequantise node of a weight scales, or why kernels cannot do the same."""
-    name, weight = quantising_name(node), node.args[0]
+    """Return how a dequantize node of a weight scales, or why kernels cannot do the same."""
+    name, weight = quantizing_name(node), node.args[0]
     assert isinstance(weight, Node)
     if is_widened(node):
         return Scales(torch.ones(1), -1, 0, 8)

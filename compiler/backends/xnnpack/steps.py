@@ -1,4 +1,4 @@
-"""From a graph to steps: what becomes one node of a payload, and what is folded into it."""
+"""Fusion of graph nodes into steps, each of which becomes one payload node."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from compiler.backends.xnnpack.quantization import (
     affine_of_value,
     dynamic_source,
     home_of,
-    is_dequantise,
-    is_quantise,
-    quantising_name_of_choice,
+    is_dequantize,
+    is_quantize,
+    quantizing_name_of_choice,
 )
 from compiler.backends.xnnpack.views import without_views
 from compiler.dialect.templates import walk
@@ -63,7 +63,7 @@ class Step:
         nodes: all operators, that one first
         bounds: of the result, from an activation
         norms: batch norms folded into the weights, in order
-        pattern: plain or quantised
+        pattern: plain or quantized
         transposed: an operand that its kernel transposes while it reads, and where that comes from
     """
 
@@ -76,7 +76,7 @@ class Step:
 
     @property
     def is_dynamic(self) -> bool:
-        """Return whether what it reads is quantised at run time."""
+        """Return whether its input is dynamically quantized."""
         return self.pattern.precision is ConfigPrecisionType.DYNAMIC_QUANT
 
     @property
@@ -138,15 +138,15 @@ class Steps:
         yield from (root for root in roots if not self.is_constant(root))
 
     def read_by(self, step: Step | None, node: Node) -> Node:
-        """Return the node whose value a step reads: a quantised one reads what is quantised."""
+        """Return the node whose value a step reads; a quantized step reads the quantized value."""
         if step is not None and step.transposed is not None and step.transposed[0] is node:
             return step.transposed[1]
-        quantised = step is not None and step.pattern.affine is not None
-        source: Any = node.args[0] if quantised and is_dequantise(node) else node
+        quantized = step is not None and step.pattern.affine is not None
+        source: Any = node.args[0] if quantized and is_dequantize(node) else node
         return source
 
     def affine(self, node: Node) -> Affine | None:
-        """Return scale and zero point of a value, None of plain numbers."""
+        """Return scale and zero point of a value, None for floating point."""
         root = self.root(node)
         step = self.made.get(root)
         if step is not None and step.pattern.affine is not None:
@@ -177,7 +177,7 @@ class Steps:
         given = node.all_input_nodes
         if is_tensor(node) and given and all(map(self.is_constant, given)):
             self._folded[node] = None
-        elif source is not None and self._quantises(node, source):
+        elif source is not None and self._quantizes(node, source):
             return
         elif source is not None and is_copy(node) and self._keeps_scale(node):
             self._parent[node] = source.args[0]  # pyright: ignore[reportArgumentType]
@@ -188,14 +188,14 @@ class Steps:
 
     def _make(self, node: Node) -> None:
         pattern = pattern_of(node, self.facts)
-        nodes = [node, *_quantising(node, pattern), *self._views.get(node, ())]
+        nodes = [node, *_quantizing(node, pattern), *self._views.get(node, ())]
         step = Step(node, nodes, pattern=pattern)
         self.made[node] = step
         if op_of(node) is aten.bmm.default:
             self._read_transposed(step)
 
     def _read_transposed(self, step: Step) -> None:
-        """Let a product of matrices read its second operand as it was before a transposition."""
+        """Fuse the transpose of a matmul's second operand."""
         first, second = cast("tuple[Node, Node]", step.node.args)
         made = None if first is second else self._sole_producer(second)
         if made is not None and _swaps_matrices(made.node):
@@ -204,25 +204,25 @@ class Steps:
             del self.made[made.node]
 
     def _keeps_scale(self, node: Node) -> bool:
-        """Return whether a copy stands between a dequantise node and its quantise node."""
+        """Return whether a copy stands between a dequantize and its quantize."""
         kept = pattern_of(node, self.facts).affine is not None
         if kept:
             self._kept.add(node)
         return kept
 
-    def _quantises(self, node: Node, source: Node) -> bool:
-        """Return whether a node is one of quantisation, which then is read."""
-        if quantising_name_of_choice(node) or source in self._chosen:
+    def _quantizes(self, node: Node, source: Node) -> bool:
+        """Return whether a node is a quantize or dequantize with other users."""
+        if quantizing_name_of_choice(node) or source in self._chosen:
             self._chosen.add(node)
-        elif is_quantise(node):
-            self._read_quantise(node, source)
-        elif is_dequantise(node):
-            self._read_dequantise(node, source)
+        elif is_quantize(node):
+            self._read_quantize(node, source)
+        elif is_dequantize(node):
+            self._read_dequantize(node, source)
         else:
             return False
         return True
 
-    def _read_quantise(self, node: Node, source: Node) -> None:
+    def _read_quantize(self, node: Node, source: Node) -> None:
         if self._chosen.intersection(node.all_input_nodes):
             return  # of a dynamic chain, whose end says what is read
         _known(node)
@@ -234,12 +234,14 @@ class Steps:
         else:
             self.made[node] = Step(node, [node])
 
-    def _read_dequantise(self, node: Node, source: Node) -> None:
+    def _read_dequantize(self, node: Node, source: Node) -> None:
         given = dynamic_source(node)
         patterns = [pattern_of(user, self.facts) for user in node.users]
         if given is not None:
             if any(p.precision is not ConfigPrecisionType.DYNAMIC_QUANT for p in patterns):
-                raise UnsupportedError(f"what {node} dequantises is read as numbers, {at(node)}")
+                raise UnsupportedError(
+                    f"the quantized input of {node} is read in floating point, {at(node)}"
+                )
             self._parent[node] = given
             return
         _known(node)
@@ -290,21 +292,21 @@ class Steps:
 
 
 def _known(node: Node) -> None:
-    """Refuse numbers that are no constants of one scale.
+    """Check that quantization parameters are constant and per tensor.
 
     Raises: UnsupportedError naming the node
     """
     if affine_of(node) is None:
-        raise UnsupportedError(f"{node} has no one scale that is known, {at(node)}")
+        raise UnsupportedError(f"{node} has no static per-tensor scale, {at(node)}")
 
 
-def _quantising(node: Node, pattern: Pattern) -> list[Node]:
-    """Return the nodes of quantisation that vanish into the one of an operator."""
+def _quantizing(node: Node, pattern: Pattern) -> list[Node]:
+    """Return the quantize and dequantize nodes that are fused into an operator's node."""
     moved: list[Any] = [n.args[0] for n in pattern.along if is_transposition(n)]
-    read = [n for n in pattern.along if is_dequantise(n) and (node in n.users or n in moved)]
+    read = [n for n in pattern.along if is_dequantize(n) and (node in n.users or n in moved)]
     if pattern.precision is ConfigPrecisionType.DYNAMIC_QUANT:
         read = [n for n in read if dynamic_source(n) is None]
-    made = [n for n in pattern.along if is_quantise(n) and affine_of(n) is not None]
+    made = [n for n in pattern.along if is_quantize(n) and affine_of(n) is not None]
     return [*read, *(made if pattern.affine is not None and not _is_padding(node) else [])]
 
 

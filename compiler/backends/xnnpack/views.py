@@ -1,4 +1,4 @@
-"""Products between two views: what a linear layer of more than two dimensions is lowered to.
+"""Matmuls between two views, the lowered form of a linear layer of more than two dimensions.
 
 The first view makes rows of the operand, the second gives the rows of the result the dimensions the
 operand had. Kernels take an operand of any rank, so the views are no part of the payload.
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from compiler.backends.xnnpack.facts import is_tensor, op_of, shape_of, unknown_sizes
-from compiler.backends.xnnpack.quantization import is_dequantise
+from compiler.backends.xnnpack.quantization import is_dequantize
 from compiler.dialect.copies import copied_graph
 from compiler.untyped import aten, expression_of, simplified
 
@@ -22,7 +22,7 @@ _OPERAND_AT = {aten.linear.default: 0, aten.mm.default: 0, aten.addmm.default: 1
 
 
 def views_around(node: Node) -> tuple[Node, Node] | None:
-    """Return the views before and behind a product that only it reads and makes, None without."""
+    """Return the views around a matmul that have no other users, None if there are none."""
     place = _OPERAND_AT.get(op_of(node))
     if place is None or place >= len(node.args) or len(node.users) != 1:
         return None
@@ -34,8 +34,8 @@ def views_around(node: Node) -> tuple[Node, Node] | None:
     given: Any = rows.args[0]
     if not all(map(is_tensor, (given, rows, node, back))):
         return None
-    # Views of plain numbers with known sizes are written as they are: each value can be compared.
-    if not is_dequantise(given) and not unknown_sizes(shape_of(back)):
+    # Views of floating point with known sizes are written as they are: each value can be compared.
+    if not is_dequantize(given) and not unknown_sizes(shape_of(back)):
         return None
     before, made = shape_of(given), (*shape_of(given)[:-1], shape_of(node)[-1])
     kept = len(shape_of(rows)) == 2 and _same(before[-1:], shape_of(rows)[-1:])
@@ -44,14 +44,14 @@ def views_around(node: Node) -> tuple[Node, Node] | None:
 
 
 def product_behind(view: Node) -> Node:
-    """Return the product whose operand a view makes the rows of; another node as it is."""
+    """Return the matmul whose operand a view flattens to rows; another node unchanged."""
     reader = next(iter(view.users), view)
     found = views_around(reader)
     return reader if found is not None and found[0] is view else view
 
 
 def without_views(graph: torch.fx.Graph) -> tuple[torch.fx.Graph, dict[Node, list[Node]]]:
-    """Return a graph whose products read and make what the views around them did.
+    """Return a graph in which matmuls absorb the views around them.
 
     Returns: a graph, the given one if there is nothing to change; and by the product in it, the
         views that are gone, of the given graph

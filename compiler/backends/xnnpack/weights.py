@@ -13,7 +13,7 @@ from compiler.backends.xnnpack.lowering import Lowering
 from compiler.backends.xnnpack.operators import scale_and_shift
 from compiler.backends.xnnpack.patterns import WEIGHT_AT
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
-from compiler.backends.xnnpack.quantization import Affine, Scales, affine_of, dequantised_weight
+from compiler.backends.xnnpack.quantization import Affine, Scales, affine_of, dequantized_weight
 from compiler.backends.xnnpack.steps import Step
 from compiler.backends.xnnpack.writer import QBINT4, QCINT4, QCINT8, QCINT32, QINT32
 from compiler.errors import UnsupportedError, at
@@ -28,7 +28,7 @@ _QINT8 = 3
 
 @dataclass(frozen=True)
 class Filter:
-    """Whole numbers of a weight, as they lie in memory.
+    """The integers of a weight in their memory layout.
 
     Attributes:
         data: int8
@@ -55,7 +55,7 @@ def parameters(
     whole = stored(lowering, step)
     if whole is not None:
         return whole, bias
-    home: Any = dequantised_weight(args[weight_at]) or steps.facts.weight(args[weight_at])
+    home: Any = dequantized_weight(args[weight_at]) or steps.facts.weight(args[weight_at])
     weight = steps.constant(home)
     if not step.norms:
         return weight, bias
@@ -72,12 +72,12 @@ def parameters(
 
 
 def filed_as_weight(lowering: Lowering, step: Step, weight_at: int) -> AbstractContextManager[None]:
-    """Put what is added meanwhile into the file a step's weight is marked for."""
+    """Send constants added in the context to the file of a step's weight."""
     return lowering.filed_with(step.node.args[weight_at])
 
 
 def filed_as_bias(lowering: Lowering, step: Step, bias_at: int) -> AbstractContextManager[None]:
-    """Put what is added meanwhile into the file a step's bias, or a norm in it, is marked for."""
+    """Send constants added in the context to the file of a step's bias, or of its norm."""
     args = step.node.args
     own = args[bias_at : bias_at + 1] if bias_at >= 0 else ()
     return lowering.filed_with(*own, *(given for norm in step.norms for given in norm.args[1:5]))
@@ -95,8 +95,8 @@ def _scaled(weight: torch.Tensor, factor: torch.Tensor, groups: int) -> torch.Te
 
 
 def stored(lowering: Lowering, step: Step) -> torch.Tensor | None:
-    """Return the whole numbers of a step's weight, None if its kernel reads plain numbers."""
-    given = dequantised_weight(step.node.args[WEIGHT_AT[op_of(step.node)]])
+    """Return the integers of a step's weight, None if its kernel reads floating point."""
+    given = dequantized_weight(step.node.args[WEIGHT_AT[op_of(step.node)]])
     scales = step.pattern.weight
     if given is None or scales is None or step.norms:
         return None
@@ -112,7 +112,7 @@ def _numbers(given: Node) -> Node:
 
 
 def _alone(step: Step, scales: Scales, data: torch.Tensor) -> bool:
-    """Return whether kernels of plain numbers take a quantised weight: of linear layers only."""
+    """Return whether a floating-point kernel takes a quantized weight: linear layers only."""
     linear = op_of(step.node) in (aten.linear.default, aten.addmm.default)
     mm = op_of(step.node) is aten.mm.default
     plain = step.node.meta["val"].dtype is torch.float32
@@ -120,7 +120,7 @@ def _alone(step: Step, scales: Scales, data: torch.Tensor) -> bool:
 
 
 def filter_of(lowering: Lowering, step: Step, whole: Filter) -> int:
-    """Add a weight of whole numbers and return the id of its value."""
+    """Add an integer weight and return the id of its value."""
     scales = step.pattern.weight
     assert scales is not None
     static = step.pattern.precision is ConfigPrecisionType.STATIC_QUANT
@@ -162,14 +162,14 @@ def _nibbles(
 
 
 def _packed(data: torch.Tensor, step: Step) -> torch.Tensor:
-    """Return numbers of -8 to 7 two to a byte, the first one in its low half, 8 added.
+    """Return int4 values packed two to a byte, the first one in the low half, with an offset of 8.
 
     Raises: UnsupportedError if a number is outside of that range
     """
     low, high = int(data.min()), int(data.max())
     if low < -8 or high > 7:
         raise UnsupportedError(
-            f"the weight has numbers of {low} to {high}, -8 to 7 are expected, {at(step.node)}"
+            f"the weight has values from {low} to {high}, expected -8 to 7, {at(step.node)}"
         )
     shifted = (data.to(torch.int16) + 8).to(torch.uint8).reshape(-1)
     return shifted[1::2] << 4 | shifted[::2]
@@ -188,16 +188,16 @@ def _value(
     params: m.QuantParams,
 ) -> int:
     place = lowering.writer.constant(data)
-    return lowering.writer.value(datatype, tuple(dims), constant=place, quantisation=params)
+    return lowering.writer.value(datatype, tuple(dims), constant=place, quantization=params)
 
 
 def bias_of(lowering: Lowering, step: Step, bias: torch.Tensor | None, source: Node) -> int:
-    """Add the bias of a layer with a weight of whole numbers and return the id of its value.
+    """Add the bias of a layer with an integer weight and return the id of its value.
 
     Args:
         lowering: the payload
         step: the layer
-        bias: plain numbers
+        bias: floating point
         source: what the layer reads
     """
     if bias is None:
@@ -217,7 +217,7 @@ def bias_of(lowering: Lowering, step: Step, bias: torch.Tensor | None, source: N
 
 
 def numbers_read(lowering: Lowering, source: Node) -> Affine:
-    """Return scale and zero point of what a quantised layer reads."""
+    """Return scale and zero point of the input of a quantized layer."""
     found = affine_of(source) or lowering.steps.affine(source)
     assert found is not None
     return found

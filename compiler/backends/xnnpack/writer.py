@@ -49,7 +49,7 @@ class PayloadWriter:
         datatype: int,
         dims: Sequence[int],
         *,
-        quantisation: m.QuantParams | None = None,
+        quantization: m.QuantParams | None = None,
         constant: int = 0,
         external: int = m.NO_VALUE,
         flags: int = 0,
@@ -59,7 +59,7 @@ class PayloadWriter:
         Args:
             datatype: number in the file
             dims: sizes in the order of memory
-            quantisation: None for plain numbers
+            quantization: None for floating point
             constant: place of its data, 0 for a value that is computed or given
             external: place among the arguments of the delegate call
             flags: 1 external input, 2 external output
@@ -68,14 +68,14 @@ class PayloadWriter:
         tensor = m.TensorValue(
             datatype, len(dims), tuple(dims), constant, external, flags, id_out=ident
         )
-        whole = tensor if quantisation is None else m.QuantizedTensorValue(tensor, quantisation)
+        whole = tensor if quantization is None else m.QuantizedTensorValue(tensor, quantization)
         self._values.append(m.XValue(whole))
         if flags:
             self._ends[flags].append(ident)
         return ident
 
     def constant(self, tensor: torch.Tensor, prefix: str = "") -> int:
-        """Keep the bytes of a tensor and return their place; equal bytes are kept once.
+        """Store the bytes of a tensor and return their index; equal bytes are stored once.
 
         They go into the file that is set at the time.
         """

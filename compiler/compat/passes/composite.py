@@ -14,7 +14,7 @@ Pattern = Callable[..., Any]
 
 
 def bind_pattern_to_op(library: Any, schema_or_name: str) -> Callable[[Pattern], Pattern]:  # noqa: ANN401
-    """Make a pattern the kernel of an operator, so that graphs with the operator run and retrace.
+    """Register a pattern as the kernel of an operator, so that graphs with it run and retrace.
 
     Used as a decorator of the pattern. An operator that has a kernel of its own keeps it. The
     operator is ``ops.backend.NAMESPACE.NAME.OVERLOAD`` from then on.

@@ -21,7 +21,7 @@ _FRAME = re.compile(
 
 
 class DebugPass(PassBase):
-    """Logs code, nodes and numbers of calls of a graph, which is not changed."""
+    """Logs code, nodes and call counts of a graph, which is not changed."""
 
     def __init__(  # noqa: PLR0913 - as documented
         self,
@@ -34,7 +34,7 @@ class DebugPass(PassBase):
         show_spec: bool = False,
         log_filename: str | None = None,
     ) -> None:
-        """Take what to log.
+        """Set what to log.
 
         Args:
             msg: first line

@@ -1,4 +1,4 @@
-"""The base of passes that walk a graph and say, operator by operator, what it becomes.
+"""The base of passes that interpret a graph and replace it operator by operator.
 
 The new graph is traced with fake tensors as it grows. An operator that is called as it was, with
 the values it had, keeps its value; only what a pass changes is computed anew.
@@ -33,7 +33,7 @@ class _LocatedError(ExportPassBaseError):
 
 
 class ExportPass(PassBase):
-    """Walks a graph; what a subclass does not override is called as it was.
+    """Interprets a graph; operators are kept unless a subclass overrides their method.
 
     Every hook returns a ``ProxyValue`` of the new graph. One operator becomes several by calling
     ``super().call_operator`` several times, and none by returning one of the arguments.
@@ -56,7 +56,7 @@ class ExportPass(PassBase):
 
     @property
     def node_debug_str(self) -> str | None:
-        """Return the node that is being walked over, as text."""
+        """Return the current node as a string."""
         return None if self._node is None else self._node.format_node()
 
     def call(self, graph_module: torch.fx.GraphModule) -> Argument:
@@ -80,11 +80,11 @@ class ExportPass(PassBase):
         return [_input(node) for node in graph_module.graph.nodes if node.op == "placeholder"]
 
     def should_preserve_symbolic_input_metadata(self) -> bool:
-        """Return whether symbolic sizes of inputs have to stay; a pass that fixes them says no."""
+        """Return whether symbolic sizes of inputs have to be kept."""
         return True
 
     def call_submodule(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Argument:
-        """Return what a graph, or a body of control flow, becomes for these inputs."""
+        """Return the result of interpreting a graph, or a body of control flow, on these inputs."""
         before = self.tracer, self._node
         names = {id(module): name for name, module in graph_module.named_children()}
         self.tracer = Tracer(names, self.fake_tensor_mode)
@@ -172,7 +172,7 @@ class ExportPass(PassBase):
         kwargs: dict[str, Any],
         meta: NodeMetadata,
     ) -> ProxyValue:
-        """Make one node of the new graph and compute its value."""
+        """Create one node of the new graph and compute its value."""
         value = self._value(target, args, kwargs) if kind == "call_function" else None
         new_args, new_kwargs = self.tracer.create_arg((tuple(args), dict(kwargs)))
         old: Any = self._node
@@ -219,7 +219,7 @@ class ExportPass(PassBase):
         return value
 
     def on_attr(self, attr: ProxyValue) -> None:
-        """Be told of a tensor that became an attribute of the new graph."""
+        """Handle a tensor that became an attribute of the new graph."""
 
     def call_operator(
         self,
@@ -239,7 +239,7 @@ class ExportPass(PassBase):
         *,
         edge_dialect: bool = False,
     ) -> ProxyValue | int:
-        """Return a size of a tensor: a number, or the result of ``sym_size`` where it may change.
+        """Return a size of a tensor: an integer, or the result of ``sym_size`` for a dynamic one.
 
         Args:
             tensor_proxy: the tensor
@@ -336,7 +336,7 @@ class ExportPass(PassBase):
         return self._control("scan", (body, init, xs, additional_inputs), meta)
 
     def _control(self, name: str, args: tuple[Any, ...], meta: NodeMetadata) -> ProxyValue:
-        """Make a call with bodies; its results are those of the call it replaces."""
+        """Create a call with bodies; its results are those of the call it replaces."""
         target: Any = getattr(torch.ops.higher_order, name)
         new_args, _ = self.tracer.create_arg((args, {}))
         value = self._node.meta["val"]
@@ -345,14 +345,14 @@ class ExportPass(PassBase):
         return ProxyValue(value, node)
 
     def output(self, results: Argument, meta: NodeMetadata) -> Argument:
-        """Make the results of the new graph."""
+        """Create the results of the new graph."""
         node = self.tracer.graph.output(self.tracer.create_arg(results))
         node.meta = dict(meta.data)
         return ProxyValue(None, node)
 
 
 def _require_sizes_kept(before: torch.fx.Graph, after: torch.fx.Graph) -> None:
-    """Refuse inputs whose symbolic sizes or numbers became others: guards were made of them.
+    """Refuse inputs with changed symbolic sizes or scalars: guards depend on them.
 
     Raises: ExportPassBaseError with the position, the sizes and the new ones
     """
@@ -368,7 +368,7 @@ def _require_sizes_kept(before: torch.fx.Graph, after: torch.fx.Graph) -> None:
 
 
 def _symbols(graph: torch.fx.Graph) -> list[tuple[str, list[str]]]:
-    """Return for each input its name and its symbolic sizes or number, empty for a fixed one."""
+    """Return name and symbolic sizes or scalar of each input, empty for a static one."""
     found: list[tuple[str, list[str]]] = []
     for node in graph.nodes:
         if node.op == "placeholder":

@@ -1,4 +1,4 @@
-"""Replaces what matches a pattern, with the metadata of what was replaced on the new nodes."""
+"""Pattern replacement that keeps the metadata of the replaced nodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def replace_pattern(
         pattern: a function of operators, or its graph
         replacement: likewise, with the same inputs
         match_filters: each may refuse a match: given it, the graph and the pattern's graph
-        ignore_literals: let numbers of the pattern match any number
+        ignore_literals: let scalars of the pattern match any scalar
 
     Raises: PassError if the replacement cannot take what the pattern was given
     """

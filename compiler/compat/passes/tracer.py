@@ -16,7 +16,7 @@ Node = torch.fx.Node
 
 
 class ExportTracer:
-    """Makes nodes; control-flow bodies, lowered modules and tensors become attributes.
+    """Creates nodes; control-flow bodies, lowered modules and tensors become attributes.
 
     Attributes:
         root: has the attributes
@@ -46,9 +46,9 @@ class ExportTracer:
             self._names[id(new)] = name
 
     def create_arg(self, value: Any) -> Any:  # noqa: ANN401
-        """Return what stands for a value in the arguments of a node.
+        """Return the node argument of a value.
 
-        Raises: ExportPassBaseError if it is a fake tensor that is no value of the graph
+        Raises: ExportPassBaseError if it is a fake tensor that is not a value of the graph
         """
         return walk(self._leaf, value)
 
@@ -88,7 +88,7 @@ class ExportTracer:
             return self._symbols.node(value)
         except UnsupportedError as error:
             reason = f"{error}; pass the value that has it"
-            raise ExportPassBaseError(f"the number {value} is symbolic: {reason}") from error
+            raise ExportPassBaseError(f"the scalar {value} is symbolic: {reason}") from error
 
     def _attribute(self, value: Any, name: str) -> Node:  # noqa: ANN401
         known = self._attributes.get(id(value))

@@ -1,4 +1,4 @@
-"""What a pass that walks a graph holds in its hands: values with their nodes, and metadata."""
+"""Values of passes that interpret a graph: proxies with their nodes, and metadata."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PROTECTED_KEYS = frozenset(
 
 
 class ExportPassBaseError(CompileError):
-    """A pass asked for something a graph cannot have."""
+    """A pass requested an invalid graph operation."""
 
 
 class NodeMetadata:
-    """The metadata of the node a pass is at; what says where it comes from cannot be set."""
+    """The metadata of a pass's current node; its provenance is read-only."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = dict(data)
@@ -46,7 +46,7 @@ class NodeMetadata:
 
 
 class ProxyValue:
-    """A value of the new graph: what it is, as a fake tensor or number, and the node it is.
+    """A value of the new graph: a fake tensor or scalar, and its node.
 
     Attributes:
         data: the fake value
@@ -70,10 +70,10 @@ class ProxyValue:
     def to_tensor(self) -> torch.Tensor:
         """Return the fake tensor.
 
-        Raises: ExportPassBaseError if the value is no tensor
+        Raises: ExportPassBaseError if the value is not a tensor
         """
         if not isinstance(self.data, torch.Tensor):
-            raise ExportPassBaseError(f"{self.node.name} is no tensor but {self.data!r}")
+            raise ExportPassBaseError(f"{self.node.name} is not a tensor but {self.data!r}")
         return self.data
 
     def is_tensor(self) -> bool:

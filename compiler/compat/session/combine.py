@@ -25,7 +25,7 @@ _UNORDERED = ("preserve_ops", "_core_aten_ops_exception_list")
 
 
 def combined(recipes: Sequence[ExportRecipe], name: str | None) -> ExportRecipe:
-    """Return a recipe with the passes, quantizers and partitioners of all, in their order.
+    """Return a recipe with the passes, quantizers and partitioners of all, in order.
 
     The configuration of emission is that of the first recipe which has one.
 
@@ -96,7 +96,7 @@ def _partitioners(given: list[Any]) -> Any:  # noqa: ANN401 - a list, or lists b
 
 
 def _edge_config(recipes: Sequence[ExportRecipe]) -> EdgeCompileConfig | None:
-    """Return a copy of the one configuration there is, as lists of operators have no order."""
+    """Return a copy of the single configuration: operator lists cannot be merged."""
     named = [
         (recipe.name or f"recipes[{place}]", recipe.lowering_recipe.edge_compile_config)
         for place, recipe in enumerate(recipes)

@@ -1,4 +1,4 @@
-"""How much of a program was delegated, as text."""
+"""The delegation summary of a program as a string."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.dialect.ops import EdgeOp
 
 
 def delegation_table(method: str, program: ExportedProgram) -> str:
-    """Return the number of delegated and other calls of each operator of a method."""
+    """Return a table of delegated and other calls of each operator of a method."""
     inside, outside = Counter[str](), Counter[str]()
     delegates = 0
     for module in program.graph_module.modules():

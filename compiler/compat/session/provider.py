@@ -1,4 +1,4 @@
-"""What offers the recipes of a backend."""
+"""The provider interface of export recipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BackendRecipeProvider(ABC):
     @property
     @abstractmethod
     def backend_name(self) -> str:
-        """Return the name its recipe types give as their backend."""
+        """Return the backend name of its recipe types."""
 
     @abstractmethod
     def get_supported_recipes(self) -> Sequence[RecipeType]:

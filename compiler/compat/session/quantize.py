@@ -1,4 +1,4 @@
-"""Quantises a module with the quantizers of a recipe, by torchao."""
+"""Quantization of a module with the quantizers of a recipe, by torchao."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from compiler.compat.session.recipe import GraphEdit, QuantizationRecipe
 from compiler.frontend import export, forget_traces
 
 
-def quantised(
+def quantized(
     model: torch.nn.Module, recipe: QuantizationRecipe, examples: Sequence[tuple[Any, ...]]
 ) -> Any:  # noqa: ANN401 - a graph module
-    """Return a graph that quantises as the recipe's quantizers say; the module is not changed.
+    """Return a graph quantized by the recipe's quantizers; the module is not changed.
 
     Args:
         model: an eager module

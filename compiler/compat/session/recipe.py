@@ -1,4 +1,4 @@
-"""What a session is to do: quantisation, lowering, and the options of each stage."""
+"""Export recipes: quantization, lowering, and the options of each stage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StageType(str, Enum):
 
 
 class Mode(str, Enum):
-    """What a program is made for."""
+    """The build mode of a program."""
 
     DEBUG = "debug"
     RELEASE = "release"
@@ -50,11 +50,11 @@ class RecipeType(Enum, metaclass=_RecipeTypes):
 
 @dataclass
 class AOQuantizationConfig:
-    """Quantisation of the modules themselves.
+    """Quantization of modules before export.
 
     Attributes:
         ao_base_config: a configuration of torchao
-        filter_fn: says of a module and its path whether it is quantised
+        filter_fn: says of a module and its path whether it is quantized
     """
 
     ao_base_config: Any
@@ -63,18 +63,18 @@ class AOQuantizationConfig:
 
 @dataclass
 class QuantizationRecipe:
-    """Quantisation of exported graphs, after training or during it.
+    """Quantization of exported graphs, post-training or quantization-aware.
 
     Attributes:
         quantizers: of torchao; several are composed
-        ao_quantization_configs: quantise the modules before they are exported
-        is_qat: train with quantisation instead of calibrating
+        ao_quantization_configs: quantize the modules before they are exported
+        is_qat: train with quantization instead of calibrating
         dynamic_batch_size: let the first dimension of calibration inputs vary
         calibration_inputs_fn: returns the inputs to calibrate with; None for the example inputs
         train_fn: trains the prepared graph
         pre_prepare_passes: run over the graph before observers are put in
         post_prepare_passes: run after that
-        pre_convert_passes: run before observers become quantisation
+        pre_convert_passes: run before observers become quantization
         post_convert_passes: run after that
     """
 
@@ -117,7 +117,7 @@ class ExportRecipe:
 
     Attributes:
         name: of the recipe
-        quantization_recipe: None for no quantisation
+        quantization_recipe: None for no quantization
         aten_transform_passes: each returns a program for a method's name and exported program
         lowering_recipe: None for no delegation
         executorch_backend_config: planning and emission
@@ -139,13 +139,13 @@ class ExportRecipe:
 
     @classmethod
     def get_recipe(cls, recipe: RecipeType, **kwargs: object) -> ExportRecipe:
-        """Return what a backend offers under a type, found through ``recipe_registry``.
+        """Return the recipe of a type, found through ``recipe_registry``.
 
         Args:
             recipe: the type; it names its backend
             **kwargs: options of that type
 
-        Raises: ValueError if it is no recipe type, or not offered
+        Raises: ValueError if it is not a recipe type, or not offered
         """
         registry: Any = importlib.import_module("compiler.compat.session.registry")
         return registry.recipe_of(recipe, **kwargs)
@@ -154,7 +154,7 @@ class ExportRecipe:
     def combine(
         cls, recipes: Sequence[ExportRecipe], recipe_name: str | None = None
     ) -> ExportRecipe:
-        """Return a recipe with the passes, quantizers and partitioners of all, in their order.
+        """Return a recipe with the passes, quantizers and partitioners of all, in order.
 
         Raises: ValueError naming a setting on which two recipes disagree
         """

@@ -12,7 +12,7 @@ from schema.backends import BACKENDS, resolve
 
 
 class RecipeRegistry:
-    """Providers by the name of their backend; a later one of a name replaces an earlier one.
+    """Providers by backend name; a later one replaces an earlier one.
 
     There is one in a process: each call of the class returns it.
     """
@@ -69,9 +69,9 @@ for _backend in BACKENDS.values():
 
 
 def recipe_of(recipe: Any, **kwargs: object) -> ExportRecipe:  # noqa: ANN401 - a RecipeType
-    """Return what a backend offers under a type.
+    """Return the recipe of a type.
 
-    Raises: ValueError if it is no recipe type, or not offered
+    Raises: ValueError if it is not a recipe type, or not offered
     """
     if not isinstance(recipe, RecipeType):
         raise ValueError(f"Invalid recipe type: {recipe}")  # noqa: TRY004 - as documented

@@ -1,4 +1,4 @@
-"""A session runs the stages of a recipe and keeps what each left."""
+"""Export sessions, which run the stages of a recipe and keep their artifacts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def export(  # noqa: PLR0913 - as documented
     artifact_dir: str | None = None,
     generate_etrecord: bool = False,
 ) -> ExportSession:
-    """Run all stages of a recipe and return the session with what each left.
+    """Run all stages of a recipe and return the session with their artifacts.
 
     Args:
         model: a module, a graph module, an exported program, such by method, or the path of an
@@ -47,7 +47,7 @@ def export(  # noqa: PLR0913 - as documented
         name: of the session
         dynamic_shapes: which dimensions may change; by method, or of the one there is
         constant_methods: values by the name of the method that is to return them
-        artifact_dir: told to the stages, for those of the user's own
+        artifact_dir: in the context of the stages, for stages of the user
         generate_etrecord: keep what an ETRecord needs
 
     Raises: as the stages do
@@ -83,7 +83,7 @@ class ExportSession:
         """Take what ``export`` takes.
 
         Raises:
-            TypeError: the model is no module and no program
+            TypeError: the model is neither a module nor a program
             ValueError: a module without example inputs
         """
         loaded: Any = torch.export.load(model) if isinstance(model, str) else model
@@ -138,11 +138,11 @@ class ExportSession:
         return self._stage_registry
 
     def get_stage_artifacts(self) -> dict[StageType, PipelineArtifact]:
-        """Return what each stage left."""
+        """Return the artifact of each stage."""
         return self._stage_to_artifacts
 
     def export(self) -> None:
-        """Run all stages in their order.
+        """Run all stages in order.
 
         Raises: ValueError if the stages cannot follow each other; and what the stages raise
         """
@@ -188,16 +188,16 @@ class ExportSession:
 
         Raises:
             RuntimeError: the export stage has not run
-            KeyError: there is no such method
+            KeyError: the method does not exist
         """
         programs = self._left(StageType.TORCH_EXPORT, "Exported program is not available")
         if method_name not in programs:
             there = ", ".join(programs)
-            raise KeyError(f"Method name '{method_name}' not found; there are {there}")
+            raise KeyError(f"Method name '{method_name}' not found; available: {there}")
         return programs[method_name]
 
     def get_edge_program_manager(self) -> EdgeProgramManager:
-        """Return the edge programs as the last stage that had them left them.
+        """Return the edge programs of the last stage that produced them.
 
         Raises: RuntimeError if no such stage has run
         """
@@ -242,7 +242,7 @@ class ExportSession:
         """Return the first example input of a method.
 
         Raises:
-            KeyError: there is no such method
+            KeyError: the method does not exist
             ValueError: it has no example inputs
         """
         if method_name not in self._example_inputs:
@@ -278,7 +278,7 @@ def _shapes_by_method(given: Any, methods: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind_of(models: Mapping[str, Any]) -> str:
-    """Return what the first model is: all are of one kind."""
+    """Return the kind of the models, which is that of the first."""
     for model in models.values():
         if not isinstance(model, (torch.nn.Module, ExportedProgram)):
             raise TypeError(f"Unsupported model type: {type(model)}")

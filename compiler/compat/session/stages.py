@@ -1,4 +1,4 @@
-"""The stages of a session: each takes what the one before it left."""
+"""The stages of a session: each takes the artifact of its predecessor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from compiler.compat.session.quantize import quantised
+from compiler.compat.session.quantize import quantized
 from compiler.compat.session.recipe import ExportRecipe, LoweringRecipe, StageType
 from compiler.frontend import export
 from compiler.passes.manager import PassManager
@@ -18,7 +18,7 @@ from compiler.pipeline.edge_manager import to_edge, to_edge_transform_and_lower
 
 
 class PipelineArtifact:
-    """What a stage left.
+    """The artifact of a stage.
 
     Attributes:
         data: modules or programs by method, or a manager
@@ -43,7 +43,7 @@ class PipelineArtifact:
 
 
 class Stage(ABC):
-    """One stage; a session runs it and asks for what it left."""
+    """A stage of a session; its artifact is read after it has run."""
 
     def __init__(self) -> None:
         self._artifact: PipelineArtifact | None = None
@@ -65,10 +65,10 @@ class Stage(ABC):
 
     @abstractmethod
     def run(self, artifact: PipelineArtifact) -> None:
-        """Do its work on what the stage before it left."""
+        """Run the stage on the artifact of its predecessor."""
 
     def get_artifacts(self) -> PipelineArtifact:
-        """Return what it left.
+        """Return its artifact.
 
         Raises: RuntimeError if it has not run
         """
@@ -78,7 +78,7 @@ class Stage(ABC):
 
 
 class _RecipeStage(Stage):
-    """A stage that a table describes: its type, what may precede it, and its work."""
+    """A stage described by a table: its type, its valid predecessors, and its function."""
 
     def __init__(self, kind: StageType, recipe: ExportRecipe) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def _quantize(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  
         return data
     examples = made.get_context("example_inputs")
     return {
-        name: quantised(model, wanted, _examples(examples, name)) for name, model in data.items()
+        name: quantized(model, wanted, _examples(examples, name)) for name, model in data.items()
     }
 
 

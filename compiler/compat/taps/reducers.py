@@ -1,4 +1,4 @@
-"""What a tap returns of a tensor: the whole of it, or statistics."""
+"""Reducers of taps: the full tensor, or statistics of it."""
 
 from __future__ import annotations
 

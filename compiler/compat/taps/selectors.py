@@ -33,7 +33,7 @@ def select_by_op_type(*op_targets: str) -> NodeSelector:
 
 
 def select_by_module_path(*patterns: str, output_only: bool = True) -> NodeSelector:
-    """Select nodes inside of modules by shell patterns of their path, as ``layers.*``.
+    """Select nodes inside modules by shell patterns of their path, as ``layers.*``.
 
     Args:
         patterns: of paths

@@ -1,4 +1,4 @@
-"""Adds taps to an exported program, and puts their reducers in their place after delegation.
+"""Inserts taps into an exported program, and replaces them by reducers after delegation.
 
 A tap is a call of an operator no partitioner takes: its input becomes an output of the delegate,
 its result an output of the program.
@@ -184,7 +184,7 @@ def _spec(node: Node, reducer: StatReducer, index: int) -> TapSpec:
 
 
 def _extend_output_tree(ep: ExportedProgram, count: int) -> None:
-    """Let the outputs of the program have further leaves behind those of the module."""
+    """Append further leaves to the outputs of the program."""
     owner: Any = ep
     tree: Any = pytree
     for entry in owner._module_call_graph:

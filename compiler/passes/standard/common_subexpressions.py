@@ -1,4 +1,4 @@
-"""Computes once what several nodes compute alike."""
+"""Common subexpression elimination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes at compile time what depends on weights and constants alone."""
+"""Constant folding."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _QUANTISED = "quantized_decomposed"
 
 
 class ConstantPropPass(ExportedProgramPassBase):
-    """Replaces nodes whose inputs are all constant by constants; bodies are left alone."""
+    """Replaces nodes whose inputs are all constants; bodies of control flow are not changed."""
 
     def __init__(self, custom_skip_targets: Collection[Any] | None = None) -> None:
         """Take what is left as it is.
 
         Args:
-            custom_skip_targets: edge operators; None for ``full`` and quantisation
+            custom_skip_targets: edge operators; None for ``full`` and quantization
         """
         self._skip_targets = custom_skip_targets
 
@@ -56,11 +56,11 @@ def constant_prop_pass(
     custom_skip_targets: Collection[Any] | None = None,
     _skip_dim_order: bool = False,
 ) -> ExportedProgram:
-    """Return a program in which what depends on constants alone is a constant.
+    """Return a program with folded constants.
 
     Args:
         exported_program: an edge program, or as exported; it is not changed
-        custom_skip_targets: operators to leave; None for ``full`` and quantisation
+        custom_skip_targets: operators to leave; None for ``full`` and quantization
         _skip_dim_order: copy a constant that is returned by ``clone``, not ``_clone_dim_order``
 
     Returns: the given program if nothing could be computed
@@ -73,7 +73,7 @@ def constant_prop_pass(
 
 
 def with_quantized_constants(edge: ExportedProgram) -> ExportedProgram:
-    """Return a program in which constants that are quantized are constants of whole numbers.
+    """Return a program in which quantized constants are constants of integers.
 
     This is what ``convert_pt2e(..., fold_quantize=False)`` leaves to the lowering.
 
@@ -176,7 +176,7 @@ def _value(node: Node, known: Mapping[Node, Any]) -> Any:  # noqa: ANN401
     with torch.no_grad():
         try:
             value = target(*args, **kwargs)
-        except RuntimeError:  # no kernel here for this element type; the runtime may have one
+        except RuntimeError:  # no kernel here for this dtype; the runtime may have one
             return None
     return walk(lambda leaf: _plain(leaf, node), value)
 
@@ -200,7 +200,7 @@ def _replaced(
     constants: dict[str, Any],
     state: Mapping[str, Any],
 ) -> dict[Node, InputSpec]:
-    """Put placeholders where computed values are used, and their tensors into the constants."""
+    """Replace folded nodes by placeholders, and add their tensors to the constants."""
     mode = fake_mode_of(graph.nodes)
     anchor = next(n for n in graph.nodes if n.op != "placeholder")
     specs: dict[Node, InputSpec] = {}
@@ -248,7 +248,7 @@ def _clone_of(computed: Iterable[Node], *, skip_dim_order: bool) -> Any:  # noqa
 
 
 def _copy_returned(graph: torch.fx.Graph, constants: set[Node], target: Any) -> None:  # noqa: ANN401
-    """Copy constants that the program returns: a constant is no place for a result."""
+    """Copy constants that the program returns: a result needs memory of its own."""
     last = next(iter(reversed(graph.nodes)))
     returned = {node for node in nodes_in(last.args) if node in constants}
     for node in returned:

@@ -1,4 +1,4 @@
-"""Removes nodes whose results nobody reads, and weights nobody reads."""
+"""Dead code elimination: unused nodes and unused weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATA = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
 class DeadCodePass(PassBase):
-    """Removes calls whose results nobody reads, in bodies of control flow too."""
+    """Removes unused calls, also in bodies of control flow."""
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
         """Change a graph module in place."""
@@ -32,7 +32,7 @@ class DeadCodePass(PassBase):
 
 
 class RemoveUnusedParametersPass(ExportedProgramPassBase):
-    """Removes weights and constants that no node reads, and their bytes with them."""
+    """Removes unused weights and constants with their data."""
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Return a program with the weights it reads."""

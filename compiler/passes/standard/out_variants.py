@@ -1,4 +1,4 @@
-"""Shows a program as the runtime sees it: every operator writes into memory allocated before."""
+"""Rewrites a program to out variants, which write into memory allocated before."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ToOutVarPass(PassBase):
     """
 
     def __init__(self, ignore_to_out_var_failure: bool = False) -> None:
-        """Take what happens to an operator without an out variant.
+        """Set whether operators without an out variant are an error.
 
         Args:
             ignore_to_out_var_failure: leave it as it is

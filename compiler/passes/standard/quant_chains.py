@@ -1,4 +1,4 @@
-"""Gives each reader of a dynamically quantised tensor a quantisation of its own."""
+"""Duplicates dynamic quantization for each user of the quantized tensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHOOSE = "choose_qparams"
 
 
 class DuplicateDynamicQuantChainPass(PassBase):
-    """Repeats ``choose parameters, quantise, dequantise`` for each reader after the first.
+    """Repeats ``choose_qparams, quantize, dequantize`` for each user after the first.
 
     A partition that takes one reader can then take the whole chain with it. Runs on programs as
     they are exported, and on edge programs.

@@ -1,6 +1,6 @@
-"""Rows of a quantised table are looked up as they are, and only those are dequantised.
+"""Fuses dequantize and embedding: rows are looked up quantized, and only those are dequantized.
 
-A table is recognised behind ``dequantize_per_channel`` and behind the steps that torchao's
+A table is recognized behind ``dequantize_per_channel`` and behind the steps that torchao's
 ``dequantize_affine`` and torch's ``dequantize_per_channel_group`` are made of: numbers less zero
 points, times scales, by row or by group of columns. A table whose numbers are known and small is
 packed, two or four of them in a byte.
@@ -38,7 +38,7 @@ _RESULTS = (torch.float32, torch.float16)  # what the runtime's kernels make
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Numbers, scales and zero points as the graph has them, and the range of the numbers."""
+    """Quantized values, scales and zero points of a graph, and the range of the values."""
 
     rows: Node
     scales: Node
@@ -48,7 +48,7 @@ class _Table:
 
 
 def fused_embedding(module: torch.fx.GraphModule, node: Node, values: Values) -> bool:
-    """Read the quantised table of an embedding instead of the dequantised one.
+    """Replace an embedding of a dequantized table by one of the quantized table.
 
     Args:
         module: whose graph is changed, and which gets the tensors that are packed
@@ -94,7 +94,7 @@ def _by_channel(given: Node) -> _Table | None:
 
 
 def _by_steps(product: Node, dtypes: Sequence[torch.dtype]) -> _Table | None:
-    """Recognise ``(numbers - zero points) * scales``, whatever views and casts are between."""
+    """Match ``(values - zero points) * scales``, through views and casts."""
     if product.target is not _MUL or product.meta["val"].dtype not in dtypes:
         return None
     difference, scales = product.args[:2]
@@ -105,7 +105,7 @@ def _by_steps(product: Node, dtypes: Sequence[torch.dtype]) -> _Table | None:
     numbers, zeros = difference, None
     if difference.target is _SUB and not difference.kwargs:
         if difference.meta["val"].dtype not in dtypes:
-            return None  # whole numbers may overflow
+            return None  # integers may overflow
         numbers, zeros = difference.args[:2]
         if not isinstance(zeros, Node) or not _is_column(zeros, product):
             return None
@@ -118,7 +118,7 @@ def _by_steps(product: Node, dtypes: Sequence[torch.dtype]) -> _Table | None:
 
 
 def _bare(node: Node, dtypes: Sequence[torch.dtype]) -> Node:
-    """Return what is below views, and casts to some types."""
+    """Return the source behind views, and behind casts to some dtypes."""
     while node.target is _VIEW or (node.target is _CAST and node.meta["val"].dtype in dtypes):
         below = node.args[0]
         assert isinstance(below, Node)  # both take a tensor
@@ -132,13 +132,13 @@ def _is_table(node: Node) -> bool:
 
 
 def _is_column(node: Node, product: Node) -> bool:
-    """Return whether a tensor has one number for each row of a product."""
+    """Return whether a tensor has one value for each row of the other operand."""
     shape = [*product.meta["val"].shape]
     return [*node.meta["val"].shape] == [*shape[:-1], 1] and len(shape) > 1
 
 
 def _known(table: _Table, values: Values, dtype: torch.dtype) -> tuple[torch.Tensor, ...] | None:
-    """Return numbers, scales and zero points by row and group, where all are constants.
+    """Return values, scales and zero points by row and group, where all are constants.
 
     Args:
         table: what the graph has
@@ -171,7 +171,7 @@ def _is_small(zeros: torch.Tensor) -> bool:
 def _constant(
     module: torch.fx.GraphModule, node: Node, table: _Table, known: tuple[torch.Tensor, ...]
 ) -> tuple[Any, tuple[Any, ...]]:
-    """Return the operator for known numbers, and its first arguments."""
+    """Return the operator for constant values, and its first arguments."""
     rows, scales, *zeros = known
     bits = _bits(rows)
     given: list[Any] = [table.rows, None, None]
@@ -185,7 +185,7 @@ def _constant(
 
 
 def _bits(rows: torch.Tensor) -> int:
-    """Return the fewest bits that hold the numbers and fill bytes."""
+    """Return the smallest packed bit width that holds the values."""
     if rows.dtype != torch.int8 or not rows.numel():
         return 8
     low, high = int(rows.min()), int(rows.max())
@@ -195,7 +195,7 @@ def _bits(rows: torch.Tensor) -> int:
 
 def _held(module: torch.fx.GraphModule, of: Node, what: str, value: torch.Tensor) -> Node:
     """Return a node for a tensor that becomes a constant of the program."""
-    name = f"_quantised_{of.name}_{what}"
+    name = f"_quantized_{of.name}_{what}"
     if not hasattr(module, name):
         module.register_buffer(name, value.contiguous())
     made = module.graph.get_attr(name)
@@ -204,7 +204,7 @@ def _held(module: torch.fx.GraphModule, of: Node, what: str, value: torch.Tensor
 
 
 def _as_float(graph: torch.fx.Graph, before: Node, given: Node) -> Node:
-    """Return zero points as the kernel takes them; folding makes them constants."""
+    """Return zero points in the kernel's dtype; they become constants by folding."""
     if given.meta["val"].dtype == torch.float32:
         return given
     options: dict[str, Any] = {

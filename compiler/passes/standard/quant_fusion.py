@@ -1,6 +1,6 @@
-"""Replaces computing with dequantised numbers by computing with the quantised ones.
+"""Quantization fusion: operators on quantized tensors instead of dequantized ones.
 
-Only operators that the runtime has a quantised kernel for are fused: the sum of two tensors, with a
+Only operators that the runtime has a quantized kernel for are fused: the sum of two tensors, with a
 relu too, the embedding, and operators that move numbers without changing them. The sum's kernel
 takes two tensors of one static shape with ranges within 0 and 255, and ends the process otherwise;
 there is none for the sum of a tensor and a number.
@@ -44,12 +44,12 @@ _MOVES = frozenset(
 
 
 class QuantFusionPass(PassBase):
-    """Fuses ``dequantise, operator, quantise`` into one operator on quantised tensors."""
+    """Fuses ``dequantize, operator, quantize`` into one operator on quantized tensors."""
 
     def __init__(
         self, _fix_node_meta_val: bool = True, node_value_dict: Values | None = None
     ) -> None:
-        """Take what is known of the program.
+        """Take the constants of the program, if they are known.
 
         Args:
             _fix_node_meta_val: documented; fused nodes always have results
@@ -59,7 +59,7 @@ class QuantFusionPass(PassBase):
         self.node_value_dict = node_value_dict
 
     def with_values(self, values: Values) -> QuantFusionPass:
-        """Return a pass that knows the constants of a program, unless it was told others."""
+        """Return a pass with the constants of a program, unless it was created with others."""
         known = self.node_value_dict
         return QuantFusionPass(node_value_dict=values if known is None else known)
 
@@ -86,7 +86,7 @@ def _is_fixed(node: Node) -> bool:
 
 
 def _fused_result(graph: torch.fx.Graph, node: Node) -> bool:
-    """Fuse what a quantisation ends."""
+    """Fuse the pattern that ends in a quantize."""
     inner = node.args[0]
     if not isinstance(inner, Node) or inner.op != "call_function":
         return False
@@ -101,19 +101,19 @@ def _fused_result(graph: torch.fx.Graph, node: Node) -> bool:
         below = inner.args[0]
         if not isinstance(below, Node) or below.target is not _ADD or len(below.users) > 1:
             return False
-        # In what is quantised, nothing below zero is nothing below the zero point.
+        # In what is quantized, nothing below zero is nothing below the zero point.
         return _fused_sum(graph, node, below, _settings(node)[1])
     return inner.target in _MOVES and _moved(node, inner)
 
 
 def _settings(node: Node) -> list[Any]:
-    """Return scale, zero point, bounds and element type."""
+    """Return scale, zero point, bounds and dtype."""
     return [*node.args[1:6], node.kwargs.get("out_dtype")]
 
 
 def _source(node: Node) -> Node:
     source = node.args[0]
-    assert isinstance(source, Node)  # what is quantised is a tensor
+    assert isinstance(source, Node)  # what is quantized is a tensor
     return source
 
 
@@ -140,13 +140,13 @@ def _fused_sum(graph: torch.fx.Graph, node: Node, inner: Node, least: int) -> bo
 
 
 def _one_kind(values: list[torch.Tensor]) -> bool:
-    """Return whether tensors have one element type and one shape that never changes."""
+    """Return whether tensors have the same dtype and the same static shape."""
     kinds = {(value.dtype, tuple(map(str, value.shape))) for value in values}
     return len(kinds) == 1 and all(type(size) is int for size in values[0].shape)
 
 
 def _moved(node: Node, inner: Node) -> bool:
-    """Move quantised numbers instead, where their settings stay the same."""
+    """Move quantized values instead, where their parameters stay the same."""
     given: Any = inner.args[0]
     several = isinstance(given, (list, tuple))
     sides: list[Any] = [*cast("Any", given)] if several else [given]

@@ -1,4 +1,4 @@
-"""Lets an operator write its result over an input that nobody reads afterwards.
+"""Lets an operator write its result over an input that is not read afterwards.
 
 The graph stays functional: a mark in the metadata says over which argument the result is written,
 and the memory plan gives both one place.
@@ -82,7 +82,7 @@ def _mark(program: ExportedProgram, operators: Collection[Any] | None) -> bool:
 
 
 def _roots(nodes: list[Node]) -> dict[Node, Node]:
-    """Return whose memory each node may lie in; a view may be planned into what it views."""
+    """Return the nodes whose memory each node may alias; a view may be planned into its source."""
     found: dict[Node, Node] = {}
     for node in nodes:
         source = node.args[0] if node.args else None
@@ -116,7 +116,7 @@ def _written_buffers(program: ExportedProgram) -> dict[str, str]:
 
 
 def _only_first(node: Node, base: Node, root_of: dict[Node, Node]) -> bool:
-    """Return whether only the first argument lies in that memory, and the result fits into it."""
+    """Return whether only the first argument aliases that memory, and the result fits into it."""
     others = nodes_in((node.args[1:], node.kwargs))
     if any(root_of[other] is root_of[base] for other in others):
         return False

@@ -1,4 +1,4 @@
-"""Writes into each node what a program file will say about its tensors."""
+"""Adds the TensorSpecs of program files to the metadata of each node."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ConstraintBasedSymShapeEvalPass(PassBase):
 
 
 class HintBasedSymShapeEvalPass(PassBase):
-    """Sizes that change have those of the example inputs as upper bounds, whatever the ranges say.
+    """Upper bounds of dynamic sizes are those of the example inputs, instead of their ranges.
 
     Larger inputs do not fit into the program then.
     """
@@ -41,7 +41,7 @@ class HintBasedSymShapeEvalPass(PassBase):
 
 
 def _evaluate(owner: torch.fx.GraphModule, evaluate: Callable[[Any], int]) -> bool:
-    """Evaluate the sizes of all specs and return whether there was one that changes."""
+    """Evaluate the sizes of all specs and return whether any of them is dynamic."""
     changed = False
     for module in owner.modules():
         nodes = module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ()

@@ -1,4 +1,4 @@
-"""Removes views and copies that change nothing, and makes one of several in a row."""
+"""Removes no-op views and copies, and merges consecutive ones."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _changes_nothing(node: Node, source: Node) -> bool:
 
 
 def _below(node: Node) -> Node | None:
-    """Return what a node reads if it is a node of the same operator that only it reads."""
+    """Return the input of a node if it is of the same operator and has no other user."""
     source = node.args[0]
     if isinstance(source, Node) and source.op == "call_function" and source.target is node.target:
         return source

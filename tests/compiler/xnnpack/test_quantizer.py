@@ -16,7 +16,7 @@ from compiler.quantize.calibration import (
     require_observed,
     unobserved,
 )
-from compiler.quantize.quantize import quantise
+from compiler.quantize.program import quantize_program
 from tests.compiler.xnnpack import quantising as q
 
 pytestmark = pytest.mark.slow
@@ -149,7 +149,7 @@ def test_calibration_names_the_call_that_a_graph_refuses() -> None:
             (torch.ones(1, 4, dtype=torch.int64),),
             "argument 1 is torch.int64, expected torch.float32",
         ),
-        ((torch.full((1, 4), float("nan")),), "argument 1 holds numbers that are NaN or infinite"),
+        ((torch.full((1, 4), float("nan")),), "argument 1 has values that are NaN or infinite"),
         ((torch.ones(1, 5),), "argument 1 has the sizes [1, 5], where the example has [1, 4]"),
         ((torch.ones(1, 4), torch.ones(1)), "expected 1 arguments, found 2"),
     ],
@@ -159,7 +159,7 @@ def test_calibration_inputs_that_do_not_fit_are_told_from_the_example(
 ) -> None:
     program = torch.export.export(torch.nn.Linear(4, 2), (torch.ones(1, 4),))
     with pytest.raises(CalibrationError) as caught:
-        quantise(program, "static", [(torch.rand(1, 4),), given])
+        quantize_program(program, "static", [(torch.rand(1, 4),), given])
     assert str(caught.value) == f"calibration input 2 of 2: {words}"
 
 

@@ -68,7 +68,7 @@ def test_what_a_rule_refuses_has_a_verdict_with_the_offending_value(name: str) -
 
 
 def test_every_rule_but_those_of_quantisation_has_a_case() -> None:
-    assert {r.name for r in ALL_PARTITIONER_CONFIGS if not r.quantising} == set(TAKEN)
+    assert {r.name for r in ALL_PARTITIONER_CONFIGS if not r.quantizing} == set(TAKEN)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is quantised around each operator."""
+"""Annotation of operators with their quantization."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _POOL = aten.adaptive_avg_pool2d.default
 _RELU = frozenset((aten.relu.default, aten.relu_.default))
 _NORM = frozenset((aten.batch_norm.default,))
 OPERATORS = LAYERS | _SUMS | {_POOL, aten.cat.default}
-"""What is quantised by itself."""
+"""What is quantized by itself."""
 _LARGEST = 3.4028235e15  # a histogram takes no larger number
 
 PASSING = frozenset(
@@ -66,18 +66,18 @@ PASSING = frozenset(
 
 
 def is_annotated(node: Node) -> bool:
-    """Return whether somebody said already how a node is quantised."""
+    """Return whether a node is annotated already."""
     found = node.meta.get(ANNOTATION)
     return found is not None and bool(found._annotated)
 
 
 def annotate(node: Node, config: Config) -> None:
-    """Say how a node is quantised, as far as a configuration is about it."""
+    """Annotate a node with the parts of a configuration that apply to it."""
     target = node.target
     if target in LAYERS:
         _annotate_layer(node, config)
     elif config.input_activation is None or config.input_activation.is_dynamic:
-        return  # only layers have weights, and quantise what they read
+        return  # only layers have weights, and quantize what they read
     elif target in _SUMS:
         _annotate_sum(node, config)
     elif target is aten.cat.default:
@@ -93,7 +93,7 @@ def _annotate_layer(node: Node, config: Config) -> None:
     if is_annotated(args[1]) or not _is_float(args[0], *((torch.float16,) if dynamic else ())):
         return
     if node.target in TRANSPOSED and _groups(node) != 1:
-        return  # no kernel takes quantised weights in groups there
+        return  # no kernel takes quantized weights in groups there
     if dynamic and not _runs_dynamically(node):
         return
     # torchao takes the first for the activation when it folds a batch norm for training.
@@ -110,7 +110,7 @@ def _annotate_layer(node: Node, config: Config) -> None:
 
 
 def _runs_dynamically(node: Node) -> bool:
-    """Return whether kernels quantise what a layer reads: linear ones, and whole convolutions."""
+    """Return whether kernels quantize the input of a layer: linear, non-depthwise convolution."""
     if node.target is aten.linear.default:
         return True
     args: Any = node.args
@@ -118,7 +118,7 @@ def _runs_dynamically(node: Node) -> bool:
         return True
     weight = args[1].meta["val"]
     if node.target is aten.conv2d.padding and _pads_one_side_more(node):
-        return False  # the padding would stand between the layer and what it quantises
+        return False  # the padding would stand between the layer and what it quantizes
     image = node.target in (aten.conv2d.default, aten.conv2d.padding)
     return image and not (_groups(node) > 1 and weight.shape[1] == 1)
 
@@ -186,7 +186,7 @@ def _annotate_cat(node: Node, config: Config) -> None:
 
 
 def _has_scale(node: Node) -> bool:
-    """Return whether a scale for a value is annotated, seen through what keeps scales."""
+    """Return whether a value has an annotated scale, through operators that keep scales."""
     while True:
         found = node.meta.get(ANNOTATION)
         if found is not None and found._annotated and found.output_qspec is not None:
@@ -207,7 +207,7 @@ def _annotate_pool(node: Node, config: Config) -> None:
 
 
 def pass_on(nodes: Sequence[Node]) -> None:
-    """Let what keeps the scale of its operand share it."""
+    """Annotate operators that keep the scale of their operand to share it."""
     for node in nodes:
         given: Any = node.args[0] if node.target in PASSING and node.args else None
         found = given.meta.get(ANNOTATION) if isinstance(given, Node) else None
@@ -230,7 +230,7 @@ def _is_float(node: object, *narrow: torch.dtype) -> bool:
 
 
 def _is_huge(node: Node) -> bool:
-    """Return whether a value is one number too large for a histogram."""
+    """Return whether a value is a scalar too large for a histogram observer."""
     if node.op != "get_attr":
         return False
     owner: Any = node.graph.owning_module

@@ -1,4 +1,4 @@
-"""Configurations: which numbers are quantised, to how many values, and who watches them."""
+"""Quantization configurations: dtypes, ranges and observers."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def get_symmetric_quantization_config(  # noqa: PLR0913 - as documented
 
     Args:
         is_per_channel: weights have a scale for each output channel
-        is_qat: for training with quantisation
-        is_dynamic: activations are quantised while the program runs
-        act_qmin: smallest number of an activation
+        is_qat: for training with quantization
+        is_dynamic: activations are quantized while the program runs
+        act_qmin: smallest quantized value of an activation
         act_qmax: largest one
-        weight_qmin: smallest number of a weight; -8 for 4 bits
+        weight_qmin: smallest quantized value of a weight; -8 for 4 bits
         weight_qmax: largest one; 7 for 4 bits
     """
     activation = QuantizationSpec(
@@ -64,7 +64,7 @@ def get_weight_only_quantization_config(
 
     Args:
         is_per_channel: weights have a scale for each output channel
-        weight_qmin: smallest number of a weight; -8 for 4 bits
+        weight_qmin: smallest quantized value of a weight; -8 for 4 bits
         weight_qmax: largest one; 7 for 4 bits
     """
     weight = _weight(is_per_channel, False, weight_qmin, weight_qmax)

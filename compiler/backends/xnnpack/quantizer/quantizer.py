@@ -1,4 +1,4 @@
-"""The quantizer: which part of a graph is quantised how."""
+"""The quantizer: configurations by operator, module and node."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _supported() -> list[Any]:
 class XNNPACKQuantizer(Quantizer):
     """Annotates graphs for ``prepare_pt2e``.
 
-    A node is quantised by the first of: its name, a module it is in by path, by type, its
+    A node is quantized by the first of: its name, a module it is in by path, by type, its
     operator, and the configuration of all; what is in a named module, or one of a named type, is
     by nothing else. None leaves a part as it is. The setters return the quantizer.
     """
@@ -95,7 +95,7 @@ class XNNPACKQuantizer(Quantizer):
         return cls.supported_config_and_operators
 
     def set_global(self, quantization_config: Config) -> XNNPACKQuantizer:
-        """Quantise everything that nothing else is said about."""
+        """Set the configuration of everything without a more specific one."""
         self.global_config = quantization_config
         return self
 
@@ -104,38 +104,38 @@ class XNNPACKQuantizer(Quantizer):
         operator_type: Any,  # noqa: ANN401 - an overload or a packet of them
         quantization_config: Config | None,
     ) -> XNNPACKQuantizer:
-        """Quantise an operator."""
+        """Set the configuration of an operator."""
         self.operator_type_config[operator_type] = quantization_config
         return self
 
     def set_module_type(
         self, module_type: Callable[..., Any], quantization_config: Config | None
     ) -> XNNPACKQuantizer:
-        """Quantise what is in modules of a class."""
+        """Set the configuration of modules of a class."""
         self.module_type_config[module_type] = quantization_config
         return self
 
     def set_module_name(
         self, module_name: str, quantization_config: Config | None
     ) -> XNNPACKQuantizer:
-        """Quantise what is in a module, by its path as in ``blocks.0``."""
+        """Set the configuration of a module, by its path as in ``blocks.0``."""
         self.module_name_config[module_name] = quantization_config
         return self
 
     def set_node_name(self, name: str, quantization_config: Config | None) -> XNNPACKQuantizer:
-        """Quantise one node, by its name in the exported program."""
+        """Set the configuration of a node, by its name in the exported program."""
         self.node_name_config[name] = quantization_config
         return self
 
     def set_filter_function(self, filter_fn: NodeFilter) -> XNNPACKQuantizer:
-        """Quantise only nodes for which a function returns True."""
+        """Quantize only nodes for which a function returns True."""
         self.filter_fn = filter_fn
         return self
 
     def transform_for_annotation(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
-        """Turn numbers in sums and products into tensors, which then are quantised too.
+        """Replace scalar operands of arithmetic by tensors, which are quantized too.
 
-        Only in those of float32: a whole number as a float would make the result one.
+        Only in those of float32: an integer as a float would make the result one.
         """
         for node in [n for n in model.graph.nodes if n.target in _SCALED and _is_float32(n)]:
             node.args = tuple(
@@ -145,7 +145,7 @@ class XNNPACKQuantizer(Quantizer):
         return model
 
     def annotate(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
-        """Say of each node how it is quantised."""
+        """Annotate the nodes of a graph."""
         named = [(get_module_name_filter(n), c) for n, c in self.module_name_config.items()]
         typed = [(_in_type(t), config) for t, config in self.module_type_config.items()]
         nodes = list(model.graph.nodes)
@@ -174,7 +174,7 @@ class XNNPACKQuantizer(Quantizer):
         return self.global_config
 
     def validate(self, model: torch.fx.GraphModule) -> None:
-        """Accept every graph: what is not quantised stays as it is."""
+        """Accept every graph: operators without annotation stay in floating point."""
 
 
 def _in_type(kind: Callable[..., Any]) -> NodeFilter:
@@ -196,7 +196,7 @@ def _is_float32(node: Node) -> bool:
 
 
 def _as_tensor(model: torch.fx.GraphModule, node: Node, number: float) -> Node:
-    """Return a node that reads a number kept as a buffer."""
+    """Return a node that reads a scalar stored as a buffer."""
     count = 0
     while hasattr(model, f"_tensor_constant_{count}"):
         count += 1

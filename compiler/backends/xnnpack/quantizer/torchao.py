@@ -11,7 +11,7 @@ try:
     _home: Any = import_quietly("torchao.quantization.pt2e.quantizer")
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "quantising needs torchao, which is not installed: pip install torchao", name="torchao"
+        "quantization needs torchao, which is not installed: pip install torchao", name="torchao"
     ) from error
 
 FakeQuantize: Any = _pt2e.FakeQuantize

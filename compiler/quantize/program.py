@@ -1,4 +1,4 @@
-"""An exported program quantised in one call: observers, calibration, conversion, export."""
+"""Quantization of an exported program in one call: prepare, calibrate, convert, export."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NONE = "none"  # a part that stays as it is
 OVERRIDES = (*MODES, NONE)
 
 
-class QuantiseError(CompileError, ValueError):
-    """A program cannot be quantised as asked."""
+class QuantizeError(CompileError, ValueError):
+    """A program cannot be quantized as requested."""
 
 
 @dataclass(frozen=True)
-class Quantisation:
-    """How a program is quantised.
+class QuantizationModes:
+    """How a program is quantized.
 
     Attributes:
         mode: ``static``, ``dynamic`` or ``weight-only``; ``none`` for what the others name only
@@ -72,32 +72,32 @@ def named_quantizer(text: str) -> SupportsAnnotate:
     return made
 
 
-def quantise(
+def quantize_program(
     program: ExportedProgram,
-    how: str | Quantisation | SupportsAnnotate = MODES[0],
+    how: str | QuantizationModes | SupportsAnnotate = MODES[0],
     calibration: Sequence[tuple[Any, ...]] | None = None,
     progress: Progress | None = None,
 ) -> ExportedProgram:
-    """Return an exported program quantised for XNNPACK; the given one is not changed.
+    """Return an exported program quantized for XNNPACK; the given one is not changed.
 
     Args:
         program: as ``torch.export.export`` made it
         how: everything in one mode, or more than that, or a PT2E quantizer
         calibration: arguments of calls; None for the example inputs of the program
-        progress: called with the number of calibration calls made and of all
+        progress: called with the number of completed calibration calls and of all
 
     Raises:
         ModuleNotFoundError: torchao is not installed
-        QuantiseError: a mode, module or operator is unknown, or shapes cannot be kept
+        QuantizeError: a mode, module or operator is unknown, or shapes cannot be kept
         CalibrationError: there are no inputs, one is refused, or observers saw none
     """
     steps: Any = _torchao("torchao.quantization.pt2e.quantize_pt2e")
     if isinstance(how, str):
-        how = Quantisation(how)
-    chosen = _quantizer(program, how) if isinstance(how, Quantisation) else how
+        how = QuantizationModes(how)
+    chosen = _quantizer(program, how) if isinstance(how, QuantizationModes) else how
     inputs = list(calibration) if calibration is not None else _examples(program)
     if not inputs:
-        raise CalibrationError("there are no calibration inputs, and the program has no example")
+        raise CalibrationError("no calibration inputs, and the program has no example inputs")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
         prepared: Any = steps.prepare_pt2e(program.module(), chosen)
@@ -112,11 +112,12 @@ def _torchao(name: str) -> Any:  # noqa: ANN401 - a module
         return import_quietly(name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "quantising needs torchao, which is not installed: pip install torchao", name="torchao"
+            "quantization needs torchao, which is not installed: pip install torchao",
+            name="torchao",
         ) from error
 
 
-def _quantizer(program: ExportedProgram, how: Quantisation) -> Any:  # noqa: ANN401
+def _quantizer(program: ExportedProgram, how: QuantizationModes) -> Any:  # noqa: ANN401
     chosen, configs = resolve(DEFAULT.quantizer)(per_tensor=how.per_tensor)
     for word in (*how.modules.values(), *how.operators.values(), *how.nodes.values()):
         _check_mode(word, OVERRIDES)
@@ -126,24 +127,26 @@ def _quantizer(program: ExportedProgram, how: Quantisation) -> Any:  # noqa: ANN
     # The innermost module decides, so the longest path comes first.
     for path, word in sorted(how.modules.items(), key=lambda item: -len(item[0])):
         if path not in paths:
-            raise QuantiseError(f"no module {path!r} in the program; there is {_some(paths)}")
+            raise QuantizeError(
+                f"unknown module {path!r} of the program; available: {_some(paths)}"
+            )
         chosen.set_module_name(path, configs[word])
     for name, word in how.operators.items():
         chosen.set_operator_type(_packet(name), configs[word])
     for name, word in how.nodes.items():
         if name not in names:
-            raise QuantiseError(f"no node {name!r} in the program; there is {_some(names)}")
+            raise QuantizeError(f"unknown node {name!r} of the program; available: {_some(names)}")
         chosen.set_node_name(name, configs[word])
     return chosen
 
 
 def _check_mode(word: str, there: Sequence[str]) -> None:
     if word not in there:
-        raise QuantiseError(f"no way to quantise {word!r}; there is {', '.join(there)}")
+        raise QuantizeError(f"unknown mode of quantization {word!r}; available: {', '.join(there)}")
 
 
 def parts_of(program: ExportedProgram) -> tuple[list[str], list[str]]:
-    """Return paths of modules and names of nodes that may get modes of their own."""
+    """Return paths of modules and names of nodes that overrides may name."""
     nodes = [node.name for node in program.graph.nodes if node.op == "call_function"]
     return _module_paths(program), nodes
 
@@ -162,7 +165,7 @@ def _packet(name: str) -> Any:  # noqa: ANN401 - an operator
     home, _, short = name.rpartition(".")
     found = getattr(getattr(torch.ops, home or "aten"), short, None)
     if found is None:
-        raise QuantiseError(f"no operator {name!r}; expected a name as aten.linear")
+        raise QuantizeError(f"unknown operator {name!r}; expected a name as aten.linear")
     return found
 
 
@@ -172,12 +175,12 @@ def _examples(program: ExportedProgram) -> list[tuple[Any, ...]]:
         return []
     args, kwargs = found
     if kwargs:
-        raise QuantiseError("the program takes arguments by name, which cannot be calibrated with")
+        raise QuantizeError("the program takes arguments by name, which cannot be calibrated with")
     return [tuple(args)]
 
 
 def _example(program: ExportedProgram) -> tuple[Any, ...] | None:
-    """Return arguments that fit, None where none are known by their place."""
+    """Return the positional example inputs, None where there are none."""
     found = program.example_inputs
     return None if found is None or found[1] else tuple(found[0])
 
@@ -192,11 +195,11 @@ def _exported(
     except Exception as error:
         if shapes is None:
             raise
-        raise QuantiseError(f"sizes of the program cannot be kept: {error}") from error
+        raise QuantizeError(f"sizes of the program cannot be kept: {error}") from error
 
 
 def _shapes(program: ExportedProgram) -> Any:  # noqa: ANN401 - as torch.export takes them
-    """Return the sizes of the inputs that may change, None if there are none."""
+    """Return the dynamic sizes of the inputs, None if there are none."""
     known: dict[str, Any] = {}
     user = set(program.graph_signature.user_inputs)
     nodes = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in user]
