@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -100,11 +100,34 @@ def quantize_program(
         raise CalibrationError("no calibration inputs, and the program has no example inputs")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
-        prepared: Any = steps.prepare_pt2e(program.module(), chosen)
-        calibrate(prepared, inputs, progress, example=_example(program))
-        require_observed(prepared)
-        converted = steps.convert_pt2e(prepared)
+
+        def calibrated(prepared: Any) -> Any:  # noqa: ANN401
+            calibrate(prepared, inputs, progress, example=_example(program))
+            require_observed(prepared)
+            return prepared
+
+        prepare, convert = steps.prepare_pt2e, steps.convert_pt2e
+        converted = quantize_graph(program.module(), chosen, calibrated, prepare, convert)
         return _exported(program, converted, inputs[0])
+
+
+def quantize_graph(
+    graph: Any,  # noqa: ANN401 - a graph module
+    quantizer: SupportsAnnotate,
+    observe: Callable[[Any], Any],
+    prepare: Callable[[Any, Any], Any],
+    convert: Callable[[Any], Any],
+) -> Any:  # noqa: ANN401 - graph modules
+    """Return a quantized graph: observers are inserted, see data, and become quantize nodes.
+
+    Args:
+        graph: an exported graph module
+        quantizer: annotates it
+        observe: calibrates or trains the prepared graph and returns it
+        prepare: ``prepare_pt2e`` or ``prepare_qat_pt2e``
+        convert: ``convert_pt2e``
+    """
+    return convert(observe(prepare(graph, quantizer)))
 
 
 def _torchao(name: str) -> Any:  # noqa: ANN401 - a module

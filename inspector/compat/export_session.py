@@ -63,7 +63,7 @@ class ExportSession(_Session):
         there = program.methods | program.config_methods
         if method_name not in there:
             names = ", ".join(sorted(there))
-            raise KeyError(f"Method name '{method_name}' not found; there are {names}")
+            raise KeyError(f"Method name '{method_name}' not found; available: {names}")
         if example_inputs is None and method_name in program.config_methods:
             example_inputs = ()
         given = self.get_example_input(method_name) if example_inputs is None else example_inputs

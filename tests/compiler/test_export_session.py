@@ -27,6 +27,8 @@ from compiler.compat.session import (
     recipe_registry,
 )
 from compiler.compat.xnnpack.recipes import XNNPackRecipeType
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.worker.compile_job import compile_into
 from schema import program as pte
 from tests.compiler.test_passes import ReluToSigmoid
 
@@ -293,3 +295,17 @@ def test_recipes_are_found_by_the_backend_of_their_type() -> None:
     lowering = ExportRecipe.get_recipe(XNNPackRecipeType.FP32).lowering_recipe
     assert lowering is not None
     assert [type(p).__name__ for p in lowering.partitioners or []] == ["XnnpackPartitioner"]
+
+
+def test_session_and_compile_job_write_the_same_program(tmp_path: Path) -> None:
+    program = torch.export.export(Sums().eval(), _INPUTS[0])
+    torch.export.save(program, tmp_path / "sums.pt2")
+    source = Source(str(tmp_path / "sums.pt2"))
+    compile_into(CompileJob(source, partitioners=("demo-add-mul",)), tmp_path, _silent)
+    lowering = LoweringRecipe(partitioners=[AddMulPartitionerDemo()])
+    session = export(str(tmp_path / "sums.pt2"), None, ExportRecipe(lowering_recipe=lowering))
+    assert session.get_pte_buffer() == (tmp_path / "model.pte").read_bytes()
+
+
+def _silent(kind: str, **content: object) -> None:
+    pass

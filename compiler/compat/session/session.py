@@ -12,7 +12,8 @@ from torch.export import ExportedProgram
 
 from compiler.compat.session.delegation import delegation_table
 from compiler.compat.session.recipe import ExportRecipe, StageType
-from compiler.compat.session.stages import PipelineArtifact, Stage, stage_of
+from compiler.compat.session.stage import PipelineArtifact, Stage
+from compiler.compat.session.stages import stage_of
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.pipeline.program_manager import ExecutorchProgramManager
 from compiler.record.record import ETRecord

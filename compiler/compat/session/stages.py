@@ -1,239 +1,244 @@
-"""The stages of a session: each takes the artifact of its predecessor."""
+"""The stages of a session: each takes the artifact of its predecessor.
+
+They call what every compile of this project goes through: ``export``, ``quantize_graph``,
+``to_edge_transform_and_lower`` and ``to_executorch``. `inspector.compat.stages` has the same
+classes with the calls of the stock package, for programs that replace functions of its module.
+"""
 
 from __future__ import annotations
 
-import copy
-import importlib
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
-import torch
+from torch.fx.passes.infra.pass_manager import PassManager as FxPassManager
+from typing_extensions import Self, override
 
-from compiler.compat.session.quantize import quantized
+from compiler.compat.session.model_stages import (
+    ProgramPasses,
+    QuantizeStage,
+    SourceTransformStage,
+    TorchExportStage,
+)
 from compiler.compat.session.recipe import ExportRecipe, LoweringRecipe, StageType
-from compiler.frontend import export
+from compiler.compat.session.stage import KnownStage, PipelineArtifact, Stage
+from compiler.edge.config import EdgeCompileConfig
+from compiler.emit.config import ExecutorchBackendConfig
 from compiler.passes.manager import PassManager
-from compiler.pipeline.edge_manager import to_edge, to_edge_transform_and_lower
+from compiler.pipeline.edge_manager import EdgeProgramManager
+
+Partitioners = Sequence[Any] | Mapping[str, Sequence[Any]]
+_S = StageType
 
 
-class PipelineArtifact:
-    """The artifact of a stage.
+class LoweringStage(KnownStage):
+    """A stage of the lowering: created from a recipe by the names of its arguments."""
 
-    Attributes:
-        data: modules or programs by method, or a manager
-        context: what all stages may read
-    """
+    fields: ClassVar[dict[str, str]] = {}
 
-    def __init__(self, data: Any, context: dict[str, Any]) -> None:  # noqa: ANN401
-        self.data = data
-        self.context = context
+    @classmethod
+    def from_recipe(cls, lowering_recipe: LoweringRecipe | None) -> Self:
+        """Return the stage that a recipe describes; one without options for None."""
+        if lowering_recipe is None:
+            return cls()
+        return cls(**{own: getattr(lowering_recipe, name) for own, name in cls.fields.items()})
 
-    def add_context(self, key: str, value: Any) -> None:  # noqa: ANN401
-        """Set an entry that later stages may read."""
-        self.context[key] = value
-
-    def get_context(self, key: str, default: Any = None) -> Any:  # noqa: ANN401
-        """Return an entry, or the default."""
-        return self.context.get(key, default)
-
-    def copy_with_new_data(self, new_data: Any) -> PipelineArtifact:  # noqa: ANN401
-        """Return another artifact with a context of its own."""
-        return PipelineArtifact(new_data, dict(self.context))
+    def _leave(self, artifact: PipelineArtifact, manager: EdgeProgramManager) -> None:
+        self._artifact = artifact.copy_with_new_data(manager)
 
 
-class Stage(ABC):
-    """A stage of a session; its artifact is read after it has run."""
+class EdgeTransformAndLowerStage(LoweringStage):
+    """Lowers exported programs and delegates their partitions to backends."""
 
-    def __init__(self) -> None:
-        self._artifact: PipelineArtifact | None = None
-
-    @property
-    @abstractmethod
-    def stage_type(self) -> StageType:
-        """Return which stage it is."""
-
-    @property
-    @abstractmethod
-    def valid_predecessor_stages(self) -> list[StageType]:
-        """Return the stages it may follow; empty for any."""
-
-    @property
-    @abstractmethod
-    def can_start_pipeline(self) -> bool:
-        """Return whether it may be the first."""
-
-    @abstractmethod
-    def run(self, artifact: PipelineArtifact) -> None:
-        """Run the stage on the artifact of its predecessor."""
-
-    def get_artifacts(self) -> PipelineArtifact:
-        """Return its artifact.
-
-        Raises: RuntimeError if it has not run
-        """
-        if self._artifact is None:
-            raise RuntimeError(f"Stage: {type(self).__name__} not executed")
-        return self._artifact
-
-
-class _RecipeStage(Stage):
-    """A stage described by a table: its type, its valid predecessors, and its function."""
-
-    def __init__(self, kind: StageType, recipe: ExportRecipe) -> None:
-        super().__init__()
-        self._kind = kind
-        self._recipe = recipe
-        self._work, self._after, self._first = _WORK[kind]
-
-    @property
-    def stage_type(self) -> StageType:
-        return self._kind
-
-    @property
-    def valid_predecessor_stages(self) -> list[StageType]:
-        return [*self._after]
-
-    @property
-    def can_start_pipeline(self) -> bool:
-        return self._first
-
-    def run(self, artifact: PipelineArtifact) -> None:
-        made = artifact.copy_with_new_data(None)
-        made.data = self._work(self._recipe, artifact.data, made)
-        self._artifact = made
-
-
-def _source_transform(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    del made
-    wanted = recipe.quantization_recipe and recipe.quantization_recipe.ao_quantization_configs
-    if not wanted:
-        return data
-    if len(wanted) > 1:
-        raise ValueError("AO quantization configs cannot be composed: give one")
-    # copied, as nothing given is changed unless the recipe says so
-    models = data if recipe.source_transform_in_place else copy.deepcopy(data)
-    quantize: Any = importlib.import_module("torchao.quantization").quantize_
-    for model in models.values():
-        quantize(model, wanted[0].ao_base_config, wanted[0].filter_fn)
-    return models
-
-
-def _quantize(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    wanted = recipe.quantization_recipe
-    if wanted is None or not wanted.quantizers:
-        return data
-    examples = made.get_context("example_inputs")
-    return {
-        name: quantized(model, wanted, _examples(examples, name)) for name, model in data.items()
+    kind = _S.TO_EDGE_TRANSFORM_AND_LOWER
+    after = (_S.TORCH_EXPORT,)
+    fields: ClassVar = {
+        "partitioners": "partitioners",
+        "transform_passes": "edge_transform_passes",
+        "compile_config": "edge_compile_config",
     }
 
+    def __init__(
+        self,
+        partitioners: Partitioners | None = None,
+        transform_passes: list[ProgramPasses] | None = None,
+        compile_config: EdgeCompileConfig | None = None,
+    ) -> None:
+        """Take what `to_edge_transform_and_lower` takes; passes by a function of the program."""
+        super().__init__()
+        self._partitioners = partitioners
+        self._transform_passes = transform_passes
+        self._compile_config = compile_config
 
-def _examples(examples: Mapping[str, Any], name: str) -> list[tuple[Any, ...]]:
-    if not examples.get(name):
-        raise ValueError(f"Example inputs for method {name} not found.")
-    return list(examples[name])
+    @override
+    def run(self, artifact: PipelineArtifact) -> None:
+        """Lower all programs.
+
+        Raises: ValueError for a pass that cannot be called; what lowering raises
+        """
+        manager = self.functions.to_edge_transform_and_lower(
+            artifact.data,
+            partitioner=self._partitioners,
+            transform_passes=_passes_of(self._transform_passes, artifact.data),
+            constant_methods=artifact.get_context("constant_methods"),
+            compile_config=self._compile_config,
+            generate_etrecord=artifact.get_context("generate_etrecord", False),
+        )
+        self._leave(artifact, manager)
 
 
-def _torch_export(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    shapes = made.get_context("dynamic_shapes", {})
-    programs: dict[str, Any] = {}
-    for name, model in data.items():
-        inputs = _examples(made.get_context("example_inputs"), name)[0]
-        with torch.no_grad():
-            program: Any = export(
-                model, inputs, dynamic_shapes=shapes.get(name), strict=recipe.strict
-            )
-        for one in recipe.aten_transform_passes or ():
+def _passes_of(given: Sequence[ProgramPasses] | None, programs: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return a pass manager, the passes by method, or None where there are none."""
+    found: dict[str, list[Any]] = {}
+    for name, program in programs.items():
+        for one in given or ():
             if not callable(one):
-                raise TypeError("Aten transform passes must be callables that return a program")
-            program = one(name, program)
-        programs[name] = program
-    return programs
+                raise ValueError(  # noqa: TRY004 - as documented
+                    "Transform passes must be a callable that resolves to passes"
+                )
+            passes = one(name, program)
+            if isinstance(passes, (FxPassManager, PassManager)):
+                return passes
+            found.setdefault(name, []).extend(passes)
+    return {name: passes for name, passes in found.items() if passes} or None
 
 
-def _lowering(recipe: ExportRecipe) -> LoweringRecipe:
-    return recipe.lowering_recipe or LoweringRecipe()
+class ToEdgeStage(LoweringStage):
+    """Lowers exported programs."""
+
+    kind = _S.TO_EDGE
+    after = (_S.TORCH_EXPORT,)
+    fields: ClassVar = {"edge_compile_config": "edge_compile_config"}
+
+    def __init__(self, edge_compile_config: EdgeCompileConfig | None = None) -> None:
+        """Take the configuration of `to_edge`."""
+        super().__init__()
+        self._edge_compile_config = edge_compile_config
+
+    @override
+    def run(self, artifact: PipelineArtifact) -> None:
+        """Lower all programs."""
+        manager = self.functions.to_edge(
+            artifact.data,
+            constant_methods=artifact.get_context("constant_methods"),
+            compile_config=self._edge_compile_config,
+            generate_etrecord=artifact.get_context("generate_etrecord", False),
+        )
+        self._artifact = artifact.copy_with_new_data(manager)
 
 
-def _lower(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    wanted = _lowering(recipe)
-    passes = {name: _passes_for(wanted, name, program) for name, program in data.items()}
-    return to_edge_transform_and_lower(
-        data,
-        transform_passes={name: found for name, found in passes.items() if found},
-        partitioner=wanted.partitioners,
-        constant_methods=made.get_context("constant_methods"),
-        compile_config=wanted.edge_compile_config,
-        generate_etrecord=bool(made.get_context("generate_etrecord")),
+class EdgeProgramManagerTransformStage(LoweringStage):
+    """Changes lowered programs by passes, which may be created from the manager."""
+
+    kind = _S.EDGE_PROGRAM_MANAGER_TRANSFORM
+    after = (_S.TO_EDGE, _S.TO_EDGE_TRANSFORM_AND_LOWER)
+    first = False
+    fields: ClassVar = {
+        "edge_transform_passes": "edge_transform_passes",
+        "edge_manager_transform_passes": "edge_manager_transform_passes",
+    }
+
+    def __init__(
+        self,
+        edge_transform_passes: list[ProgramPasses] | None = None,
+        edge_manager_transform_passes: list[Callable[[EdgeProgramManager], Any]] | None = None,
+    ) -> None:
+        """Take functions that return passes for a program, or for the manager."""
+        super().__init__()
+        self._edge_transform_passes = edge_transform_passes
+        self._edge_manager_transform_passes = edge_manager_transform_passes
+
+    @override
+    def run(self, artifact: PipelineArtifact) -> None:
+        """Run the passes of the programs, then those of the manager, one function after another.
+
+        Raises: TypeError if the artifact is not a manager
+        """
+        manager = artifact.data
+        if not isinstance(manager, EdgeProgramManager):
+            raise TypeError(f"Expected EdgeProgramManager but got {type(manager)}")
+        if self._edge_transform_passes:
+            programs = {name: manager.exported_program(name) for name in manager.methods}
+            passes = _passes_of(self._edge_transform_passes, programs)
+            manager = manager if passes is None else manager.transform(passes)
+        for one in self._edge_manager_transform_passes or ():
+            passes = one(manager)
+            manager = manager.transform(passes) if passes else manager
+        self._artifact = artifact.copy_with_new_data(manager)
+
+
+class ToBackendStage(LoweringStage):
+    """Delegates partitions of lowered programs to backends."""
+
+    kind = _S.TO_BACKEND
+    after = (_S.TO_EDGE, _S.EDGE_PROGRAM_MANAGER_TRANSFORM)
+    first = False
+    fields: ClassVar = {"partitioners": "partitioners"}
+
+    def __init__(self, partitioners: Partitioners | None = None) -> None:
+        """Take partitioners in their order, for all methods or by method."""
+        super().__init__()
+        self._partitioners = partitioners
+
+    @override
+    def run(self, artifact: PipelineArtifact) -> None:
+        """Let the partitioners take their partitions.
+
+        Raises: RuntimeError without a manager
+        """
+        if artifact.data is None:
+            raise RuntimeError("Edge program manager is not set.")
+        self._leave(artifact, self._delegated(artifact.data, self._partitioners or ()))
+
+    def _delegated(self, manager: Any, partitioners: Partitioners) -> Any:  # noqa: ANN401
+        return manager.to_backend(partitioners) if partitioners else manager
+
+
+class ExecutorchStage(KnownStage):
+    """Plans memory and emits the program."""
+
+    kind = _S.TO_EXECUTORCH
+    after = (
+        _S.TO_EDGE_TRANSFORM_AND_LOWER,
+        _S.TO_BACKEND,
+        _S.EDGE_PROGRAM_MANAGER_TRANSFORM,
+        _S.TO_EDGE,
     )
+    first = False
 
+    def __init__(self, backend_config: ExecutorchBackendConfig | None) -> None:
+        """Take the configuration of `to_executorch`."""
+        super().__init__()
+        self._backend_config = backend_config
 
-def _passes_for(wanted: LoweringRecipe, name: str, program: Any) -> Any:  # noqa: ANN401
-    found: list[Any] = []
-    for one in wanted.edge_transform_passes or ():
-        if not callable(one):
-            raise TypeError("Transform passes must be callables that return passes")
-        passes = one(name, program)
-        if isinstance(passes, PassManager):
-            return passes
-        found += passes
-    return found
+    @override
+    def run(self, artifact: PipelineArtifact) -> None:
+        """Emit the program.
 
-
-def _to_edge(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    return to_edge(
-        data,
-        made.get_context("constant_methods"),
-        _lowering(recipe).edge_compile_config,
-        bool(made.get_context("generate_etrecord")),
-    )
-
-
-def _transform(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    del made
-    for one in _lowering(recipe).edge_manager_transform_passes or ():
-        data = data.transform(one(data))
-    return data
-
-
-def _to_backend(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    del made
-    partitioners = _lowering(recipe).partitioners
-    return data.to_backend(partitioners) if partitioners else data
-
-
-def _to_executorch(recipe: ExportRecipe, data: Any, made: PipelineArtifact) -> Any:  # noqa: ANN401
-    del made
-    return data.to_executorch(recipe.executorch_backend_config)
-
-
-_S = StageType
-_WORK: dict[StageType, tuple[Any, tuple[StageType, ...], bool]] = {
-    _S.SOURCE_TRANSFORM: (_source_transform, (), True),
-    _S.QUANTIZE: (_quantize, (_S.SOURCE_TRANSFORM,), True),
-    _S.TORCH_EXPORT: (_torch_export, (_S.SOURCE_TRANSFORM, _S.QUANTIZE), True),
-    _S.TO_EDGE_TRANSFORM_AND_LOWER: (_lower, (_S.TORCH_EXPORT,), True),
-    _S.TO_EDGE: (_to_edge, (_S.TORCH_EXPORT,), True),
-    _S.EDGE_PROGRAM_MANAGER_TRANSFORM: (
-        _transform,
-        (_S.TO_EDGE, _S.TO_EDGE_TRANSFORM_AND_LOWER),
-        False,
-    ),
-    _S.TO_BACKEND: (_to_backend, (_S.TO_EDGE, _S.EDGE_PROGRAM_MANAGER_TRANSFORM), False),
-    _S.TO_EXECUTORCH: (
-        _to_executorch,
-        (
-            _S.TO_EDGE_TRANSFORM_AND_LOWER,
-            _S.TO_BACKEND,
-            _S.EDGE_PROGRAM_MANAGER_TRANSFORM,
-            _S.TO_EDGE,
-        ),
-        False,
-    ),
-}
+        Raises: RuntimeError without a manager
+        """
+        if artifact.data is None:
+            raise RuntimeError("Edge program manager is not set.")
+        program = artifact.data.to_executorch(self._backend_config)
+        self._artifact = artifact.copy_with_new_data(program)
 
 
 def stage_of(kind: StageType, recipe: ExportRecipe) -> Stage:
     """Return the stage of a recipe."""
-    return _RecipeStage(kind, recipe)
+    quantization, lowering = recipe.quantization_recipe, recipe.lowering_recipe
+    manager_passes = None if lowering is None else lowering.edge_manager_transform_passes
+    stages: dict[StageType, Callable[[], Stage]] = {
+        _S.SOURCE_TRANSFORM: lambda: SourceTransformStage(
+            quantization, recipe.source_transform_in_place
+        ),
+        _S.QUANTIZE: lambda: QuantizeStage(quantization),
+        _S.TORCH_EXPORT: lambda: TorchExportStage(recipe.aten_transform_passes, recipe.strict),
+        _S.TO_EDGE_TRANSFORM_AND_LOWER: lambda: EdgeTransformAndLowerStage.from_recipe(lowering),
+        _S.TO_EDGE: lambda: ToEdgeStage.from_recipe(lowering),
+        # passes of programs have run while they were lowered
+        _S.EDGE_PROGRAM_MANAGER_TRANSFORM: lambda: EdgeProgramManagerTransformStage(
+            None, manager_passes
+        ),
+        _S.TO_BACKEND: lambda: ToBackendStage.from_recipe(lowering),
+        _S.TO_EXECUTORCH: lambda: ExecutorchStage(recipe.executorch_backend_config),
+    }
+    return stages[kind]()
