@@ -20,7 +20,7 @@ class UnknownNameError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NamedObject:
     """The name and options of a user's object.
 
     Attributes:
@@ -37,7 +37,7 @@ class Asked:
         return IN_FILE in self.name
 
 
-def parse_named(text: str) -> Asked:
+def parse_named(text: str) -> NamedObject:
     """Parse ``NAME[:option=value…]``.
 
     Options are separated by colons. A value is read as a Python literal where it is one, else as
@@ -58,7 +58,7 @@ def parse_named(text: str) -> Asked:
         if not equals or not key.isidentifier():
             raise UnknownNameError(f"{text}: expected option=value, found {part!r}")
         values[key] = _value(value)
-    return Asked(name, values)
+    return NamedObject(name, values)
 
 
 def _value(text: str) -> Any:  # noqa: ANN401 - any literal
@@ -100,7 +100,7 @@ def _module(file: Path) -> Any:  # noqa: ANN401
     return module
 
 
-def make_named(asked: Asked, found: Any) -> Any:  # noqa: ANN401
+def create_named(asked: NamedObject, found: Any) -> Any:  # noqa: ANN401
     """Return an instance of a class, or a function with its options bound.
 
     Args:

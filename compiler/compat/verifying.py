@@ -82,7 +82,7 @@ def EXIREdgeDialectVerifier(  # noqa: N802 - as documented
     """
     given = edge_compile_config or EdgeCompileConfig()
     more = [*(core_aten_ops_exception_list or ()), *(preserve_ops or ())]
-    config = replace(given, _check_ir_validity=True).letting_through(more)
+    config = replace(given, _check_ir_validity=True).with_exceptions(more)
     return verifier_for(config) if class_only else EdgeDialectVerifier(config)
 
 

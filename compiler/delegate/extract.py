@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from compiler.delegate.calling_program import argument_of
 from compiler.dialect.copies import copied_root
-from compiler.dialect.outputs import is_handed_out
+from compiler.dialect.outputs import is_user_output
 from compiler.dialect.templates import nodes_in
 from compiler.interface.partitioner import TAG, DelegationSpec
 from compiler.partition.tags import Data, PartitionError
@@ -80,7 +80,7 @@ def owner_of(program: ExportedProgram, data: Data) -> Owner:
     ends: set[Node] = set()
     results: Any = program.graph.output_node().args[0]
     for value, spec in zip(results, signature.output_specs, strict=True):
-        if is_handed_out(spec):
+        if is_user_output(spec):
             ends |= {value} if isinstance(value, Node) else set()
         elif spec.target in buffers:
             updates[buffers[spec.target]] = spec.arg.name

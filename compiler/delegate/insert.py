@@ -14,7 +14,7 @@ from compiler.delegate.calling_program import argument_of
 from compiler.delegate.extract import Region
 from compiler.dialect.copies import copied_root, rebuilt
 from compiler.dialect.delegate_call import NAME, executorch_call_delegate
-from compiler.dialect.outputs import is_handed_out
+from compiler.dialect.outputs import is_user_output
 from compiler.interface.partitioner import TAG
 from compiler.partition.regions import contracted
 
@@ -181,7 +181,7 @@ def _results(program: ExportedProgram, gone: set[str]) -> list[tuple[Any, Output
     return [
         (value, spec)
         for value, spec in zip(results, signature.output_specs, strict=True)
-        if is_handed_out(spec) or buffers.get(spec.target or "") not in gone
+        if is_user_output(spec) or buffers.get(spec.target or "") not in gone
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch.export import ExportedProgram
 
 from compiler.delegate.to_backend import DryRun, Tagged
-from compiler.partition.preserved_ops import Wishes, whole_nodes, wishes_of
+from compiler.partition.preserved_ops import PreservedOps, preserved_nodes, preserved_ops_of
 from compiler.partition.tags import PartitionError, tag_of
 
 Partitioners = Mapping[str, Sequence[Any]]
@@ -83,27 +83,27 @@ def before_decomposition(program: ExportedProgram, partitioners: Sequence[Any]) 
     return program
 
 
-Lower = Callable[[Wishes], ExportedProgram]
+Lower = Callable[[PreservedOps], ExportedProgram]
 
 
 @dataclass(frozen=True)
-class Wished:
+class LoweredWithPreservedOps:
     """An edge program in which a partitioner takes every preserved operator.
 
     Attributes:
         program: the edge program
-        wishes: what partitioners wanted preserved, and what was
+        preserved: what partitioners wanted preserved, and what was
         rounds: what each partitioner says of it; None where that has not been asked for
     """
 
     program: ExportedProgram
-    wishes: Wishes
+    preserved: PreservedOps
     rounds: list[Tagged] | None
 
 
-def lowered_with_wishes(
+def lowered_with_preserved_ops(
     program: ExportedProgram, partitioners: Sequence[Any], lower: Lower
-) -> Wished:
+) -> LoweredWithPreservedOps:
     """Return an edge program in which a partitioner takes every preserved operator.
 
     An operator that no partitioner takes is decomposed after all, and partitioners run again: they
@@ -116,19 +116,21 @@ def lowered_with_wishes(
 
     Raises: PartitionError if it does not converge
     """
-    wishes = wishes_of(partitioners, program)
-    names = ", ".join(wish.partitioner for wish in wishes.wishes)
+    preserved = preserved_ops_of(partitioners, program)
+    names = ", ".join(request.partitioner for request in preserved.requests)
     for _ in range(_ROUNDS):
-        wishes.answered.clear()
-        edge = lower(wishes)
-        if not whole_nodes(edge, wishes.ops):
-            return Wished(edge, wishes, None)
+        preserved.answered.clear()
+        edge = lower(preserved)
+        if not preserved_nodes(edge, preserved.ops):
+            return LoweredWithPreservedOps(edge, preserved, None)
         rounds = DryRun(edge).rounds(partitioners)
         last = rounds[-1]
-        left = [n for n in whole_nodes(last.program, wishes.ops) if tag_of(n) not in last.tags]
-        if not left:
-            return Wished(edge, wishes, rounds)
-        for node in left:
+        rejected = [
+            n for n in preserved_nodes(last.program, preserved.ops) if tag_of(n) not in last.tags
+        ]
+        if not rejected:
+            return LoweredWithPreservedOps(edge, preserved, rounds)
+        for node in rejected:
             source = node.meta["from_node"][0].name
-            wishes.refused[source] = f"{names} wanted it preserved, but no partitioner took it"
+            preserved.refused[source] = f"{names} wanted it preserved, but no partitioner took it"
     raise PartitionError(f"{names} keeps preserving operators that no partitioner takes")

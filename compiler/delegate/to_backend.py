@@ -35,7 +35,7 @@ from compiler.partition.tags import (
     data_of,
     tag_of,
 )
-from compiler.partition.verdicts import give_verdicts, judge, verdicts_of
+from compiler.partition.verdicts import attach_verdicts, judge, verdicts_of
 
 
 @dataclass
@@ -254,7 +254,7 @@ def finished(parted: Parted, modules: Sequence[LoweredBackendModule]) -> Exporte
     own = [(region, next(left)) for region in parted.graph.own]
     bodies = {name: _finished_body(body, left) for name, body in parted.graph.bodies.items()}
     made = with_delegates(parted.program, own, bodies)
-    give_verdicts(made, parted.verdicts)
+    attach_verdicts(made, parted.verdicts)
     return made
 
 

@@ -24,31 +24,31 @@ def returns_alias(op: Any) -> bool:  # noqa: ANN401
 
 
 @functools.cache
-def copy_twin(op: Any) -> Any:  # noqa: ANN401
+def copy_variant(op: Any) -> Any:  # noqa: ANN401
     """Return the ``*_copy`` operator of a view operator."""
     name = op._schema.name.split("::")[1].removeprefix("_unsafe_") + "_copy"
     return _overload(op, name, "a copying form")
 
 
 @functools.cache
-def functional_twin(op: Any) -> Any:  # noqa: ANN401
+def functional_variant(op: Any) -> Any:  # noqa: ANN401
     """Return the functional variant of an in-place operator."""
     return _overload(op, op._schema.name.split("::")[1].removesuffix("_"), "a functional form")
 
 
-def has_functional_twin(op: Any) -> bool:  # noqa: ANN401
+def has_functional_variant(op: Any) -> bool:  # noqa: ANN401
     """Return whether an in-place operator has one result and a functional form."""
     try:
-        twin = functional_twin(op)
+        variant = functional_variant(op)
     except UnsupportedError:
         return False
     writes = [a for a in op._schema.arguments if a.alias_info and a.alias_info.is_write]
-    return len(writes) == 1 and twin is not op and not twin._schema.is_mutable
+    return len(writes) == 1 and variant is not op and not variant._schema.is_mutable
 
 
 def _overload(op: Any, name: str, what: str) -> Any:  # noqa: ANN401
     packet = getattr(getattr(torch.ops, op.namespace), name, None)
-    twin = getattr(packet, op._overloadname, None)
-    if twin is None:
+    variant = getattr(packet, op._overloadname, None)
+    if variant is None:
         raise UnsupportedError(f"{op} has no {what}: no operator {op.namespace}::{name}")
-    return twin
+    return variant

@@ -11,6 +11,6 @@ TRAINED = OutputKind.TOKEN
 _HANDED_OUT = (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT, GRADIENT, TRAINED)
 
 
-def is_handed_out(spec: OutputSpec) -> bool:
+def is_user_output(spec: OutputSpec) -> bool:
     """Return whether a result is an output for the caller."""
     return spec.kind in _HANDED_OUT

@@ -1,8 +1,8 @@
-"""Edge programs that are kept, for compiles of one program again and again.
+"""A cache of edge programs, for repeated compiles of one program.
 
-What an edge program is depends on the exported program, on how it is checked and changed, and on
-which operators stay whole. Who decides the last is asked anew: only when all answers are the same
-as before, the program is.
+An edge program depends on the exported program, the configuration and passes, and the operators
+that are preserved. The decisions on those are recorded: a cached program is returned if the policy
+answers every question as before.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.edge.functional import without_hard_writes
-from compiler.edge.tracing import KeepsWhole
+from compiler.edge.tracing import PreservationPolicy
 
 
-class Wanting(KeepsWhole, Protocol):
+class OpsPolicy(PreservationPolicy, Protocol):
     """Decides which operators are preserved, and lists the candidates."""
 
     @property
@@ -27,15 +27,15 @@ class Wanting(KeepsWhole, Protocol):
         ...
 
 
-Make = Callable[[KeepsWhole, Collection[Any]], tuple[ExportedProgram, ExportedProgram]]
+Make = Callable[[PreservationPolicy, Collection[Any]], tuple[ExportedProgram, ExportedProgram]]
 _MOST = 6  # edge programs; their weights are shared
 
 
 @dataclass
-class _Asked:
+class _RecordedPolicy:
     """Passes questions on and keeps the answers."""
 
-    keeps: KeepsWhole
+    keeps: PreservationPolicy
     kinds: list[tuple[torch.fx.Node, Any, str]] = field(
         default_factory=list[tuple[torch.fx.Node, Any, str]]
     )
@@ -48,15 +48,16 @@ class _Asked:
         self.kinds.append((node, op, answer))
         return answer
 
-    def keeps_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
-        answer = self.keeps.keeps_inside(op, args, kwargs)
+    def preserves_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
+        answer = self.keeps.preserves_inside(op, args, kwargs)
         self.inside.append((op, args, kwargs, answer))
         return answer
 
-    def is_answered_alike(self, keeps: KeepsWhole) -> bool:
+    def has_same_answers(self, keeps: PreservationPolicy) -> bool:
         """Return whether another decider gives the same answers."""
         return all(keeps.kind(node, op) == known for node, op, known in self.kinds) and all(
-            keeps.keeps_inside(op, args, kwargs) == known for op, args, kwargs, known in self.inside
+            keeps.preserves_inside(op, args, kwargs) == known
+            for op, args, kwargs, known in self.inside
         )
 
 
@@ -64,11 +65,11 @@ class _Asked:
 class _Kept:
     source: ExportedProgram
     ops: frozenset[Any]
-    asked: _Asked
+    recorded: _RecordedPolicy
     made: tuple[ExportedProgram, ExportedProgram]
 
 
-class EdgeStore:
+class EdgeCache:
     """A cache of edge programs by their source, all with the same configuration and passes."""
 
     def __init__(self) -> None:
@@ -85,21 +86,21 @@ class EdgeStore:
         return made
 
     def lowered(
-        self, source: ExportedProgram, wishes: Wanting, make: Make
+        self, source: ExportedProgram, policy: OpsPolicy, make: Make
     ) -> tuple[ExportedProgram, ExportedProgram]:
         """Return an edge program before and after passes.
 
         Args:
             source: as ``source`` returned it
-            wishes: decides what is preserved
+            policy: decides what is preserved
             make: lowers it
         """
         for kept in reversed(self._kept):
-            if kept.source is not source or kept.ops != wishes.ops:
+            if kept.source is not source or kept.ops != policy.ops:
                 continue
-            if kept.asked.is_answered_alike(wishes):
+            if kept.recorded.has_same_answers(policy):
                 return kept.made
-        asked = _Asked(wishes)
-        made = make(asked, wishes.ops)
-        self._kept = [*self._kept[-_MOST:], _Kept(source, wishes.ops, asked, made)]
+        recorded = _RecordedPolicy(policy)
+        made = make(recorded, policy.ops)
+        self._kept = [*self._kept[-_MOST:], _Kept(source, policy.ops, recorded, made)]
         return made

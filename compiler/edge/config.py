@@ -58,7 +58,7 @@ class EdgeCompileConfig:
         """Return the operators that are let through the verifier."""
         return frozenset((*(self._core_aten_ops_exception_list or ()), *(self.preserve_ops or ())))
 
-    def letting_through(self, ops: Iterable[Any]) -> EdgeCompileConfig:
+    def with_exceptions(self, ops: Iterable[Any]) -> EdgeCompileConfig:
         """Return a configuration whose verifier lets further operators through."""
         more = sorted(ops, key=str)
         if not more:

@@ -29,14 +29,14 @@ def sizes_kept(shape_env: Any, op: Any) -> Generator[None, None, None]:  # noqa:
     note: Any = shape_env._set_replacement
     ranges: dict[Any, Any] = dict(shape_env.var_to_range)
 
-    def refuse_numbers(symbol: Any, value: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def refuse_specialization(symbol: Any, value: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if value.is_number and symbol not in shape_env.replacements:
             shape_env.var_to_range.update(ranges)
             raise UnsupportedError(f"{op} takes one size only: {symbol} would always be {value}")
         return note(symbol, value, *args, **kwargs)
 
     outer: Any = cast("dict[str, Any]", vars(shape_env)).get("_set_replacement")
-    shape_env._set_replacement = refuse_numbers
+    shape_env._set_replacement = refuse_specialization
     try:
         yield
     finally:

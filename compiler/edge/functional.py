@@ -11,7 +11,7 @@ import torch
 import torch._export.config as export_config
 from torch.export import ExportedProgram
 
-from compiler.dialect.functional_variants import has_functional_twin, returns_alias
+from compiler.dialect.functional_variants import has_functional_variant, returns_alias
 from compiler.edge.decompositions import torchs_rule
 from compiler.errors import UnsupportedError
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
@@ -81,7 +81,7 @@ def _is_hard(node: torch.fx.Node) -> bool:
 
 def _is_simple_write(node: torch.fx.Node, target: Any) -> bool:  # noqa: ANN401
     base = node.args[0] if node.args else None
-    if not isinstance(base, torch.fx.Node) or not has_functional_twin(target):
+    if not isinstance(base, torch.fx.Node) or not has_functional_variant(target):
         return False
     if _is_alias(base):
         return False

@@ -22,7 +22,7 @@ from compiler.edge.graph_lowering import GraphLowering, Shared
 from compiler.edge.lineage import Lineage, renumber
 from compiler.edge.outside_core import kept_whole
 from compiler.edge.schemaless_calls import lower_call
-from compiler.edge.tracing import KeepsWhole, Templates
+from compiler.edge.tracing import PreservationPolicy, Templates
 
 _MUTATIONS = tuple(
     kind
@@ -51,7 +51,7 @@ class LoweredGraph:
 
 
 def lower(
-    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: PreservationPolicy | None = None
 ) -> LoweredGraph:
     """Return the edge graph of a program whose writes are simple (see ``functional``).
 

@@ -20,13 +20,13 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.dialect.outputs import GRADIENT, is_handed_out
+from compiler.dialect.outputs import GRADIENT, is_user_output
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.decompositions import torchs_rule
 from compiler.edge.functional import functionalised, without_hard_writes
 from compiler.edge.lost_updates import warn_of_lost_updates
 from compiler.edge.lower import LoweredGraph, lower
-from compiler.edge.tracing import KeepsWhole
+from compiler.edge.tracing import PreservationPolicy
 from compiler.edge.verifier import verifier_for
 from compiler.errors import HardWriteError
 from compiler.untyped import ranges_of
@@ -41,7 +41,7 @@ _SYMBOLIC: dict[type[Any], type[Any]] = {
 
 @gc_suspended()
 def edge_program(
-    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: PreservationPolicy | None = None
 ) -> ExportedProgram:
     """Return a new edge program; the given program is not changed.
 
@@ -82,7 +82,7 @@ def give_signature_names(program: ExportedProgram) -> None:
 
 
 def _lowered(
-    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: PreservationPolicy | None
 ) -> tuple[ExportedProgram, LoweredGraph]:
     """Return a program without hard writes and its edge graph.
 
@@ -114,7 +114,7 @@ def _signature(source: ExportedProgram, lowered: LoweredGraph) -> ExportGraphSig
         if node.op == "placeholder"
     ]
     written = [_written_spec(given[name], value) for name, value in lowered.written.items()]
-    kinds = [spec for spec in source.graph_signature.output_specs if is_handed_out(spec)]
+    kinds = [spec for spec in source.graph_signature.output_specs if is_user_output(spec)]
     outputs = [
         OutputSpec(GRADIENT, _argument(value), kind.target)
         if kind.kind == GRADIENT

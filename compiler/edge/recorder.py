@@ -19,9 +19,9 @@ from compiler.dialect.dim_order import (
     is_contiguous,
 )
 from compiler.dialect.functional_variants import (
-    copy_twin,
-    functional_twin,
-    has_functional_twin,
+    copy_variant,
+    functional_variant,
+    has_functional_variant,
     is_view,
 )
 from compiler.dialect.templates import Made, Scalar, Step, tensors_in, walk
@@ -143,11 +143,11 @@ class Recorder(DispatchMode):
         return out
 
     def _functional(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        if not has_functional_twin(op):
+        if not has_functional_variant(op):
             raise HardWriteError(op)
-        twin = functional_twin(op)
+        variant = functional_variant(op)
         with self:
-            out = twin(*args, **kwargs)
+            out = variant(*args, **kwargs)
         self.know(args[0], self.name_of(out))
         self._sharing.write(args[0])
         return args[0]
@@ -159,7 +159,7 @@ class Recorder(DispatchMode):
         if op is aten.slice.Tensor and _sizes(out) == _sizes(first):
             return self._alias(first)
         self._sharing.view(first, tensors_in(out))
-        return self.add(copy_twin(op), args, kwargs, out)
+        return self.add(copy_variant(op), args, kwargs, out)
 
     def _computed(
         self,

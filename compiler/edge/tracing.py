@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-from compiler.dialect.functional_variants import functional_twin
+from compiler.dialect.functional_variants import functional_variant
 from compiler.dialect.templates import Input, Template, metadata_key, walk
 from compiler.edge.fixed_sizes import sizes_kept
 from compiler.edge.recorder import Recorder
@@ -16,14 +16,14 @@ from compiler.errors import HardWriteError
 from compiler.untyped import aten, native
 
 
-class KeepsWhole(Protocol):
+class PreservationPolicy(Protocol):
     """Decides which operators are not decomposed, node by node."""
 
     def kind(self, node: torch.fx.Node, op: Any) -> str:  # noqa: ANN401
         """Return ``whole``, ``parts``, ``refused`` (nothing inside either), or an empty string."""
         ...
 
-    def keeps_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
+    def preserves_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
         """Return whether an operator inside the decomposition of another one is preserved."""
         ...
 
@@ -37,7 +37,7 @@ class Templates:
         preserved: frozenset[Any],
         *,
         skip_dim_order: bool,
-        keeps: KeepsWhole | None = None,
+        keeps: PreservationPolicy | None = None,
     ) -> None:
         self._mode = mode
         self._preserved = preserved
@@ -72,10 +72,10 @@ class Templates:
         if keeps is None or kind == "refused":
             return None
         if not kind:
-            return keeps.keeps_inside
+            return keeps.preserves_inside
 
         def stays(met: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
-            return kind == "whole" if met is op else keeps.keeps_inside(met, args, kwargs)
+            return kind == "whole" if met is op else keeps.preserves_inside(met, args, kwargs)
 
         return stays
 
@@ -103,7 +103,7 @@ class Templates:
         if op._schema.is_mutable:
             if op is aten.dropout_.default and not bound[2]:  # dropout leaves a copy, this nothing
                 return Template((), Input(0))
-            op = functional_twin(op)
+            op = functional_variant(op)
         try:
             sizes = sizes_kept(getattr(self._mode, "shape_env", None), op)
             with sizes, _tracing(self._mode):  # the recorder enters itself where a rule runs

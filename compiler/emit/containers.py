@@ -7,7 +7,7 @@ from typing import Any
 from torch.utils import _pytree as pytree
 
 
-def containers_text(spec: Any) -> str:  # noqa: ANN401 - a TreeSpec of torch
+def tree_spec_string(spec: Any) -> str:  # noqa: ANN401 - a TreeSpec of torch
     """Return a tree spec as a string; empty for None.
 
     Kinds of containers that have no name in files, such as ``torch.return_types.topk`` or a named

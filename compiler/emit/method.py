@@ -15,7 +15,7 @@ from compiler.dialect.mutating_ops import writer_of
 from compiler.dialect.ops import EdgeOp
 from compiler.dialect.out_variants import Formal, OutVariant, find_out_variant, formals_of
 from compiler.emit.constants import Segment, on_cpu
-from compiler.emit.containers import containers_text
+from compiler.emit.containers import tree_spec_string
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
 from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
@@ -136,7 +136,7 @@ def emit_method(
 
 def _containers(program: ExportedProgram) -> m.ContainerMetadata:
     specs = program.call_spec
-    return m.ContainerMetadata(containers_text(specs.in_spec), containers_text(specs.out_spec))
+    return m.ContainerMetadata(tree_spec_string(specs.in_spec), tree_spec_string(specs.out_spec))
 
 
 class _Emission:

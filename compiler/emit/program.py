@@ -15,7 +15,7 @@ from compiler.dialect.out_variants import check_out_variants
 from compiler.emit.backend_options import check_devices
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.emit.constants import Segment
-from compiler.emit.containers import containers_text
+from compiler.emit.containers import tree_spec_string
 from compiler.emit.delegates import DelegateMaps, PlacedDelegates, place_delegates
 from compiler.emit.external import external_tags, file_parts
 from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
@@ -203,7 +203,7 @@ def _constant_plan(name: str, value: Any, stores: Stores) -> m.ExecutionPlan:  #
         raise UnsupportedError(f"the constant method {name}: {error}") from error
     return m.ExecutionPlan(
         name=name,
-        container_meta_type=m.ContainerMetadata("", containers_text(spec)),
+        container_meta_type=m.ContainerMetadata("", tree_spec_string(spec)),
         values=tuple(table.values),
         inputs=(),
         outputs=outputs,

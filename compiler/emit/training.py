@@ -14,7 +14,7 @@ from torch.export.graph_signature import (
 )
 
 from compiler.dialect.copies import copied_graph, copied_root, rebuilt
-from compiler.dialect.outputs import GRADIENT, TRAINED, is_handed_out
+from compiler.dialect.outputs import GRADIENT, TRAINED, is_user_output
 
 _PREFIX = "__et_training_"
 
@@ -40,7 +40,7 @@ def with_trained_weights(program: ExportedProgram) -> ExportedProgram:
     weights = [OutputSpec(TRAINED, TensorArgument(name=name), None) for name in names]
     kinds = [spec.kind for spec in (*told, *weights)]
     for spec in (*told, *weights):  # torch would refuse these kinds in this order
-        spec.kind = plain if is_handed_out(spec) else spec.kind
+        spec.kind = plain if is_user_output(spec) else spec.kind
     whole = ExportGraphSignature(signature.input_specs, [*told, *weights])
     made = rebuilt(program, root, graph, signature=whole)
     for spec, kind in zip((*told, *weights), kinds, strict=True):
@@ -57,7 +57,7 @@ def training_methods(programs: Mapping[str, ExportedProgram]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in sorted(programs):
         given = programs[name].graph_signature.output_specs
-        specs = [s for s in given if is_handed_out(s) and s.kind != TRAINED]
+        specs = [s for s in given if is_user_output(s) and s.kind != TRAINED]
         learned = [place for place, spec in enumerate(specs) if spec.kind == GRADIENT]
         if learned:
             found[f"{_PREFIX}gradients_index_{name}"] = learned[0]

@@ -54,7 +54,7 @@ def mark_behind(node: torch.fx.Node) -> str | None:
     return None
 
 
-def mark_for_made(node: torch.fx.Node) -> dict[str, Any]:
+def mark_for_folded(node: torch.fx.Node) -> dict[str, Any]:
     """Return metadata that sends a folded constant to the file of the weights behind its node."""
     mark = mark_behind(node)
     return {} if mark is None else {_CUSTOM: {**node.meta.get(_CUSTOM, {}), _TAG: mark}}

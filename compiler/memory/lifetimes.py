@@ -13,7 +13,7 @@ from torch.export.graph_signature import InputKind
 
 from compiler.dialect.memory_ops import IN_PLACE_OF
 from compiler.dialect.ops import edge_op
-from compiler.dialect.outputs import TRAINED, is_handed_out
+from compiler.dialect.outputs import TRAINED, is_user_output
 from compiler.dialect.templates import nodes_in
 from compiler.errors import CompileError, at
 from compiler.memory.blocks import Block, Role
@@ -378,7 +378,7 @@ def _results(
     written: dict[torch.fx.Node, Any] = {}
     outputs: list[Any] = []
     for value, spec in zip(results, signature.output_specs, strict=True):
-        if is_handed_out(spec):
+        if is_user_output(spec):
             outputs.append(value)
             if spec.kind == TRAINED:  # state that somebody else changes
                 written[value] = value

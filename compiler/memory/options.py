@@ -15,7 +15,7 @@ from compiler.memory.algorithms import (
 from compiler.memory.graph_specs import specs_to_plan
 from compiler.memory.planners import DEFAULT_PLANNERS, PLANNERS, Planner
 from compiler.memory.tensor_spec import ALIGNMENT, TensorSpec
-from compiler.named import Asked, UnknownNameError, make_named, object_in_file, parse_named
+from compiler.named import NamedObject, UnknownNameError, create_named, object_in_file, parse_named
 from compiler.untyped import PassResult
 
 SPECS, SIZES, PADDING = "planned_specs", "non_const_buffer_sizes", "extra_padding"
@@ -146,8 +146,8 @@ def named_planning(text: str, **options: Any) -> MemoryPlanningPass:  # noqa: AN
         return MemoryPlanningPass(text or None, **options)
     found = object_in_file(asked.name)
     if isinstance(found, type) and issubclass(found, MemoryPlanningPass):
-        return make_named(Asked(asked.name, {**options, **asked.options}), found)
-    made = make_named(asked, found)
+        return create_named(NamedObject(asked.name, {**options, **asked.options}), found)
+    made = create_named(asked, found)
     if not callable(made):
         raise UnknownNameError(
             f"{asked.name} is neither a planning algorithm nor a MemoryPlanningPass"

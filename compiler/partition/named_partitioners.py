@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any, cast
 
-from compiler.named import Asked, UnknownNameError, make_named, object_in_file, parse_named
+from compiler.named import NamedObject, UnknownNameError, create_named, object_in_file, parse_named
 from schema.backends import partitioners, resolve
 
 PartitionerNameError = UnknownNameError
@@ -30,7 +30,7 @@ def is_called(name: str, cls: str) -> bool:
     )
 
 
-def parse_partitioner(text: str) -> Asked:
+def parse_partitioner(text: str) -> NamedObject:
     """Parse ``NAME[:option=value…]``.
 
     Raises: PartitionerNameError for an option without a value
@@ -38,19 +38,19 @@ def parse_partitioner(text: str) -> Asked:
     return parse_named(text)
 
 
-def make_partitioner(asked: Asked) -> Any:  # noqa: ANN401 - ours or anyone's
+def create_partitioner(asked: NamedObject) -> Any:  # noqa: ANN401 - ours or anyone's
     """Return a new partitioner.
 
     Raises: PartitionerNameError if there is none of that name or it does not take the options;
         whatever its file or its class raises
     """
-    made = make_named(asked, _class_of(asked))
+    made = create_named(asked, _class_of(asked))
     if not callable(getattr(made, "partition", None)):
         raise PartitionerNameError(f"{asked.name} is not a partitioner: it has no method partition")
     return made
 
 
-def _class_of(asked: Asked) -> type:
+def _class_of(asked: NamedObject) -> type:
     if asked.in_file:
         found = object_in_file(asked.name)
         if not isinstance(found, type):

@@ -15,7 +15,7 @@ from compiler.dialect.templates import walk
 from compiler.errors import source_line
 from compiler.interface.partitioner import NodeFilter, name_of
 from compiler.partition.reasons import collecting, operator_of
-from compiler.partition.run_partitioner import wishes_as_said
+from compiler.partition.run_partitioner import ops_to_preserve
 from compiler.untyped import OpOverload
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 
@@ -23,7 +23,7 @@ Node = torch.fx.Node
 
 
 @dataclass(frozen=True)
-class Wish:
+class OpsToPreserve:
     """The operators that one partitioner wants preserved.
 
     Attributes:
@@ -38,51 +38,51 @@ class Wish:
 
 
 @dataclass
-class Wishes:
+class PreservedOps:
     """The operators that any partitioner of a method wants preserved.
 
     Attributes:
-        wishes: in the order of the partitioners
+        requests: in the order of the partitioners
         refused: names of exported nodes that are decomposed all the same: no partitioner took them
         answered: exported nodes of wanted operators, and why they are decomposed; None: kept
     """
 
-    wishes: tuple[Wish, ...] = ()
+    requests: tuple[OpsToPreserve, ...] = ()
     refused: dict[str, str] = field(default_factory=dict[str, str])
     answered: dict[Node, str | None] = field(default_factory=dict[Node, "str | None"])
 
     @property
     def ops(self) -> frozenset[Any]:
         """Return all operators that a partitioner wants preserved."""
-        return frozenset(op for wish in self.wishes for op in wish.ops)
+        return frozenset(op for request in self.requests for op in request.ops)
 
     def kind(self, node: Node, op: Any) -> str:  # noqa: ANN401
-        """Return the decision on a node, see ``KeepsWhole``."""
+        """Return the decision on a node, see ``PreservationPolicy``."""
         if node.name in self.refused:
             self.answered[node] = self.refused[node.name]
             return "refused"
-        wishes = [wish for wish in self.wishes if op in wish.ops]
-        if not wishes:
+        requests = [request for request in self.requests if op in request.ops]
+        if not requests:
             return ""
-        self.answered[node] = self._answer(wishes, node)
+        self.answered[node] = self._answer(requests, node)
         return "whole" if self.answered[node] is None else "parts"
 
-    def keeps_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
+    def preserves_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
         """Return whether an operator inside the decomposition of another one is preserved."""
-        wishes = [wish for wish in self.wishes if op in wish.ops]
-        if not wishes:
+        requests = [request for request in self.requests if op in request.ops]
+        if not requests:
             return False
         stand_in = _stand_in(op, args, kwargs)
-        return any(_wants(wish, stand_in) for wish in wishes)
+        return any(_wants(request, stand_in) for request in requests)
 
-    def _answer(self, wishes: Sequence[Wish], node: Node) -> str | None:
+    def _answer(self, requests: Sequence[OpsToPreserve], node: Node) -> str | None:
         with collecting() as reasons:  # a filter may say why, as the partitioner itself does
-            if any(_wants(wish, node) for wish in wishes):
+            if any(_wants(request, node) for request in requests):
                 return None
-        names = ", ".join(wish.partitioner for wish in wishes)
-        told = reasons.by_node.get(node)
-        why = f": {told.text}" if told is not None else ""
-        return f"the filter of {names} does not want this node whole{why}"
+        names = ", ".join(request.partitioner for request in requests)
+        noted = reasons.by_node.get(node)
+        why = f": {noted.text}" if noted is not None else ""
+        return f"the filter of {names} does not want this node preserved{why}"
 
     def verdicts(self, edge: ExportedProgram) -> tuple[Verdict, ...]:
         """Return a verdict for every node that was to be preserved and was decomposed."""
@@ -97,8 +97,8 @@ class Wishes:
         )
 
     def _verdict(self, node: Node, why: str, parts: Sequence[str]) -> Verdict:
-        wanting = [w for w in self.wishes if node.target in w.ops] or [*self.wishes]
-        made = ", ".join(dict.fromkeys(parts)) or "nothing"
+        wanting = [w for w in self.requests if node.target in w.ops] or [*self.requests]
+        operators = ", ".join(dict.fromkeys(parts)) or "nothing"
         return Verdict(
             node=node.name,
             operator=operator_of(node),
@@ -106,34 +106,34 @@ class Wishes:
             partitioner=wanting[0].partitioner,
             rule="ops_to_not_decompose",
             outcome=Outcome.DECOMPOSED,
-            reason=f"{operator_of(node)} was decomposed into {made}: {why}",
+            reason=f"{operator_of(node)} was decomposed into {operators}: {why}",
             source=source_line(node),
         )
 
 
-def wishes_of(partitioners: Sequence[Any], program: ExportedProgram) -> Wishes:
+def preserved_ops_of(partitioners: Sequence[Any], program: ExportedProgram) -> PreservedOps:
     """Return the operators of an exported program that partitioners want preserved.
 
     Views and operators that write are left out, since an edge program has none.
 
     Raises: PartitionError if a partitioner returns something else
     """
-    found: list[Wish] = []
+    found: list[OpsToPreserve] = []
     for partitioner in partitioners:
-        ops, wanted = wishes_as_said(partitioner, program)
+        ops, wanted = ops_to_preserve(partitioner, program)
         given = [op.op if isinstance(op, EdgeOp) else op for op in ops]
         kept = frozenset(op for op in given if isinstance(op, OpOverload) and _may_stay(op))
         if kept:
-            found.append(Wish(name_of(partitioner), kept, wanted))
-    return Wishes(tuple(found))
+            found.append(OpsToPreserve(name_of(partitioner), kept, wanted))
+    return PreservedOps(tuple(found))
 
 
 def _may_stay(op: Any) -> bool:  # noqa: ANN401
     return not op._schema.is_mutable and not is_view(op) and not returns_alias(op)
 
 
-def _wants(wish: Wish, node: Node) -> bool:
-    return node.target in wish.ops and (wish.wanted is None or bool(wish.wanted(node)))
+def _wants(request: OpsToPreserve, node: Node) -> bool:
+    return node.target in request.ops and (request.wanted is None or bool(request.wanted(node)))
 
 
 def _stand_in(op: Any, args: Any, kwargs: Any) -> Node:  # noqa: ANN401
@@ -151,7 +151,7 @@ def _stand_in(op: Any, args: Any, kwargs: Any) -> Node:  # noqa: ANN401
     return graph.call_function(op, given, named)
 
 
-def whole_nodes(edge: ExportedProgram, ops: frozenset[Any]) -> list[Node]:
+def preserved_nodes(edge: ExportedProgram, ops: frozenset[Any]) -> list[Node]:
     """Return the calls of preserved operators in an edge program, bodies included."""
     graphs = [m.graph for m in edge.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
     nodes = [node for graph in graphs for node in graph.nodes if node.op == "call_function"]

@@ -18,7 +18,7 @@ from compiler.interface.partitioner import (
 )
 from compiler.interface.stock_objects import in_foreign_terms, is_foreign, is_foreign_spec, own_spec
 from compiler.partition.check_unchanged import check_unchanged
-from compiler.partition.stock_reasons import noting_theirs, twins
+from compiler.partition.stock_reasons import node_pairs, noting_stock_reasons
 from compiler.partition.tags import PartitionContractError, PartitionError
 
 
@@ -60,7 +60,9 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
 
 def _told(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401
     same = shown is program
-    with noting_theirs(None if same else twins(shown.graph_module, program.graph_module)):
+    with noting_stock_reasons(
+        None if same else node_pairs(shown.graph_module, program.graph_module)
+    ):
         return answers(shown)
 
 
@@ -85,7 +87,7 @@ def _take_tags(shown: torch.fx.GraphModule, module: torch.fx.GraphModule) -> Non
             _take_tags(cast("Any", bodies[name]), child)
 
 
-def wishes_as_said(
+def ops_to_preserve(
     partitioner: Any,  # noqa: ANN401
     program: ExportedProgram,
 ) -> tuple[list[Any], NodeFilter | None]:
@@ -108,7 +110,7 @@ def wishes_as_said(
 
 def _listened_to(wanted: NodeFilter) -> NodeFilter:
     def listened(node: torch.fx.Node) -> bool:
-        with noting_theirs():
+        with noting_stock_reasons():
             return wanted(node)
 
     return listened

@@ -23,7 +23,7 @@ from compiler.partition.named_partitioners import is_called
 from compiler.partition.reasons import note, noted, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.rules import PartitionRules, ancestors, op_pattern, operators_behind
-from compiler.partition.run_partitioner import answer_of, wishes_as_said
+from compiler.partition.run_partitioner import answer_of, ops_to_preserve
 from compiler.partition.splitting import cut
 from compiler.partition.steering import Steering, steered_by
 from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, tag_of
@@ -59,7 +59,7 @@ class SteeredPartitioner(Partitioner):
         """Return the wrapped partitioner's operators without those the rules keep out."""
         steering = Steering(lambda _: False, self.rules.turns_off)
         with steered_by(steering):
-            ops, wanted = wishes_as_said(self.inner, ep)
+            ops, wanted = ops_to_preserve(self.inner, ep)
         kept = [op for op in ops if self._may_keep(op)]
         inside = operators_inside(ep)
 

@@ -29,7 +29,7 @@ _DOORS = (("WhyNoPartition", "__call__"), ("WhyNoPartitionReporter", "report_rej
 
 
 @contextlib.contextmanager
-def noting_theirs(ours: Mapping[Node, Node] | None = None) -> Generator[None, None, None]:
+def noting_stock_reasons(ours: Mapping[Node, Node] | None = None) -> Generator[None, None, None]:
     """Note the reasons passed to the package's helpers and torch's partitioner in the context.
 
     Args:
@@ -41,18 +41,20 @@ def noting_theirs(ours: Mapping[Node, Node] | None = None) -> Generator[None, No
     TorchPartitioner.propose_partitions = _proposing(propose, ours)
     for name, method in _DOORS:
         door = getattr(home, name, None)
-        told = getattr(door, method, None)
-        if told is not None:
-            before.append((door, method, told))
-            setattr(door, method, _listening(told, ours))
+        original = getattr(door, method, None)
+        if original is not None:
+            before.append((door, method, original))
+            setattr(door, method, _listening(original, ours))
     try:
         yield
     finally:
-        for door, method, told in before:
-            setattr(door, method, told)
+        for door, method, original in before:
+            setattr(door, method, original)
 
 
-def _listening(told: Callable[..., Any], ours: Mapping[Node, Node] | None) -> Callable[..., Any]:
+def _listening(
+    original: Callable[..., Any], ours: Mapping[Node, Node] | None
+) -> Callable[..., Any]:
     def listening(door: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         said: dict[str, Any] = {**dict(zip(("node", "reason"), args, strict=False)), **kwargs}
         node, reason = said.get("node"), said.get("reason")
@@ -61,7 +63,7 @@ def _listening(told: Callable[..., Any], ours: Mapping[Node, Node] | None) -> Ca
             rule = str(getattr(logger, "name", type(door).__name__)).removeprefix(_PACKAGE)
             mine = node if ours is None else ours.get(node, node)
             note(mine, rule, Outcome.REJECTED, reason, weak=True)  # the first word counts there
-        return told(door, *args, **kwargs)
+        return original(door, *args, **kwargs)
 
     return listening
 
@@ -101,11 +103,11 @@ def _proposing(propose: Callable[..., Any], ours: Mapping[Node, Node] | None) ->
     return proposing
 
 
-def twins(shown: torch.fx.GraphModule, ours: torch.fx.GraphModule) -> dict[Node, Node]:
+def node_pairs(shown: torch.fx.GraphModule, ours: torch.fx.GraphModule) -> dict[Node, Node]:
     """Return the node of one graph, bodies included, that stands for each of another."""
     found = dict(zip(shown.graph.nodes, ours.graph.nodes, strict=True))
     bodies = dict(ours.named_children())
     for name, child in shown.named_children():
         if isinstance(child, torch.fx.GraphModule):
-            found |= twins(child, cast("Any", bodies[name]))
+            found |= node_pairs(child, cast("Any", bodies[name]))
     return found

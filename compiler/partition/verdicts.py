@@ -28,7 +28,7 @@ def verdicts_of(program: ExportedProgram) -> tuple[Verdict, ...]:
     return meta.get(META, ())
 
 
-def give_verdicts(program: ExportedProgram, verdicts: tuple[Verdict, ...]) -> None:
+def attach_verdicts(program: ExportedProgram, verdicts: tuple[Verdict, ...]) -> None:
     """Attach verdicts to a new program."""
     cast("Any", program).graph_module.meta[META] = verdicts
 

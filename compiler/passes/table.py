@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
+from compiler.named import UnknownNameError, create_named, object_in_file, parse_named
 
 # name: module and class; the module is imported when the pass is asked for
 STANDARD_PASSES: dict[str, tuple[str, str]] = {
@@ -47,7 +47,7 @@ def named_pass(text: str) -> Any:  # noqa: ANN401
             known = ", ".join(sorted(STANDARD_PASSES))
             raise UnknownNameError(f"unknown pass {asked.name!r}; available: {known}, file.py:NAME")
         return standard_pass(asked.name, **asked.options)
-    made = make_named(asked, object_in_file(asked.name))
+    made = create_named(asked, object_in_file(asked.name))
     if not callable(made):
         raise UnknownNameError(f"{asked.name} is not a pass: expected a class or a function")
     return made

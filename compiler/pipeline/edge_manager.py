@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from compiler.delegate.rounds import partitioners_by_method
-from compiler.edge.cache import EdgeStore
+from compiler.edge.cache import EdgeCache
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.program import give_signature_names
 from compiler.emit.config import ExecutorchBackendConfig
@@ -68,7 +68,7 @@ class EdgeProgramManager:
         self._programs = named_programs(edge_programs)
         self._constants = dict(constant_methods or {})
         more = (*(core_aten_ops_exception_list or ()), *(preserve_ops or ()))
-        self._config = (compile_config or EdgeCompileConfig()).letting_through(more)
+        self._config = (compile_config or EdgeCompileConfig()).with_exceptions(more)
         self._etrecord = record
         self.events = events
         both = sorted(self.methods & self.config_methods)
@@ -333,7 +333,7 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     *,
     observer: Observer | None = None,
     cancelled: Callable[[], bool] | None = None,
-    kept: EdgeStore | None = None,
+    kept: EdgeCache | None = None,
 ) -> EdgeProgramManager:
     """Lower exported programs, run passes over them, and give parts of them to backends.
 

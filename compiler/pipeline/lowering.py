@@ -12,16 +12,16 @@ from compiler.delegate.rounds import (
     Partitioners,
     before_decomposition,
     in_rounds,
-    lowered_with_wishes,
+    lowered_with_preserved_ops,
 )
 from compiler.delegate.to_backend import Tagged, lower_methods
-from compiler.edge.cache import EdgeStore, Make
+from compiler.edge.cache import EdgeCache, Make
 from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.program import edge_program
-from compiler.edge.tracing import KeepsWhole
+from compiler.edge.tracing import PreservationPolicy
 from compiler.emit.config import ExecutorchBackendConfig
-from compiler.partition.preserved_ops import Wishes
-from compiler.partition.verdicts import give_verdicts
+from compiler.partition.preserved_ops import PreservedOps
+from compiler.partition.verdicts import attach_verdicts
 from compiler.passes.pipeline import passes_by_method, transform_methods
 from compiler.passes.standard.constant_prop import with_quantized_constants
 from compiler.passes.table import standard_pass
@@ -68,7 +68,7 @@ def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform: 
 
 
 def edge_of(
-    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: PreservationPolicy | None = None
 ) -> ExportedProgram:
     """Return the edge program of an exported one, with quantized weights folded to integers.
 
@@ -88,7 +88,7 @@ def lower_for(
     config: EdgeCompileConfig,
     transform: Transform,
     stages: Stages,
-    kept: EdgeStore | None = None,
+    kept: EdgeCache | None = None,
 ) -> Lowered:
     """Lower exported programs, with the operators that their partitioners want preserved.
 
@@ -102,7 +102,7 @@ def lower_for(
 
     Raises: CompileError if something cannot be lowered or a partitioner breaks a rule
     """
-    store = EdgeStore() if kept is None else kept
+    store = EdgeCache() if kept is None else kept
     recorded: dict[str, ExportedProgram] = {}
     found: dict[str, ExportedProgram] = {}
     rounds: dict[str, list[Tagged]] = {}
@@ -112,31 +112,34 @@ def lower_for(
         source = store.source(before_decomposition(program, mine))
 
         def make(
-            keeps: KeepsWhole,
+            keeps: PreservationPolicy,
             ops: Collection[Any],
             name: str = name,
             source: ExportedProgram = source,
         ) -> tuple[ExportedProgram, ExportedProgram]:
             with stages.stage("edge", name) as result:
-                allowing = config.letting_through(ops)
+                allowing = config.with_exceptions(ops)
                 edge = edge_of(source, allowing, keeps)
                 result.nodes = calls_of(edge)
                 result.modules = {name: edge.graph_module}
             return edge, transform({name: edge}, allowing)[name]
 
         def lower(
-            wishes: Wishes, name: str = name, source: ExportedProgram = source, make: Make = make
+            preserved: PreservedOps,
+            name: str = name,
+            source: ExportedProgram = source,
+            make: Make = make,
         ) -> ExportedProgram:
-            wanted.update(wishes.ops)
-            recorded[name], changed = store.lowered(source, wishes, make)
+            wanted.update(preserved.ops)
+            recorded[name], changed = store.lowered(source, preserved, make)
             return changed
 
-        wished = lowered_with_wishes(source, mine, lower)
-        give_verdicts(wished.program, wished.wishes.verdicts(recorded[name]))
-        found[name] = wished.program
-        if wished.rounds is not None:
-            rounds[name] = wished.rounds
-    return Lowered(recorded, found, config.letting_through(wanted), rounds)
+        lowered = lowered_with_preserved_ops(source, mine, lower)
+        attach_verdicts(lowered.program, lowered.preserved.verdicts(recorded[name]))
+        found[name] = lowered.program
+        if lowered.rounds is not None:
+            rounds[name] = lowered.rounds
+    return Lowered(recorded, found, config.with_exceptions(wanted), rounds)
 
 
 def delegate(

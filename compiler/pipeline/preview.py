@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 
 from compiler.delegate.rounds import partitioners_by_method
 from compiler.delegate.to_backend import DryRun, Tagged
-from compiler.edge.cache import EdgeStore
+from compiler.edge.cache import EdgeCache
 from compiler.edge.config import EdgeCompileConfig
 from compiler.partition.verdicts import verdicts_of
 from compiler.pipeline.lowering import lower_for, transforming
@@ -42,7 +42,7 @@ def previewed(
     partitioner: Any = None,  # noqa: ANN401 - likewise
     compile_config: EdgeCompileConfig | None = None,
     *,
-    kept: EdgeStore | None = None,
+    kept: EdgeCache | None = None,
     observer: Observer | None = None,
 ) -> dict[str, Previewed]:
     """Return by method what ``to_edge_transform_and_lower`` would give to backends.

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from compiler.errors import CompileError
 from compiler.frontend import forget_traces
-from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
+from compiler.named import UnknownNameError, create_named, object_in_file, parse_named
 from compiler.quantize.calibration import CalibrationError, Progress, calibrate, require_observed
 from compiler.quantize.quiet_imports import import_quietly
 from schema.backends import DEFAULT, resolve
@@ -64,7 +64,7 @@ def named_quantizer(text: str) -> SupportsAnnotate:
     asked = parse_named(text)
     if not asked.in_file:
         raise UnknownNameError(f"{text!r}: expected a quantizer as file.py:NAME")
-    made: Any = make_named(asked, object_in_file(asked.name))
+    made: Any = create_named(asked, object_in_file(asked.name))
     if not hasattr(made, "annotate") and callable(made):
         made = made()
     if not callable(getattr(made, "annotate", None)):

@@ -46,7 +46,7 @@ def _constant(value: Any) -> Json:  # noqa: ANN401
         if isinstance(value, kind):
             return {tag: value}
     if isinstance(value, torch.dtype):
-        return {"as_scalar_type": dtype_number(value)}
+        return {"as_scalar_type": dtype_code(value)}
     if isinstance(value, torch.device):
         return {"as_device": {"type": value.type, "index": value.index}}
     if isinstance(value, torch.memory_format):
@@ -78,7 +78,7 @@ def _sym_int(item: Any) -> Json:  # noqa: ANN401
     return {"as_name": item.name} if isinstance(item, torch.fx.Node) else {"as_int": item}
 
 
-def dtype_number(dtype: torch.dtype) -> int:
+def dtype_code(dtype: torch.dtype) -> int:
     """Return the code of a dtype.
 
     Raises: UnsupportedError if it has none
@@ -100,7 +100,7 @@ def size(value: Any) -> Json:  # noqa: ANN401 - an int or a symbolic one
 def tensor_meta(tensor: torch.Tensor) -> Json:
     """Return dtype, sizes and strides of a tensor."""
     return {
-        "dtype": dtype_number(tensor.dtype),
+        "dtype": dtype_code(tensor.dtype),
         "sizes": _sizes(tensor.shape),
         "requires_grad": tensor.requires_grad,
         "device": {"type": "cpu"},

@@ -16,19 +16,19 @@ from compiler.dialect.delegate_call import is_lowered_module
 from compiler.dialect.memory_ops import alloc, view
 from compiler.dialect.mutating_ops import is_write, writer_of
 from compiler.dialect.outputs import GRADIENT
-from compiler.emit.containers import containers_text
+from compiler.emit.containers import tree_spec_string
 from compiler.errors import UnsupportedError, at
 from compiler.record.arguments import (
     MAJOR,
     MINOR,
     Json,
     argument,
-    dtype_number,
+    dtype_code,
     size,
     tensor_meta,
 )
-from compiler.record.graph_ids import GraphNumbers
-from compiler.record.lowered import lowered_text
+from compiler.record.graph_ids import GraphIds
+from compiler.record.lowered import lowered_json
 from compiler.record.metadata import NodeMetadata
 from compiler.untyped import (
     NUMBER_OPERATORS,
@@ -46,9 +46,7 @@ _MEMORY: dict[Any, str] = {alloc: "memory.alloc", view: "memory.view"}
 
 
 @gc_suspended()
-def program_json(
-    program: ExportedProgram, numbers: GraphNumbers | None = None, *, edge: bool
-) -> bytes:
+def program_json(program: ExportedProgram, numbers: GraphIds | None = None, *, edge: bool) -> bytes:
     """Return a program as a member of a record.
 
     Args:
@@ -58,7 +56,7 @@ def program_json(
 
     Raises: UnsupportedError if an argument has no form in a record
     """
-    metadata = NodeMetadata(numbers or GraphNumbers(program.graph), handles=edge)
+    metadata = NodeMetadata(numbers or GraphIds(program.graph), handles=edge)
     module = {
         "graph": _Writer(program.graph_module, metadata).graph(),
         "signature": _signature(program),
@@ -151,7 +149,7 @@ class _Writer:
         if not is_lowered_module(module):
             return {"name": "", "arg": self._body(node)}
         numbers = self.metadata.numbers
-        given = lowered_text(module, lambda program: program_json(program, numbers, edge=True))
+        given = lowered_json(module, lambda program: program_json(program, numbers, edge=True))
         return {"name": node.target, "arg": {"as_string": given}}
 
     def _operands(self, node: torch.fx.Node) -> list[Json]:
@@ -238,7 +236,7 @@ def _inputs(node: torch.fx.Node) -> list[Json]:
     if target is alloc:
         spec: Any = node.args[0]
         shape, dtype = spec
-        return [{"name": "alloc_arg", "arg": {"as_string": f"{shape};{dtype_number(dtype)}"}}]
+        return [{"name": "alloc_arg", "arg": {"as_string": f"{shape};{dtype_code(dtype)}"}}]
     if schema is None:
         pairs = zip(("a", "b"), node.args, strict=False)
         return [{"name": name, "arg": argument(value)} for name, value in pairs]
@@ -264,8 +262,8 @@ def _module_call(entry: Any) -> Json:  # noqa: ANN401
         call["signature"] = {
             "inputs": [],
             "outputs": [],
-            "in_spec": containers_text(entry.signature.in_spec),
-            "out_spec": containers_text(entry.signature.out_spec),
+            "in_spec": tree_spec_string(entry.signature.in_spec),
+            "out_spec": tree_spec_string(entry.signature.out_spec),
         }
     return call
 

@@ -7,7 +7,7 @@ import hashlib
 import torch
 
 
-class GraphNumbers:
+class GraphIds:
     """Replaces the addresses that torch names graphs by, which differ from run to run.
 
     A number is made of the exported graph's nodes and of the order in which graphs are met, so

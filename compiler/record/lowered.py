@@ -18,7 +18,7 @@ from compiler.interface.backend import value_of_spec
 from compiler.interface.file_data import in_memory
 
 
-def lowered_text(module: Any, write: Callable[[ExportedProgram], bytes]) -> str:  # noqa: ANN401
+def lowered_json(module: Any, write: Callable[[ExportedProgram], bytes]) -> str:  # noqa: ANN401
     """Return a lowered module as JSON.
 
     Args:

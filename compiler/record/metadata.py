@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from compiler.record.graph_ids import GraphNumbers
+from compiler.record.graph_ids import GraphIds
 
 
 class NodeMetadata:
     """Writes the metadata of the nodes of one graph; equal module stacks are written once."""
 
-    def __init__(self, numbers: GraphNumbers, *, handles: bool) -> None:
+    def __init__(self, numbers: GraphIds, *, handles: bool) -> None:
         """Begin.
 
         Args:

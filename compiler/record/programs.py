@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 
 from compiler.record.examples import plain_containers
 from compiler.record.graph import program_json
-from compiler.record.graph_ids import GraphNumbers
+from compiler.record.graph_ids import GraphIds
 from compiler.record.provenance import origin_of
 from compiler.record.torch_save import SavedStates, torch_save
 from compiler.untyped import OpOverload
@@ -37,7 +37,7 @@ def program_contents(parts: Mapping[str, Any], sums: Sums, *, numbered: bool) ->
         exported = None  # the format has no place for them; the edge program has them lifted
     graph_id: int = parts.get("export_graph_id") or 0
     graph = exported.graph if exported is not None else None
-    numbers = GraphNumbers(graph, graph_id, kept=not numbered)
+    numbers = GraphIds(graph, graph_id, kept=not numbered)
     if exported is not None:
         yield from _program(m.EXPORTED, exported, saved, numbers, edge=False)
     edge: dict[str, ExportedProgram] = parts.get("_edge_programs") or {}
@@ -52,7 +52,7 @@ def program_contents(parts: Mapping[str, Any], sums: Sums, *, numbered: bool) ->
 
 
 def _program(
-    name: str, program: ExportedProgram, saved: SavedStates, numbers: GraphNumbers, *, edge: bool
+    name: str, program: ExportedProgram, saved: SavedStates, numbers: GraphIds, *, edge: bool
 ) -> Iterator[Content]:
     origin = origin_of(program)
     if origin is not None:

@@ -29,7 +29,7 @@ from compiler.interface.named_data import DataEntry, NamedDataStoreOutput, Tenso
 from compiler.record.arguments import MAJOR, MINOR, tensor_meta
 from compiler.record.examples import plain_containers
 from compiler.record.graph import program_json
-from compiler.record.graph_ids import GraphNumbers
+from compiler.record.graph_ids import GraphIds
 from compiler.untyped import OpOverload
 from inspector.api.exported_program import adopt_edge_ops, program_of, restore_handles
 from inspector.api.lowered_programs import CALL, MOST_DEPTH, inside_of, modules_of, register
@@ -89,7 +89,7 @@ def serialize(
     """
     del opset_version
     inputs = exported_program.example_inputs
-    numbers = GraphNumbers(exported_program.graph, kept=True)
+    numbers = GraphIds(exported_program.graph, kept=True)
     return SerializedArtifact(
         program_json(exported_program, numbers, edge=_is_lowered(exported_program)),
         serialize_torch_artifact(dict(exported_program.state_dict)),

@@ -86,7 +86,7 @@ def _imports(job: CompileJob, source: str) -> Iterator[str]:
     names |= {"TensorRule"} if job.rules.deny_dtypes else set()
     names |= {"Granularity"} if job.rules.granularity != Rules().granularity else set()
     yield from ("from compiler import (", *(f"    {name}," for name in sorted(names)), ")")
-    yield "from compiler.partition.named_partitioners import make_partitioner, parse_partitioner"
+    yield "from compiler.partition.named_partitioners import create_partitioner, parse_partitioner"
     yield from (*table, source)
 
 
@@ -162,7 +162,7 @@ def _delegation(job: CompileJob) -> Iterator[str]:
         begin, end = ("rules = PartitionRules(", ")") if rules else ("rules = PartitionRules()", "")
         yield from ("", begin, *rules, end, "partitioner = [")
         for text in job.partitioners:
-            yield f"    SteeredPartitioner(make_partitioner(parse_partitioner({text!r})), rules),"
+            yield f"    SteeredPartitioner(create_partitioner(parse_partitioner({text!r})), rules),"
         yield "]"
     yield "edge = to_edge_transform_and_lower("
     yield f"    programs, {', '.join(options)}"

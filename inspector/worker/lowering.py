@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from compiler.edge.cache import EdgeStore
+from compiler.edge.cache import EdgeCache
 from compiler.edge.config import EdgeCompileConfig
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.memory.options import named_planning
@@ -19,7 +19,7 @@ from compiler.named import UnknownNameError
 from compiler.partition.forced_nodes import NOT_FORCED
 from compiler.partition.named_partitioners import (
     PartitionerNameError,
-    make_partitioner,
+    create_partitioner,
     parse_partitioner,
     partitioner_names,
 )
@@ -68,7 +68,7 @@ def check_words(job: CompileJob) -> None:
 
 def _partitioner(text: str) -> Any:  # noqa: ANN401
     try:
-        return make_partitioner(parse_partitioner(text))
+        return create_partitioner(parse_partitioner(text))
     except PartitionerNameError as error:
         raise AnswerError(str(error)) from error
 
@@ -78,7 +78,7 @@ def lowered(
     programs: Mapping[str, ExportedProgram],
     constants: Mapping[str, Any],
     observe: Observer,
-    kept: EdgeStore | None = None,
+    kept: EdgeCache | None = None,
 ) -> EdgeProgramManager:
     """Return edge programs, delegated as the job says.
 

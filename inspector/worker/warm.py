@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy
 import torch
 
-from compiler.edge.cache import EdgeStore
+from compiler.edge.cache import EdgeCache
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.stages import Observer
 from inspector.recipes.compile_job import CompileJob, Quantization, SourceKind
@@ -51,7 +51,7 @@ class Warm:
         self._files: dict[str, Stamp | None] = {}
         self._numbers: tuple[Any, Any, Any] | None = None
         self._quantised: list[tuple[Any, Exported]] = []
-        self._stores: list[tuple[Any, EdgeStore]] = []  # by what is done to programs
+        self._stores: list[tuple[Any, EdgeCache]] = []  # by what is done to programs
         self._delegated: tuple[Any, Exported, EdgeProgramManager] | None = None
 
     def knows(self, job: CompileJob) -> bool:
@@ -110,13 +110,13 @@ class Warm:
             numpy.random.set_state(self._numbers[1])
             torch.set_rng_state(self._numbers[2])
 
-    def store_for(self, job: CompileJob) -> EdgeStore:
+    def store_for(self, job: CompileJob) -> EdgeCache:
         """Return the edge programs that are kept for what a job does to them."""
         key = job.precision, job.passes, job.edge_config, _stamps(job.passes)
         for known, store in self._stores:
             if known == key:
                 return store
-        self._stores = [*self._stores[1 - _MOST :], (key, EdgeStore())]
+        self._stores = [*self._stores[1 - _MOST :], (key, EdgeCache())]
         return self._stores[-1][1]
 
     def lowered(self, job: CompileJob, source: Exported, observe: Observer) -> EdgeProgramManager:

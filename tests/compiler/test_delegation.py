@@ -285,7 +285,7 @@ def test_operator_kept_whole_is_taken_or_decomposed() -> None:
     (left,) = [v for v in manager.verdicts["forward"] if v.outcome.value == "decomposed_away"]
     assert left.operator == "aten.linear.default"
     assert "aten.mm.default" in left.reason
-    assert left.reason.endswith("the filter of Keeping does not want this node whole")
+    assert left.reason.endswith("the filter of Keeping does not want this node preserved")
 
     nobody = to_edge_transform_and_lower(program, partitioner=Keeping(lambda _: None))
     assert "aten.linear.default" not in calls(nobody.exported_program())

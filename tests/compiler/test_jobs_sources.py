@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from compiler.partition.named_partitioners import (
-    Asked,
+    NamedObject,
     PartitionerNameError,
-    make_partitioner,
+    create_partitioner,
     parse_partitioner,
 )
 from inspector.api.etrecord import parse_etrecord
@@ -245,20 +245,23 @@ def test_record_that_was_cut_off_is_refused_with_what_is_wrong_with_it(
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
-        ("demo-all", Asked("demo-all")),
-        ("X:a=1:b=text:c=True:d=none", Asked("X", {"a": 1, "b": "text", "c": True, "d": None})),
-        ("dir/mine.py:Mine", Asked("dir/mine.py:Mine")),
-        ("mine.py:Mine:depth=2", Asked("mine.py:Mine", {"depth": 2})),
+        ("demo-all", NamedObject("demo-all")),
+        (
+            "X:a=1:b=text:c=True:d=none",
+            NamedObject("X", {"a": 1, "b": "text", "c": True, "d": None}),
+        ),
+        ("dir/mine.py:Mine", NamedObject("dir/mine.py:Mine")),
+        ("mine.py:Mine:depth=2", NamedObject("mine.py:Mine", {"depth": 2})),
     ],
 )
-def test_partitioner_with_options_is_parsed(text: str, asked: Asked) -> None:
+def test_partitioner_with_options_is_parsed(text: str, asked: NamedObject) -> None:
     assert parse_partitioner(text) == asked
 
 
 def test_partitioners_of_the_table_can_be_made_by_both_names() -> None:
     for entry in partitioners():
         for name in (entry.alias, entry.class_name):
-            assert type(make_partitioner(Asked(name))).__name__ == entry.class_name
+            assert type(create_partitioner(NamedObject(name))).__name__ == entry.class_name
 
 
 @pytest.mark.parametrize(
@@ -275,4 +278,4 @@ def test_partitioners_of_the_table_can_be_made_by_both_names() -> None:
 )
 def test_partitioner_that_is_none_is_refused(text: str, words: str) -> None:
     with pytest.raises(PartitionerNameError, match=words):
-        make_partitioner(parse_partitioner(text))
+        create_partitioner(parse_partitioner(text))

@@ -9,7 +9,7 @@ import torch
 
 import inspector
 from compiler import export, to_edge_transform_and_lower
-from compiler.partition.named_partitioners import make_partitioner, parse_partitioner
+from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
 from devtools_app.viewmodels.colours import LIGHT
 from inspector.files.load import load_session
 from runtime import Runtime
@@ -30,7 +30,7 @@ def test_backend_of_one_file_is_compiled_for_run_and_shown(
     x = torch.linspace(-1, 1, 6)
     program = to_edge_transform_and_lower(
         export(Net().eval(), (x,)),
-        partitioner=make_partitioner(parse_partitioner("toy")),
+        partitioner=create_partitioner(parse_partitioner("toy")),
         generate_etrecord=True,
     ).to_executorch()
     path, trace = tmp_path / "toy.pte", tmp_path / "toy.etdp"

@@ -210,7 +210,7 @@ def mean_of_images(node: Node, facts: Facts) -> str:
     return "" if argument(node, "keepdim") else one_unknown(node, facts)
 
 
-def largest_of_images(node: Node, facts: Facts) -> str:
+def max_of_images(node: Node, facts: Facts) -> str:
     """The maximum must reduce height or width, and its indices must be unused."""
     given: Any = node.args[0]
     dim = argument(node, "dim")

@@ -126,7 +126,7 @@ LinearConfig = _Rule(
 )
 LogConfig = _Rule("LogConfig", (aten.log.default,))
 MMConfig = _Rule("MMConfig", (aten.mm.default,), _EVERY, (checks.linear_layer,), weight=1)
-MaxDimConfig = _Rule("MaxDimConfig", (aten.max.dim,), checks=(checks.largest_of_images,))
+MaxDimConfig = _Rule("MaxDimConfig", (aten.max.dim,), checks=(checks.max_of_images,))
 MaxPool2dConfig = _Rule(
     "MaxPool2dConfig",
     (aten.max_pool2d.default, aten.max_pool2d_with_indices.default),

@@ -24,7 +24,7 @@ from compiler.backends.xnnpack.quantization import (
     affine_of,
     dequantized_weight,
     quantizing_name,
-    require_normal_numbers,
+    require_valid_scales,
 )
 from compiler.backends.xnnpack.views import views_around
 from compiler.dialect.delegate_call import executorch_call_delegate
@@ -159,7 +159,7 @@ class XnnpackPartitioner(Partitioner):
         facts, groups = Facts(program), list[list[Node]]()
         home: dict[Node, list[Node]] = {}
         calls = [node for node in program.graph.nodes if node.op == "call_function"]
-        self._require_normal_numbers(calls, facts)
+        self._require_valid_scales(calls, facts)
         # What quantizes goes along with what computes; what is left of it is looked at after.
         for node in sorted(calls, key=lambda node: bool(quantizing_name(node))):
             if follows_source(node) or node in home or node.target is executorch_call_delegate:
@@ -181,7 +181,7 @@ class XnnpackPartitioner(Partitioner):
                     self._note_taken(rule, node, along, facts)
         return [group for group in groups if group]
 
-    def _require_normal_numbers(self, calls: Sequence[Node], facts: Facts) -> None:
+    def _require_valid_scales(self, calls: Sequence[Node], facts: Facts) -> None:
         """Check the scales of nodes that can be delegated.
 
         Raises: ValueError with the node and the value
@@ -194,7 +194,7 @@ class XnnpackPartitioner(Partitioner):
             if rule.weight is not None:
                 quantizing = dequantized_weight(node.args[rule.weight])
             if quantizing is not None and not keeps_out(node):
-                require_normal_numbers(quantizing, facts)
+                require_valid_scales(quantizing, facts)
 
     def _allowed_along(
         self, rule: XNNPartitionerConfig, node: Node, facts: Facts

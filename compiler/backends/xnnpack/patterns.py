@@ -37,7 +37,7 @@ from compiler.backends.xnnpack.quantization import (
     scales_of,
     why_not_exact,
 )
-from compiler.backends.xnnpack.views import product_behind, views_around
+from compiler.backends.xnnpack.views import matmul_behind, views_around
 from compiler.dialect.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
 from compiler.partition.regions import follows_source
 from compiler.untyped import aten
@@ -200,7 +200,7 @@ def _dynamic(
 ) -> Pattern:
     """Return the pattern of a layer with dynamically quantized input."""
     plain = Pattern(along=between, weight=scales)
-    if any(op_of(product_behind(user)) not in WEIGHT_AT for user in chain[0].users):
+    if any(op_of(matmul_behind(user)) not in WEIGHT_AT for user in chain[0].users):
         return plain
     if any(user not in chain for one in chain[1:] for user in one.users):
         return plain

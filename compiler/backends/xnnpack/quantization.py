@@ -124,7 +124,7 @@ def why_not_exact(affine: Affine) -> str:
     return ""
 
 
-def require_normal_numbers(node: Node, facts: Facts) -> None:
+def require_valid_scales(node: Node, facts: Facts) -> None:
     """Refuse scales that are zero, subnormal, infinite or NaN, and zero points that do not fit.
 
     No kernel loads them, so such a program is an error of whoever quantized it. Nodes whose numbers

@@ -43,7 +43,7 @@ def views_around(node: Node) -> tuple[Node, Node] | None:
     return (rows, back) if fits else None
 
 
-def product_behind(view: Node) -> Node:
+def matmul_behind(view: Node) -> Node:
     """Return the matmul whose operand a view flattens to rows; another node unchanged."""
     reader = next(iter(view.users), view)
     found = views_around(reader)

@@ -205,7 +205,7 @@ def bias_of(lowering: Lowering, step: Step, bias: torch.Tensor | None, source: N
     plain = bias.float().reshape(-1)
     if step.pattern.precision is not ConfigPrecisionType.STATIC_QUANT:
         return lowering.fixed(plain)
-    affine = numbers_read(lowering, source)
+    affine = integers_read(lowering, source)
     scales = step.pattern.weight
     assert scales is not None
     scale = scales.scale.double() * affine.scale
@@ -216,7 +216,7 @@ def bias_of(lowering: Lowering, step: Step, bias: torch.Tensor | None, source: N
     return _value(lowering, QCINT32, whole, whole.shape, _per_channel(lowering, scale, 0))
 
 
-def numbers_read(lowering: Lowering, source: Node) -> Affine:
+def integers_read(lowering: Lowering, source: Node) -> Affine:
     """Return scale and zero point of the input of a quantized layer."""
     found = affine_of(source) or lowering.steps.affine(source)
     assert found is not None

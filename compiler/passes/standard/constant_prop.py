@@ -20,7 +20,7 @@ from compiler.dialect.copies import copied_program, rebuilt
 from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_order
 from compiler.dialect.ops import EdgeOp, edge_op
 from compiler.dialect.templates import nodes_in, walk
-from compiler.interface.external_weights import mark_for_made
+from compiler.interface.external_weights import mark_for_folded
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.signature import constant_values, updated_signature
@@ -215,7 +215,7 @@ def _replaced(
         with graph.inserting_before(anchor):
             new = graph.placeholder(name)
         fake = mode.from_tensor(value, static_shapes=True)
-        new.meta = {**node.meta, "val": fake, **mark_for_made(node)}
+        new.meta = {**node.meta, "val": fake, **mark_for_folded(node)}
         constants[name] = value
         argument = TensorArgument(name=new.name)
         specs[new] = InputSpec(InputKind.CONSTANT_TENSOR, argument, name, persistent=True)
