@@ -22,7 +22,7 @@ class UnsupportedError(CompileError):
 
 
 class HardWriteError(CompileError):
-    """An operator writes in place inside, through a view; torch has to take the writes out.
+    """An operator mutates through a view inside its decomposition; torch has to functionalize it.
 
     Attributes:
         op: the operator of the program

@@ -1,4 +1,4 @@
-"""Names of torch (and one of Python) that have no full types or no public name, in one place."""
+"""The untyped or private names of torch that the compiler uses."""
 
 from __future__ import annotations
 

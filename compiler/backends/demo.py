@@ -100,7 +100,7 @@ class DemoPartitioner(Partitioner):
         *,
         constants: bool = False,
     ) -> None:
-        """Take a backend.
+        """Create the partitioner of a backend.
 
         Args:
             support: which nodes

@@ -1,1 +1,1 @@
-"""Names that programs written for ExecuTorch use and nothing here needs."""
+"""Names that only programs written for ExecuTorch use."""

@@ -20,7 +20,7 @@ class EdgeToBackendOpsPass(PassBase):
     """
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401 - a PassResult
-        """Change a graph and those inside of it in place."""
+        """Change a graph and its subgraphs in place."""
         for module in graph_module.modules():
             if isinstance(module, torch.fx.GraphModule):
                 _replace(module)

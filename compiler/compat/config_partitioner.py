@@ -47,7 +47,7 @@ class PartitionerConfig(ABC):
 
     @abstractmethod
     def get_partition(self, node: Node, ep: ExportedProgram) -> list[Node]:
-        """Return the nodes that have to go together with a node, itself included."""
+        """Return the nodes that have to be in one partition with a node, itself included."""
 
 
 class ConfigerationBasedPartitioner(Partitioner):
@@ -56,7 +56,7 @@ class ConfigerationBasedPartitioner(Partitioner):
     def __init__(
         self, delegation_spec: DelegationSpec, partitioner_configs: Iterable[PartitionerConfig]
     ) -> None:
-        """Take configurations.
+        """Create the partitioner from configurations.
 
         Args:
             delegation_spec: where the nodes go
@@ -94,7 +94,7 @@ class ConfigerationBasedPartitioner(Partitioner):
         return self.target_partitioner_configs.get(name)
 
     def get_matched_nodes_from_configs(self, ep: ExportedProgram) -> list[list[Node]]:
-        """Return the nodes that go together."""
+        """Return the groups of nodes."""
         graphs: Any = networkx
         together = graphs.Graph()
         data = data_of(ep).specs
@@ -136,7 +136,7 @@ class AllNodePartitioner(Partitioner):
     """Takes every call and all weights into one partition."""
 
     def __init__(self, backend_id: str, compile_specs: list[CompileSpec]) -> None:
-        """Take a backend.
+        """Create the partitioner of a backend.
 
         Args:
             backend_id: where everything goes

@@ -1,4 +1,4 @@
-"""Which debug handles a delegate's own identifiers stand for."""
+"""Maps from a delegate's own identifiers to debug handles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DelegateMappingBuilder:
         self._handles: dict[Identifier, tuple[int, ...]] = {}
 
     def get_delegate_mapping(self) -> dict[Identifier, tuple[int, ...]]:
-        """Return by identifier the handles, in order and each once."""
+        """Return the sorted, unique handles by identifier."""
         return dict(self._handles)
 
     def insert_delegate_mapping_entry(

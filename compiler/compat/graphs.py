@@ -140,7 +140,7 @@ def create_submodule_from_nodes(
 def arrange_graph_outputs(
     gm: torch.fx.GraphModule, output_specs: list[Any], call_module_node: Node
 ) -> torch.fx.GraphModule:
-    """Put the results that are written back before those of the user, in place.
+    """Reorder results in place: mutated values before the user's.
 
     Args:
         gm: a module that a graph calls
@@ -195,7 +195,7 @@ def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
 def update_to_real_program(
     fake_exported_program: ExportedProgram, real_exported_program: ExportedProgram
 ) -> None:
-    """Give a fake program the state of the real one, in place."""
+    """Replace the state of a fake program by that of the real one, in place."""
     fake_exported_program.state_dict.update(real_exported_program.state_dict)
 
 

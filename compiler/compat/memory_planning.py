@@ -231,7 +231,7 @@ def _is_inplace_node(node: torch.fx.Node) -> bool:
 
 
 def get_node_tensor_specs(node: torch.fx.Node) -> list[TensorSpec]:
-    """Return the specs of the tensors a node results in; a view has those of what it views."""
+    """Return the specs of a node's results; a view has those of its base."""
     source: Any = node.args[0] if node.target is view else node
     found = source.meta.get("spec")
     if isinstance(found, TensorSpec):

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def unwrap_op_overload(target: object) -> Any:  # noqa: ANN401 - an operator overload of torch
-    """Return torch's overload of a node's target: the target itself, or the one it stands for.
+    """Return torch's overload of a node's target: the target itself, or that of an edge operator.
 
     Raises: TypeError if it is neither
     """
@@ -51,7 +51,7 @@ def _out_names(op: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def output_to_aliased_input_map(schema: Any) -> dict[int, int]:  # noqa: ANN401 - of torch._C
-    """Return the place of each result that is an argument written in place -> that argument's.
+    """Return a map from results to the mutated arguments that they alias, by index.
 
     Of several arguments with one alias set it is the first.
     """

@@ -1,4 +1,4 @@
-"""Small helpers around exporting and saving, and a switch that does nothing."""
+"""Helpers of export and saving, and a switch without effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.pipeline.program_manager import ExecutorchProgramManager
 
 
 def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir: str = "") -> str:
-    """Write a program and the files that belong beside it, and return the program's path.
+    """Write a program and its external files, and return the program's path.
 
     Args:
         prog: what to write
@@ -40,7 +40,7 @@ def validation_disabled() -> Generator[None]:
 
 @contextlib.contextmanager
 def patch_forward(obj: torch.nn.Module, new_method: Callable[..., Any]) -> Generator[None]:
-    """Let `forward` of a module be another function inside of a block, so that it is exported.
+    """Replace `forward` of a module inside the context, so that another function is exported.
 
     Args:
         obj: the module

@@ -99,7 +99,7 @@ class EdgeOpArgValidator(torch.fx.Interpreter):
 
     @override
     def run_node(self, n: torch.fx.Node) -> Any:
-        """Run a node; note its operator if the dtypes do not go together."""
+        """Run a node; record its operator if its dtypes are invalid."""
         result = super().run_node(n)
         rule = dtype_rule_of(n.target.op) if isinstance(n.target, EdgeOp) else None
         if rule is None or not isinstance(n.target, EdgeOp):

@@ -1,4 +1,4 @@
-"""Programs that do nothing but call one delegate."""
+"""Programs that consist of one delegate call."""
 
 from __future__ import annotations
 

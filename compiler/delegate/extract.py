@@ -1,4 +1,4 @@
-"""A set of nodes as an edge program of its own."""
+"""Extraction of a set of nodes as an edge program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph in which each region has become one call of its lowered module."""
+"""Replacement of regions by calls of their lowered modules."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class LoweredBackendModule(torch.nn.Module):
         self.meta: dict[str, Any] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LoweredBackendModule:
-        """Return a module of the same program and payload: nothing changes either of them."""
+        """Return a module with the same program and payload, which are immutable."""
         made = LoweredBackendModule(
             self._original_program,
             self._backend_id,

@@ -35,7 +35,7 @@ def preprocess_one(
     specs: list[CompileSpec],
     what: str,
 ) -> PreprocessResult:
-    """Return a backend's result for one program, of which it is given a copy.
+    """Return a backend's result for a copy of one program.
 
     Raises: BackendError naming the backend, the partition and its nodes
     """

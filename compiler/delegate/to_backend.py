@@ -47,7 +47,7 @@ class MethodProgramsPartitionerSpec:
 
 
 def to_backend(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - three documented forms
-    """Lower to backends; nothing that is given is changed.
+    """Lower to backends; the arguments are not changed.
 
     ``to_backend(backend_id, edge_program, compile_specs)`` lowers a whole program and returns a
     ``LoweredBackendModule``. ``to_backend(edge_program, partitioner)`` lowers the parts that a
@@ -138,7 +138,7 @@ class PartedGraph:
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """Return all regions, those of bodies behind its own."""
+        """Return all regions, those of bodies last."""
         inner = (region for body in self.bodies.values() for region in body.regions)
         return (*self.own, *inner)
 
@@ -179,7 +179,7 @@ class Tagged:
 
 
 def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
-    """Let a partitioner tag a copy of a program.
+    """Return a copy of a program, tagged by a partitioner.
 
     Raises: PartitionError if the partitioner breaks a rule
     """
@@ -193,7 +193,7 @@ def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
 
 
 def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
-    """Let a partitioner tag a copy of a program and take the regions out of it.
+    """Return a copy of a program, tagged by a partitioner, with its regions.
 
     Raises: PartitionError if the partitioner or its tags break a rule
     """
@@ -201,7 +201,7 @@ def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
 
 
 def parted_by(found: Tagged) -> Parted:
-    """Take the regions out of a tagged program.
+    """Return the regions of a tagged program.
 
     Raises: PartitionError if its tags break a rule
     """
@@ -236,7 +236,7 @@ def _parted(
 
 
 def backend_of(region: Region) -> Any:  # noqa: ANN401
-    """Return the backend a region goes to.
+    """Return the backend of a region.
 
     Raises: NotImplementedError if there is none of that name
     """

@@ -46,7 +46,7 @@ def copied_program(program: ExportedProgram) -> ExportedProgram:
 
 
 def isolated_copy(program: ExportedProgram) -> ExportedProgram:
-    """Return a program that shares nothing a backend could change, weights included."""
+    """Return a deep copy of a program, weights included."""
     kept: dict[int, Any] = {}
 
     def own(tensor: Any) -> Any:  # noqa: ANN401

@@ -95,7 +95,7 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 def in_dim_order(tensor: torch.Tensor, order: Sequence[int] | None) -> torch.Tensor:
-    """Return a copy whose memory has this order of dimensions, the tensor's own for None."""
+    """Return a copy with this dim order, the tensor's own for None."""
     order = dim_order_of(tensor) if order is None else order
     back = sorted(range(len(order)), key=lambda i: order[i])
     laid_out = tensor.permute(tuple(order)).clone(memory_format=torch.contiguous_format)

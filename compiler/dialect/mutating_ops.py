@@ -25,7 +25,7 @@ def is_write(node: torch.fx.Node) -> bool:
 
 
 def writer_of(node: torch.fx.Node) -> EdgeOp:
-    """Return the operator that writes, of such a node."""
+    """Return the mutating operator of a functionalized node."""
     op: Any = node.args[0]
     return edge_op(op)
 

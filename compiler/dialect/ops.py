@@ -149,7 +149,7 @@ class _Edge:
 
 
 class _Backend(_Edge):
-    """Operators of the user that stand for patterns."""
+    """Operators of the user that are defined by patterns."""
 
     def __getattr__(self, name: str) -> _Level:
         if name == "aten":

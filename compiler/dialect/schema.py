@@ -10,7 +10,7 @@ from compiler.dialect.dtype_rules import allowed_types
 
 
 class EdgeArgument:
-    """An argument or result of an edge operator; all else about it is ATen's.
+    """An argument or result of an edge operator, with its dtypes.
 
     Attributes:
         allowed_types: dtypes it may have; empty where that is not known

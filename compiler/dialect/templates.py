@@ -110,7 +110,7 @@ def _key_of_value(value: Any) -> Any:  # noqa: ANN401
 
 
 def describe_output(graph: torch.fx.Graph) -> None:
-    """Let the output node of a graph have the values of the results, as partitioners read them."""
+    """Set the metadata of the output node to the values of the results, as partitioners expect."""
     last = next(iter(reversed(graph.nodes)), None)
     if last is not None and last.op == "output":
         last.meta["val"] = walk(_value, last.args[0])

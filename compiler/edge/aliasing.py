@@ -23,7 +23,7 @@ class Sharing:
         return id(tensor) in self._stale
 
     def view(self, base: object, views: Sequence[object]) -> None:
-        """Note the results of an operator that share the memory of its operand."""
+        """Record the results of an operator that alias its operand."""
         self._calls += 1
         for view in views:
             self._base[id(view)] = id(base), self._calls

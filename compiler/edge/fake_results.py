@@ -1,4 +1,4 @@
-"""Results of operators that take torch long to find on fake tensors, though they are plain to see.
+"""Fake results of operators for which torch's own computation is slow.
 
 torch finds those of a batch norm by running its decomposition, ten operators: that was 30 % of
 the lowering of a network of convolutions.

@@ -1,4 +1,4 @@
-"""Programs that write in place, and when torch itself has to take the writes out."""
+"""Programs with in-place writes, and which of them torch has to functionalize."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
 
 
 def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> ExportedProgram:
-    """Return a program traced anew by torch, which takes all writes out.
+    """Return a program functionalized by torch.
 
     Args:
         program: as exported

@@ -82,7 +82,7 @@ class GraphLowering:
         raise NotImplementedError
 
     def wrote_input(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
-        """Note that an input is written in place."""
+        """Record that an input is mutated."""
         raise NotImplementedError
 
     def lower(self, nodes: Iterable[torch.fx.Node]) -> None:
@@ -190,7 +190,7 @@ class GraphLowering:
         return new
 
     def _learn_sizes(self, new: Any, value: Any) -> None:  # noqa: ANN401
-        """Give results whose sizes depend on data the sizes that the given graph knows."""
+        """Use the sizes of the given graph for results with data-dependent sizes."""
         single = isinstance(new, torch.fx.Node)
         for node, known in [(new, value)] if single else zip(new, value, strict=True):
             if isinstance(node, torch.fx.Node) and node.op == "call_function":
@@ -198,7 +198,7 @@ class GraphLowering:
                 self.symbols.learn(node)
 
     def _rebind(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
-        """Let every name of a value that was written in place mean the result."""
+        """Rebind every alias of a mutated value to the new one."""
         base = node.args[0]
         assert isinstance(base, torch.fx.Node)  # simple writes only
         root = self.roots[node] = self.roots.get(base, base)

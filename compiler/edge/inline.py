@@ -1,4 +1,4 @@
-"""Puts a template into a graph in place of one node."""
+"""Inlining of a template into a graph."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _cumulated(x: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: ANN401
 
 
 def _log_softmax(x: Any, dim: int, half_to_float: bool) -> Any:  # noqa: ANN401
-    """Divide nothing by no elements, as the kernel does."""
+    """Return the empty result, as the kernel divides by the number of elements."""
     del dim
     dtype = torch.float32 if half_to_float else x.dtype
     return _nothing([*x.shape], dtype) if _is_empty(x) else NotImplemented

@@ -1,4 +1,4 @@
-"""Finds state that a module assigns anew and torch.export forgets: ``self.c = self.c + 1``.
+"""Finds state that a module reassigns and torch.export drops: ``self.c = self.c + 1``.
 
 Traced strictly, such an assignment leaves nothing in the program, which begins each run with the
 first value. The assignment is looked for in the source, where a state that the program reads and

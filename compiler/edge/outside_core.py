@@ -85,6 +85,6 @@ RULES: dict[Any, Callable[..., Any]] = {
 
 
 def kept_whole(config: EdgeCompileConfig) -> frozenset[Any]:
-    """Return the operators a configuration keeps: all it preserves, and of ours what it allows."""
+    """Return the preserved operators of a configuration, and those of ours that it allows."""
     allowed = config.exceptions if config.check_ir_validity else RULES.keys()
     return frozenset((*(config.preserve_ops or ()), *(RULES.keys() & allowed)))

@@ -70,7 +70,7 @@ def edge_program(
 
 
 def give_signature_names(program: ExportedProgram) -> None:
-    """Let placeholders have the names that the signature has for them.
+    """Rename placeholders to the names of the signature.
 
     A deep copy of torch's renames those called like a builtin (``input``, the argument of
     ``nn.Sequential``, becomes ``input_1``), and leaves the signature as it was.
@@ -147,7 +147,7 @@ def _argument(value: Any) -> Any:  # noqa: ANN401
 
 
 def _module_calls(source: ExportedProgram) -> list[ModuleCallEntry]:
-    """Return the module calls without the names of nodes, which are others now."""
+    """Return the module call signatures without node names, which have changed."""
     calls: list[ModuleCallEntry] = []
     for entry in source.module_call_graph:
         given = entry.signature if entry.fqn == "" else None

@@ -56,7 +56,7 @@ class Symbols:
         self._homes: dict[Any, tuple[Any, int | None, Any]] = {}
 
     def learn(self, placeholder: torch.fx.Node) -> None:
-        """Note the symbols that an input carries as sizes, or is."""
+        """Record the symbols in the sizes of an input, or of a symbolic scalar."""
         value = placeholder.meta["val"]
         if isinstance(value, SYMBOLIC):
             self._homes.setdefault(expression_of(value), (placeholder, None, value))

@@ -94,7 +94,7 @@ def check_program(
     config: EdgeCompileConfig,
     after: str = "",
 ) -> None:
-    """Check a graph and whether its signature names what it has.
+    """Check a graph and its signature.
 
     Args:
         module: an edge graph
@@ -127,7 +127,7 @@ class _Checks:
     def run(
         self, module: torch.fx.GraphModule, signature: ExportGraphSignature | None = None
     ) -> None:
-        """Check all graphs of a module; delegates are not looked into."""
+        """Check all graphs of a module, without those of delegates."""
         found = list(self._of_graph(module))
         if signature is not None:
             found += _of_signature(module.graph, signature)

@@ -15,7 +15,7 @@ _SAMPLE = 64
 
 
 def on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
-    """Return a tensor that goes into a file.
+    """Return a tensor whose values can be written.
 
     Raises: UnsupportedError if its values are elsewhere, or nowhere
     """

@@ -51,7 +51,7 @@ class DelegateStore:
     _by_digest: dict[bytes, int] = field(default_factory=dict[bytes, int])
 
     def add(self, module: Any) -> m.BackendDelegate:  # noqa: ANN401
-        """Return the entry of a lowered module; its place is that of the payload in the store.
+        """Return the table entry of a lowered module, with the index of its payload in the store.
 
         Raises: CompileError if two modules have a key of different content
         """
@@ -91,7 +91,7 @@ class DelegateMaps:
     origins: Origins = field(default_factory=Origins)
 
     def note(self, instruction: int, call: torch.fx.Node, module: Any, results: int) -> None:  # noqa: ANN401
-        """Note a delegate call.
+        """Record a delegate call.
 
         Nodes of a module that was lowered on its own are numbered apart from the program it is
         used in, so that all of them stand for the call.
@@ -149,7 +149,7 @@ def place_delegates(
     alignment: int = 128,
     delegate_alignment: int | None = None,
 ) -> PlacedDelegates:
-    """Put payloads and named blobs behind the segments that are there.
+    """Append payloads and named blobs to the segments.
 
     Args:
         plans: methods whose delegates name payloads of the store

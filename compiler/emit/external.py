@@ -63,7 +63,7 @@ class ExternalStore:
     )
 
     def add(self, tag: str, name: str, tensor: torch.Tensor) -> None:
-        """Put a tensor under its name; one tensor may be put there by several methods.
+        """Add a tensor by name; several methods may add the same one.
 
         Raises: CompileError if another tensor has that name
         """

@@ -51,7 +51,7 @@ _NUMBER_KERNELS: dict[Any, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class EmittedMethod:
-    """A plan and what its instructions came from.
+    """An execution plan and the origins of its instructions.
 
     Attributes:
         plan: the tables of the method
@@ -73,7 +73,7 @@ class _Written:
 
 @dataclass(frozen=True)
 class Stores:
-    """Where the bytes of tensors go, shared by all methods of a program."""
+    """The segments of tensor bytes, shared by all methods of a program."""
 
     constants: Segment
     states: Segment
@@ -300,7 +300,7 @@ class _Emission:
         return held
 
     def _view(self, step: View) -> None:
-        """Note a view; it becomes a value where something uses it, as not all views are used."""
+        """Record a view; it becomes a value at its first use."""
         self.viewed[step.node, 0] = self.steps.resolve(step.node.args[0])
 
     def _constant_of(self, slot: Slot) -> int:
@@ -429,7 +429,7 @@ class _Emission:
         self.sources.append(node)
 
     def _is_node(self, node: torch.fx.Node) -> None:
-        """Note that the next instruction is a node; jumps, moves and writing back state are not."""
+        """Record the node of the next instruction; jumps, moves and state updates have none."""
         handle = node.meta.get("debug_handle", 0)
         if handle:
             self.debug_handles[len(self.instructions)] = handle

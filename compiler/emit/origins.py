@@ -11,7 +11,7 @@ from schema.etrecord.parts.origins import Origins
 
 
 class Homes:
-    """Names nodes as a record does: behind the nodes whose nested graphs they are in."""
+    """Names nodes as a record does, prefixed by the nodes of their nested graphs."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         self._prefixes = dict(_prefixes(module, ""))

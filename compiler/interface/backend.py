@@ -19,7 +19,7 @@ DebugHandleMap: TypeAlias = Mapping[Any, Sequence[int]]  # keys are all numbers 
 
 @dataclass
 class CompileSpec:
-    """A setting of a backend: a key and raw bytes; both go into the program file."""
+    """A compile spec of a backend: a key and raw bytes, both written to the program file."""
 
     key: str
     value: bytes

@@ -1,4 +1,4 @@
-"""Weights of delegates in files beside the program: a mark before export, obeyed afterwards."""
+"""External weights of delegates: weights are marked before export and moved afterwards."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class FileBackedData:
 
     @classmethod
     def move_from(cls, path: str | os.PathLike[str], sha256: bytes | None = None) -> Self:
-        """Rename a file beside itself and return its content, deleted when it is closed."""
+        """Rename a file within its folder and return its content; the file is deleted on close."""
         descriptor, own = tempfile.mkstemp(".data", ".etscope_", Path(path).parent)
         os.close(descriptor)
         Path(path).replace(own)

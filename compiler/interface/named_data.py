@@ -1,4 +1,4 @@
-"""Blobs that payloads look up by key, in the program file or in a file beside it."""
+"""Named data: blobs that payloads look up by key, in the program file or in external files."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class NamedDataStoreOutput:
 
 @dataclass
 class NamedDataStore:
-    """Collects blobs by key; equal contents are kept once, a key has one content.
+    """Collects blobs by key; equal contents are stored once.
 
     Attributes:
         buffers: each content once, as bytes or as a file
@@ -212,7 +212,7 @@ class NamedDataStore:
         self.external_data, self.pte_data = external, {}
 
     def _shards(self, max_data_bytes: int) -> list[dict[str, DataEntry]]:
-        """Return the keys of the program file by the file they go to; one content is in one."""
+        """Return the keys by file; each content is in one file."""
         by_buffer: dict[int, dict[str, DataEntry]] = {}
         for key in sorted(self.pte_data):
             entry = self.pte_data[key]

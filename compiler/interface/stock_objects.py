@@ -47,7 +47,7 @@ def is_foreign_spec(spec: object) -> bool:
 
 
 def in_foreign_terms(program: ExportedProgram) -> ExportedProgram:
-    """Return a copy whose operators are the package's; what it does not have stays as it is."""
+    """Return a copy with the package's operators; operators that it lacks are kept."""
     root = copied_root(program.graph_module)
     graph = copied_graph(program.graph)
     inner = [m.graph for m in root.modules() if isinstance(m, torch.fx.GraphModule)]

@@ -1,4 +1,4 @@
-"""Documented planning algorithms: specs in, a place for each out."""
+"""The documented planning algorithms, from specs to offsets."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def greedy(
     *,
     allow_overlapping_allocations: bool = True,
 ) -> MemoryAlgoResult:
-    """Return places with the largest tensors placed first, memory used again.
+    """Return offsets with the largest tensors placed first, with reuse of memory.
 
     Args:
         alignment: bytes
@@ -80,7 +80,7 @@ def interval(
     graph_signature: Any,  # noqa: ANN401
     extra_padding: int = 0,
 ) -> MemoryAlgoResult:
-    """Return places with the tensors placed first that take most memory for most time."""
+    """Return offsets with tensors placed by size times lifetime, largest first."""
     del graph_module, graph_signature
     return _planned(by_size.interval, alignment, specs, extra_padding)
 
@@ -92,7 +92,7 @@ def naive(
     graph_signature: Any,  # noqa: ANN401
     extra_padding: int = 0,
 ) -> MemoryAlgoResult:
-    """Return places one behind the other; nothing is used twice."""
+    """Return consecutive offsets, without reuse of memory."""
     del graph_module, graph_signature
     return _planned(one_behind_another, alignment, specs, extra_padding)
 
@@ -193,7 +193,7 @@ def checked_result(algorithm: Any, result: Any) -> MemoryAlgoResult:  # noqa: AN
 
 
 def apply_result(result: MemoryAlgoResult) -> list[int]:
-    """Write the places of a result into the specs and return the sizes of the planned buffers."""
+    """Write the offsets of a result into the specs and return the sizes of the planned buffers."""
     for spec, place in result.spec_dict.items():
         spec.mem_id, spec.mem_obj_id = place.mem_id, place.mem_obj_id
         spec.mem_offset = place.mem_offset

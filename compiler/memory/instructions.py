@@ -79,7 +79,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place to jump to; no instruction."""
+    """A jump target; not an instruction."""
 
     name: tuple[torch.fx.Node, str]
 
@@ -103,7 +103,7 @@ def is_instruction(step: Step) -> bool:
 
 
 def slot_of(node: torch.fx.Node) -> Slot:
-    """Return the result a node stands for: ``getitem`` stands for one of its source's."""
+    """Return the slot of a node: that of its source for ``getitem``."""
     if node.op == "call_function" and node.target is operator.getitem:
         source, index = node.args
         assert isinstance(source, torch.fx.Node)  # results are not nested

@@ -175,7 +175,7 @@ class Scheduling:
         return _resolve(self.stands_for, leaf)
 
     def add(self, step: Step) -> None:
-        """Add a step; what it reads lives at least until now."""
+        """Add a step; the lifetimes of its inputs are extended to it."""
         for slot in _reads(step):
             self.use(slot, self.now)
         self.steps.append(step)
@@ -212,7 +212,7 @@ class Scheduling:
         resized: frozenset[int] = frozenset(),
         without: frozenset[int] = frozenset(),
     ) -> None:
-        """Give the results of a node memory from now on.
+        """Start the lifetimes of a node's results.
 
         Args:
             node: the node
@@ -227,12 +227,12 @@ class Scheduling:
                 self._block((node, index), spec, Role.TEMPORARY, at=self.now)
 
     def helper(self, slot: Slot, spec: TensorSpec) -> None:
-        """Give a tensor that no node stands for memory from now on."""
+        """Start the lifetime of a tensor without a node."""
         self.specs[slot] = spec
         self._block(slot, spec, Role.TEMPORARY, at=self.now)
 
     def use(self, slot: Any, now: int) -> None:  # noqa: ANN401
-        """Let the memory of a slot live until an instruction."""
+        """Extend the lifetime of a slot to an instruction."""
         index = self.block_of.get(cast("Slot", slot)) if isinstance(slot, tuple) else None
         if index is not None and self.blocks[index].last < now:
             self.blocks[index] = replace(self.blocks[index], last=now)
@@ -301,7 +301,7 @@ class Scheduling:
         return block if self.specs[base] == self.specs[node, 0] else None
 
     def _is_dynamic(self, node: torch.fx.Node) -> bool:
-        """Return whether a view has other sizes in each run, or what it views has."""
+        """Return whether a view or its base has dynamic sizes."""
         return bool(self.specs[self.resolve(node.args[0])].dynamism or self.specs[node, 0].dynamism)
 
     def _shares_memory(self, node: torch.fx.Node) -> bool:
@@ -320,7 +320,7 @@ class Scheduling:
         return block is None or (self.blocks[block].planned and not self._is_lent(block))
 
     def _is_lent(self, block: int) -> bool:
-        """Return whether the caller lends the memory of a block: only the output itself gets it."""
+        """Return whether the caller provides the memory of a block, which only the output uses."""
         return any(self.block_of.get(self.resolve(node)) == block for node in self.lent)
 
     def _spec(self, slot: Slot, value: torch.Tensor) -> TensorSpec:

@@ -103,7 +103,7 @@ def _place(block: Block, made: OutGraph, index: int) -> tuple[int, int]:
 
 
 def without_shared(steps: Schedule) -> Schedule:
-    """Return a schedule in which the buffers that are shared over methods get no place of it."""
+    """Return a schedule without the buffers that methods share."""
     blocks = [replace(b, planned=b.planned and b.role is not Role.BUFFER) for b in steps.blocks]
     return replace(steps, blocks=tuple(blocks))
 

@@ -65,7 +65,7 @@ def scalar_type_of(dtype: torch.dtype) -> int:
 
 
 def spec_of(tensor: torch.Tensor, ranges: Mapping[Any, Any]) -> TensorSpec:
-    """Return the spec of a dense tensor whose sizes lie in these ranges.
+    """Return the spec of a dense tensor, with upper bounds of its sizes from ranges.
 
     Raises:
         UnboundedShapeError: a size has no finite upper bound

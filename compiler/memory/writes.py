@@ -88,7 +88,7 @@ def _is_read_later(to: Scheduling, holder: Node, node: Node) -> bool:
 
 
 def _holders(to: Scheduling, base: Node, block: int) -> set[Node]:
-    """Return the values that are in the memory of one: views of it, and what it is written over."""
+    """Return the values that alias one: its views, and the value it overwrites."""
     found, waiting = {base}, [base]
     while waiting:
         for near in _near(waiting.pop()):

@@ -28,7 +28,7 @@ class CapabilityBasedPartitioner:
         non_compute_ops: Sequence[str] | None = None,
         allowed_single_node_partition_ops: Sequence[str] | None = None,
     ) -> None:
-        """Take a graph.
+        """Create the partitioner of a graph.
 
         Args:
             graph_module: an edge graph
@@ -80,7 +80,7 @@ class CapabilityBasedPartitioner:
         return False
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
-        """Take nodes that do not compute off the beginnings and ends of partitions."""
+        """Remove non-compute nodes from the beginnings and ends of partitions."""
         for partition in partitions:
             nodes = partition.nodes
             for backwards in (False, True):
@@ -96,7 +96,7 @@ class CapabilityBasedPartitioner:
 
 
 def note_refused(answers: Mapping[Node, Answer], ours: Mapping[Node, Node] | None = None) -> None:
-    """Note which calls a support object refused, and why.
+    """Record the calls that a support object refused, with reasons.
 
     Args:
         answers: about nodes of one graph
@@ -127,7 +127,7 @@ def numbered(groups: Iterable[Sequence[Node]]) -> list[Partition]:
 
 
 def _take_data(groups: Sequence[list[Node]], taken: set[Node]) -> None:
-    """Put supported placeholders and attributes into the first group that reads them."""
+    """Add supported placeholders and attributes to the first group that reads them."""
     seen: set[Node] = set()
     for group in groups:
         read = [used for node in group for used in node.all_input_nodes]

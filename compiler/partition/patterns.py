@@ -31,7 +31,7 @@ class GroupBasedPartitioner(CapabilityBasedPartitioner):
         allowed_single_node_partition_ops: Sequence[str] | None = None,
         node_groups: Sequence[Collection[Node]] | None = None,
     ) -> None:
-        """Take a graph.
+        """Create the partitioner of a graph.
 
         Args:
             graph_module: an edge graph

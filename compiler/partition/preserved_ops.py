@@ -137,7 +137,7 @@ def _wants(request: OpsToPreserve, node: Node) -> bool:
 
 
 def _stand_in(op: Any, args: Any, kwargs: Any) -> Node:  # noqa: ANN401
-    """Return a node for an operator that no node of the exported program stands for."""
+    """Return a temporary node for an operator inside a decomposition."""
     graph = torch.fx.Graph()
 
     def bind(leaf: Any) -> Any:  # noqa: ANN401

@@ -64,7 +64,7 @@ def collecting() -> Generator[Reasons, None, None]:
 
 
 def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = False) -> None:
-    """Note why a node is not delegated, or which rule took it; without a collector, do nothing.
+    """Record why a node is not delegated, or which rule took it; does nothing without a collector.
 
     Args:
         node: which node
@@ -85,7 +85,7 @@ def noted(node: Node) -> Reason | None:
 
 
 def belong_together(groups: Iterable[Sequence[Node]]) -> None:
-    """Note nodes that are not to be torn apart by rules of the user."""
+    """Record nodes that rules of the user must not split."""
     reasons = _current.get()
     if reasons is not None:
         reasons.groups += [tuple(group) for group in groups if len(group) > 1]
@@ -128,7 +128,7 @@ class WhyNoPartition:
         self.reason = ""
 
     def __call__(self, node: Node, reason: str) -> None:
-        """Note a reason."""
+        """Record a reason."""
         self.node, self.reason = node, reason
         note(node, self.logger.name, Outcome.REJECTED, reason)
         self.logger.debug("%s", self)
@@ -145,7 +145,7 @@ class WhyNoPartitionReporter:
         self._rejected: list[tuple[str, str, str]] = []
 
     def report_reject(self, node: Node, reason: str) -> None:
-        """Note a reason."""
+        """Record a reason."""
         self._rejected.append((node.name, operator_of(node), reason))
         note(node, type(self).__name__, Outcome.REJECTED, reason)
 

@@ -1,4 +1,4 @@
-"""Rules of the user about which nodes may be delegated, and in how large pieces."""
+"""Rules of the user about the nodes that may be delegated, and the granularity of partitions."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class PartitionRules:
         return None
 
     def forced(self, node: Node) -> tuple[str, str] | None:
-        """Return the node and the partitioner it is to go to, empty for any; None if not forced."""
+        """Return the forced node and its partitioner, empty for any; None if it is not forced."""
         names = names_behind(node)
         for text in self.force_nodes:
             wanted, _, partitioner = text.partition("=")
@@ -232,7 +232,7 @@ def _first(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, str] | N
 
 
 def fits_any(names: Iterable[str], pattern: str) -> bool:
-    """Return whether a pattern fits one of some names."""
+    """Return whether a pattern matches any of some names."""
     return _first(names, [pattern]) is not None
 
 

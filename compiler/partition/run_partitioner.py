@@ -71,7 +71,7 @@ def _own(spec: Any) -> Any:  # noqa: ANN401
 
 
 def _take_tags(shown: torch.fx.GraphModule, module: torch.fx.GraphModule) -> None:
-    """Give the nodes of a program, those of bodies too, the tags of nodes that stand for them.
+    """Copy the tags of another program's nodes to the corresponding nodes, bodies included.
 
     What a partitioner has noted of a node beside, for its backend, is taken along.
     """

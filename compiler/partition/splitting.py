@@ -21,7 +21,7 @@ def cut(
     rules: PartitionRules,
     changed: Collection[str],
 ) -> list[list[Node]]:
-    """Return acyclic regions; partitions that nothing happened to stay as they are.
+    """Return acyclic regions; unchanged partitions are kept.
 
     Args:
         graph: tagged

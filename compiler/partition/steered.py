@@ -1,4 +1,4 @@
-"""Any partitioner under rules of the user: it tags, the rules take away, the rest is cut anew."""
+"""A partitioner under rules of the user: vetoed tags are removed, the rest is split."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class SteeredPartitioner(Partitioner):
                 self._steer(child, specs, tags)
 
     def _take_out(self, graph: torch.fx.Graph) -> set[str]:
-        """Take the tags off nodes the rules keep out; return the tags that lost some."""
+        """Remove the tags of vetoed nodes; return the tags that lost nodes."""
         changed: set[str] = set()
         for node in graph.nodes:
             tag = tag_of(node)

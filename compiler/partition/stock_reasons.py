@@ -30,7 +30,7 @@ _DOORS = (("WhyNoPartition", "__call__"), ("WhyNoPartitionReporter", "report_rej
 
 @contextlib.contextmanager
 def noting_stock_reasons(ours: Mapping[Node, Node] | None = None) -> Generator[None, None, None]:
-    """Note the reasons passed to the package's helpers and torch's partitioner in the context.
+    """Record the reasons passed to the package's helpers and torch's partitioner in the context.
 
     Args:
         ours: our node for each the partitioner is shown; None where it is shown ours
@@ -104,7 +104,7 @@ def _proposing(propose: Callable[..., Any], ours: Mapping[Node, Node] | None) ->
 
 
 def node_pairs(shown: torch.fx.GraphModule, ours: torch.fx.GraphModule) -> dict[Node, Node]:
-    """Return the node of one graph, bodies included, that stands for each of another."""
+    """Return a map from the nodes of one graph, bodies included, to those of another."""
     found = dict(zip(shown.graph.nodes, ours.graph.nodes, strict=True))
     bodies = dict(ours.named_children())
     for name, child in shown.named_children():

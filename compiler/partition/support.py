@@ -57,7 +57,7 @@ class OperatorSupport(ExplainedSupport):
     """Support by a table of operators and, for each, the dtypes its arguments may have."""
 
     def __init__(self, support_dict: SupportDict | None = None) -> None:
-        """Take a table.
+        """Create the support from a table.
 
         Args:
             support_dict: by operator (edge, ATen, or a name such as ``aten.add.Tensor``) None

@@ -1,4 +1,4 @@
-"""The rules tags must keep, and the tagging of weights and state."""
+"""Rules of tags, and the tagging of weights and state."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def data_of(program: ExportedProgram) -> Data:
 
 
 def tag_of(node: Node) -> str | None:
-    """Return the tag of a node; a ``getitem`` goes where its source goes.
+    """Return the tag of a node; a ``getitem`` has that of its source.
 
     Calls of delegates have none: what a backend has taken is not given to another one.
     """
@@ -165,7 +165,7 @@ def _tag_data(program: ExportedProgram, wanted: Callable[[str, frozenset[str]], 
 
 
 def clear_data_tags(program: ExportedProgram) -> None:
-    """Take the tags off weights, buffers and constants."""
+    """Remove the tags of weights, buffers and constants."""
     for node in program.graph.nodes:
         if node.op == "placeholder":
             node.meta.pop(TAG, None)

@@ -1,4 +1,4 @@
-"""Rules that fit nothing: most often a name that was written wrongly."""
+"""Rules that match nothing, mostly misspelled names."""
 
 from __future__ import annotations
 

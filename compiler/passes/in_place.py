@@ -1,4 +1,4 @@
-"""Edge operators that write in place, which passes of users insert, as results that are written."""
+"""Functionalization of in-place edge operators that passes of users insert."""
 
 from __future__ import annotations
 

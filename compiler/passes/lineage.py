@@ -131,7 +131,7 @@ def _of_an_input(node: Node) -> Mapping[str, Any]:
 
 
 def inherit(node: Node, meta: Mapping[str, Any]) -> None:
-    """Give a node what it lacks of source lines, origins, debug handle and tag of another."""
+    """Copy missing metadata of another node: source lines, origins, debug handle, tag."""
     for key in _INHERITED:
         if key in meta:
             node.meta.setdefault(key, meta[key])

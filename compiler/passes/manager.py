@@ -63,7 +63,7 @@ class PassManager:
         self._checks: list[Check] = []
 
     def add_pass(self, one: PassType) -> None:
-        """Put a pass behind the others."""
+        """Append a pass."""
         self.passes += flat_passes([one])
 
     def add_constraint(self, constraint: Constraint) -> None:

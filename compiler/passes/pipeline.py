@@ -67,7 +67,7 @@ class _Work:
 
     @contextlib.contextmanager
     def lent(self, one: PassType) -> Generator[None, None, None]:
-        """Let the given program be the work while a pass runs.
+        """Lend the given program to a pass while it runs.
 
         A pass made with `manager.exported_program()` sees the graph it is called with in that
         program, and placeholders, weights and a signature that it adds there are taken over.
@@ -150,7 +150,7 @@ def _begun(program: ExportedProgram) -> _Work:
 
 
 def completed(program: ExportedProgram) -> ExportedProgram:
-    """Return a program whose graph was changed by hand with the values its new nodes lack.
+    """Return a program changed by hand with the missing metadata of its new nodes.
 
     Operators that write in place are replaced by those that return. A program without such nodes is
     returned as it is, and none is changed.

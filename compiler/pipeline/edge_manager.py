@@ -40,7 +40,7 @@ Operators = Sequence[OpOverload] | None
 
 
 class EdgeProgramManager:
-    """Edge programs by method, with constant methods beside them. Nothing in it changes."""
+    """Edge programs and constant methods by name; immutable."""
 
     def __init__(  # noqa: PLR0913 - as documented
         self,
@@ -164,7 +164,7 @@ class EdgeProgramManager:
         )
 
     def get_etrecord(self) -> ETRecord:
-        """Return the record of the programs, which nothing compiled belongs to yet.
+        """Return the record of the programs, without an emitted program.
 
         Raises: RuntimeError if none was asked for
         """

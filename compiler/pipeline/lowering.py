@@ -1,4 +1,4 @@
-"""Lowering and delegation in one go, method by method."""
+"""Lowering and delegation of all methods."""
 
 from __future__ import annotations
 
@@ -171,5 +171,5 @@ def passes_before_planning(config: ExecutorchBackendConfig) -> list[Any]:
 
 
 def calls_of(program: ExportedProgram) -> int:
-    """Return how many calls the graph of a program has."""
+    """Return the number of calls in the graph of a program."""
     return sum(node.op == "call_function" for node in program.graph.nodes)

@@ -72,7 +72,7 @@ class Precisions:
                     raise PrecisionError(f"unknown dtype {word!r} for {name}; available: {there}")
 
     def of(self, node: Node) -> torch.dtype | None:
-        """Return the type a node is to be computed in, None for its own."""
+        """Return the dtype a node is to be computed in, None for its own."""
         found = _fitting(names_behind(node), self.nodes)
         for name in reversed(modules_around(node) if self.modules else []):
             found = found or _fitting([name], self.modules)
@@ -198,7 +198,7 @@ def _last_placeholder(graph: torch.fx.Graph) -> Node:
 
 
 def _may_change(node: Node) -> bool:
-    """Return whether a node computes with floats in a type that its inputs decide."""
+    """Return whether a node computes in the floating-point dtype of its inputs."""
     target: Any = node.target
     if node.op != "call_function" or follows_source(node) or not isinstance(target, EdgeOp):
         return False
@@ -217,7 +217,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 class FoldCastsPass(ExportedProgramPassBase):
-    """Keeps weights in the type they are cast to, where nothing else reads them."""
+    """Folds casts of weights that have no other user."""
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Return a program whose casts of weights are done."""

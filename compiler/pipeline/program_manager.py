@@ -118,7 +118,7 @@ class ExecutorchProgramManager:
 
     @property
     def _tensor_data(self) -> dict[str, bytes]:
-        """The files beside the program, by name without extension."""
+        """The external files, by name without extension."""
         files = self._emitted.files()
         return {name.removesuffix(".ptd"): b"".join(parts) for name, parts in files.items()}
 
@@ -149,7 +149,7 @@ class ExecutorchProgramManager:
 
     @property
     def tensor_data_files(self) -> tuple[str, ...]:
-        """Return the names of the files that belong beside the program."""
+        """Return the names of the external files."""
         return tuple(self._emitted.files())
 
     def save(self, path: str | os.PathLike[str]) -> None:

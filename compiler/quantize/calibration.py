@@ -70,7 +70,7 @@ def _unlike(given: tuple[Any, ...], example: tuple[Any, ...] | None) -> str:
 
 
 def unobserved(prepared: torch.fx.GraphModule) -> list[str]:
-    """Return the observers of a prepared graph that never saw data, each with what it watches."""
+    """Return the observers of a prepared graph without data, each with the value it observes."""
     untyped: Any = prepared
     modules: dict[str, Any] = dict(untyped.named_modules())
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Libraries that talk about themselves while they are imported: not to the user of a compile."""
+"""Imports of libraries that log or warn at import, without that output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TALK = ("torchao", "torch.utils._pytree")  # loggers
 
 
 def import_quietly(name: str) -> Any:  # noqa: ANN401 - a module
-    """Import a module without the warnings it gives and logs on the way.
+    """Import a module and suppress its warnings and log messages.
 
     Raises: ImportError
     """

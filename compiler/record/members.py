@@ -59,7 +59,7 @@ def _contents(record: ETRecord, sums: Sums, numbered: bool) -> Iterator[Content]
 
 
 def _kept(artifact: Any, given: set[str]) -> Iterator[Content]:  # noqa: ANN401
-    """Yield the members of a record that was read, without those of parts that are written anew."""
+    """Yield the members of a record's file, without those of changed parts."""
     roles = artifact.roles
     programs = {
         "exported_program": [roles.exported],

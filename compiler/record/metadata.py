@@ -14,7 +14,7 @@ class NodeMetadata:
     """Writes the metadata of the nodes of one graph; equal module stacks are written once."""
 
     def __init__(self, numbers: GraphIds, *, handles: bool) -> None:
-        """Begin.
+        """Start without sources.
 
         Args:
             numbers: of the graphs that nodes come from

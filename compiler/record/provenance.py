@@ -28,7 +28,7 @@ _KNOWN: WeakKeyDictionary[Any, tuple[Origin, str]] = WeakKeyDictionary()
 
 
 def remember(program: Any, artifact: etrecord.ETRecord, member: str) -> None:  # noqa: ANN401
-    """Note where an ExportedProgram was read from, with its graph at that time."""
+    """Record the origin of an ExportedProgram, with its graph at that time."""
     _KNOWN[program] = Origin(artifact, member), _text(program)
 
 

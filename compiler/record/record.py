@@ -176,7 +176,7 @@ class ETRecord:
         return self._parts.get(name) is not None
 
     def given_parts(self) -> Mapping[str, Any]:
-        """Return the parts that were given or looked at, and so may have changed, by attribute."""
+        """Return the parts that were set or accessed, and so may have changed, by attribute."""
         return self._parts
 
     def own_members(self) -> Mapping[str, Callable[[], bytes]]:
@@ -371,7 +371,7 @@ class ETRecord:
         return new
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ETRecord:
-        """Return a record of copied parts; what its file has is read only and shared."""
+        """Return a record of copied parts; its file is read-only and shared."""
         new = object.__new__(type(self))
         memo[id(self)] = new
         vars(new).update(vars(self))

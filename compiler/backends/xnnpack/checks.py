@@ -197,7 +197,7 @@ def _has_several(node: Node) -> bool:
 
 
 def mean_of_images(node: Node, facts: Facts) -> str:
-    """The mean must go over the height and the width of images."""
+    """The mean must reduce height and width."""
     given: Any = node.args[0]
     rank = rank_of(given)
     if rank != _IMAGE:
@@ -272,7 +272,7 @@ def inference_norm(node: Node, facts: Facts) -> str:
 
 
 def image_convolution(node: Node, facts: Facts) -> str:
-    """Weights must be constants and the convolution go over one or two dimensions."""
+    """Weights must be constants, and the convolution one- or two-dimensional."""
     weight: Any = node.args[1]
     dims = rank_of(weight) - 2
     if dims not in (1, 2):

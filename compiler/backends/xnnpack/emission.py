@@ -59,7 +59,7 @@ _CONVERSIONS: Mapping[str, operators.Emit] = MappingProxyType(
 
 
 def written(program: ExportedProgram) -> PreprocessResult:
-    """Return the payload of a graph, with debug handles by the place of each node.
+    """Return the payload of a graph, with debug handles by node index.
 
     Raises: UnsupportedError naming an operator the payload has no node for
     """

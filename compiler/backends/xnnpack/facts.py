@@ -15,7 +15,7 @@ Node = torch.fx.Node
 
 
 class Facts:
-    """A program's constants: weights and buffers that nothing writes."""
+    """A program's constants: weights, and buffers that are not mutated."""
 
     def __init__(self, program: ExportedProgram) -> None:
         data = data_of(program)
@@ -28,7 +28,7 @@ class Facts:
                 self._tensors[name] = found
 
     def is_constant(self, node: object) -> bool:
-        """Return whether a node is a placeholder of data that nothing writes."""
+        """Return whether a node is a placeholder of constant data."""
         return isinstance(node, Node) and node.op == "placeholder" and node.name in self._tensors
 
     def tensor(self, node: Node) -> torch.Tensor:

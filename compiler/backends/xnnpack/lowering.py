@@ -117,7 +117,7 @@ class Lowering:
         return self._ids[root, layout]
 
     def operand(self, node: Node, layout: Layout | None = None) -> int:
-        """Return the id of a value in a layout, None for the one it is in."""
+        """Return the id of a value in a layout, None for its own."""
         root = self.read(node)
         if self.steps.is_constant(root):
             wanted = layout or plain(value_of(node).dim())

@@ -79,7 +79,7 @@ def _source(lowering: Lowering, step: Step) -> int:
 
 
 def clamp(lowering: Lowering, step: Step) -> None:
-    """Write an activation that nothing before it could take in."""
+    """Write an activation that could not be fused."""
     source = _source(lowering, step)
     form = n.Unary("Clamp", source, lowering.result(step.node))
     lowering.writer.node(form, step.handles, bounds_of(step.node))
@@ -194,7 +194,7 @@ def permute(lowering: Lowering, step: Step) -> None:
 
 
 def cat(lowering: Lowering, step: Step) -> None:
-    """Write a concatenation, of more than five parts in turns."""
+    """Write a concatenation; of more than five tensors as a tree."""
     node, parts = step.node, argument(step.node, "tensors")
     layout = lowering.home(node)
     axis = axis_in(layout, argument(node, "dim"), rank_of(node))

@@ -155,7 +155,7 @@ class XnnpackPartitioner(Partitioner):
         return generate_grouped_partitions_from_list_of_nodes(program.graph_module, groups)
 
     def _groups(self, program: ExportedProgram) -> list[list[Node]]:
-        """Return sets of nodes that go together; a node is in one of them."""
+        """Return disjoint sets of nodes that have to be in one partition."""
         facts, groups = Facts(program), list[list[Node]]()
         home: dict[Node, list[Node]] = {}
         calls = [node for node in program.graph.nodes if node.op == "call_function"]
@@ -309,7 +309,7 @@ def _is_linear(rule: XNNPartitionerConfig) -> bool:
 
 
 def _join(nodes: Iterable[Node], home: dict[Node, list[Node]], groups: list[list[Node]]) -> None:
-    """Put nodes into one group, with those they are in a group with already."""
+    """Merge the groups of some nodes."""
     group: list[Node] = []
     groups.append(group)
     for node in nodes:

@@ -106,7 +106,7 @@ def is_copy(node: Node) -> bool:
 
 
 def pattern_of(node: Node, facts: Facts) -> Pattern:
-    """Return how a node of an operator runs."""
+    """Return the pattern of a node."""
     op = op_of(node)
     if op in WEIGHT_AT:
         return _layer(node, facts)

@@ -121,7 +121,7 @@ class Placement:
         return node
 
     def _choose(self, kinds: dict[Node, Want]) -> None:
-        """Give each region the layout that moves the fewest elements at its border."""
+        """Choose the layout of each region that transposes the fewest elements at its boundary."""
         costs, steps = _Costs(), self._steps
         for node, kind in kinds.items():
             for source in steps.operands(node):

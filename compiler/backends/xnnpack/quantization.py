@@ -246,7 +246,7 @@ def is_widened(node: object) -> bool:
 
 
 def scales_of(node: Node, facts: Facts) -> Scales | str:
-    """Return how a dequantize node of a weight scales, or why kernels cannot do the same."""
+    """Return the scales of a weight's dequantize node, or why kernels do not support them."""
     name, weight = quantizing_name(node), node.args[0]
     assert isinstance(weight, Node)
     if is_widened(node):

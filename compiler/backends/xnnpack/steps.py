@@ -56,7 +56,7 @@ BOUNDED = GEMM | frozenset(
 
 @dataclass
 class Step:
-    """One node of a payload, or a few, and the operators they stand for.
+    """One or a few payload nodes, and the operators fused into them.
 
     Attributes:
         node: the operator that says what is done
@@ -204,7 +204,7 @@ class Steps:
             del self.made[made.node]
 
     def _keeps_scale(self, node: Node) -> bool:
-        """Return whether a copy stands between a dequantize and its quantize."""
+        """Return whether a copy is between a dequantize and its quantize."""
         kept = pattern_of(node, self.facts).affine is not None
         if kept:
             self._kept.add(node)

@@ -19,7 +19,7 @@ _ALIGNMENT = 16
 
 
 class PayloadWriter:
-    """Collects the nodes and values of one delegate; ids are places in the list of values.
+    """Collects the nodes and values of one delegate; ids are indices of values.
 
     Attributes:
         file: where constants go to from now on, None for the program itself
@@ -93,7 +93,7 @@ class PayloadWriter:
         handles: Sequence[int] = (),
         bounds: tuple[float, float] | None = None,
     ) -> int:
-        """Add a node and return its place.
+        """Add a node and return its index.
 
         Args:
             form: what it does
@@ -110,17 +110,17 @@ class PayloadWriter:
         return len(self._nodes) - 1
 
     def stands_for(self, place: int, handles: Sequence[int]) -> None:
-        """Let a node stand for further operators, those of ``origins``."""
+        """Add the operators of ``origins`` to those of a node."""
         known, names = self._handles.get(place, ()), self._origins.get(place, ())
         self._handles[place] = tuple(dict.fromkeys((*known, *handles)))
         self._origins[place] = tuple(dict.fromkeys((*names, *self.origins)))
 
     def origins_by_place(self) -> dict[int, tuple[str, ...]]:
-        """Return the names of the nodes that each node of the payload stands for, by its place."""
+        """Return the names of the graph nodes of each payload node, by index."""
         return {place: names for place, names in self._origins.items() if names}
 
     def finish(self) -> tuple[bytes, dict[int, tuple[int, ...]], NamedDataStoreOutput]:
-        """Return the payload, debug handles by the place of the node, and the constants by key."""
+        """Return the payload, debug handles by node index, and the constants by key."""
         table = m.GraphTable(
             version="0",
             xnodes=tuple(self._nodes),

@@ -1,4 +1,4 @@
-"""Operators of a backend whose Python kernel is the pattern they stand for."""
+"""Custom operators of a backend whose Python kernel is a pattern."""
 
 from __future__ import annotations
 

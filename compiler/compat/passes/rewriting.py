@@ -20,7 +20,7 @@ Filter = Callable[[Any, torch.fx.Graph, torch.fx.Graph], bool]
 
 @dataclass(frozen=True)
 class ReplacedPatterns:
-    """One place where a pattern was replaced.
+    """One replaced match of a pattern.
 
     Attributes:
         anchor: the node of the old graph that gave the pattern's result
@@ -40,7 +40,7 @@ def replace_pattern(
     match_filters: Sequence[Filter] | None = None,
     ignore_literals: bool = False,
 ) -> list[ReplacedPatterns]:
-    """Replace, in place, all that matches a pattern.
+    """Replace all matches of a pattern in place.
 
     The inputs of the pattern match anything. New nodes have the source lines and the debug handle
     of the node that gave the result, the origins of all nodes they stand for, and fake results.

@@ -1,4 +1,4 @@
-"""The new graph of a pass that walks an old one, with the modules and tensors it names."""
+"""The new graph of a pass that interprets an old one, with its modules and tensors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExportTracer:
         self._symbols: Symbols | None = None
 
     def keep_name(self, old: torch.nn.Module, new: torch.nn.Module) -> None:
-        """Let a module be named as the one it replaces, unless that one stays in use."""
+        """Reuse the name of a replaced module, unless that is still used."""
         name = self._names.get(id(old))
         if name is not None and name not in self._nodes:
             self._names[id(new)] = name

@@ -41,7 +41,7 @@ class NodeMetadata:
         return self.data.get(key, default)
 
     def copy(self) -> NodeMetadata:
-        """Return metadata that can be changed on its own."""
+        """Return a mutable copy of the metadata."""
         return NodeMetadata(self.data)
 
 

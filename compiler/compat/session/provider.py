@@ -18,7 +18,7 @@ class BackendRecipeProvider(ABC):
 
     @abstractmethod
     def get_supported_recipes(self) -> Sequence[RecipeType]:
-        """Return what it offers."""
+        """Return its recipe types."""
 
     @abstractmethod
     def create_recipe(self, recipe_type: RecipeType, **kwargs: object) -> ExportRecipe | None:

@@ -127,7 +127,7 @@ class ExportSession:
         return [*stages, StageType.TO_EXECUTORCH]
 
     def register_stage(self, stage_type: StageType, stage: Stage) -> None:
-        """Let a stage of the user's own take the place of one, or be one."""
+        """Replace or add a stage."""
         self._stage_registry[stage_type] = stage
 
     def get_registered_stage(self, stage_type: StageType) -> Stage | None:

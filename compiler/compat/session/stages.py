@@ -181,7 +181,7 @@ class ToBackendStage(LoweringStage):
 
     @override
     def run(self, artifact: PipelineArtifact) -> None:
-        """Let the partitioners take their partitions.
+        """Delegate the partitions of the partitioners.
 
         Raises: RuntimeError without a manager
         """

@@ -199,7 +199,7 @@ def _extend_output_tree(ep: ExportedProgram, count: int) -> None:
 
 
 def strip_taps_(edge_manager: Any) -> None:  # noqa: ANN401 - an EdgeProgramManager
-    """Put the operators of its reducer in the place of each tap of all methods, in place.
+    """Replace each tap of all methods by its reducer's operators, in place.
 
     It is called between ``to_edge_transform_and_lower`` and ``to_executorch``.
 

@@ -72,7 +72,7 @@ def _lowest_gap(taken: Iterable[tuple[int, int]], size: int) -> int:
 
 
 class _Calendar:
-    """Placed blocks by coarse time, so that only those alive at about the same time are looked at.
+    """Placed blocks by coarse time, to search only those alive at about the same time.
 
     Blocks that live for long stand in one list, not in every slot.
     """

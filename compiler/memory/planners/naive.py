@@ -8,7 +8,7 @@ from compiler.memory.blocks import Block, aligned
 
 
 def naive(blocks: Sequence[Block], alignment: int) -> list[int]:
-    """Return offsets of blocks put one behind the other; nothing is used twice."""
+    """Return consecutive offsets of blocks, without reuse."""
     offsets: list[int] = []
     at = 0
     for block in blocks:

@@ -38,7 +38,7 @@ class ConstantPropPass(ExportedProgramPassBase):
     """Replaces nodes whose inputs are all constants; bodies of control flow are not changed."""
 
     def __init__(self, custom_skip_targets: Collection[Any] | None = None) -> None:
-        """Take what is left as it is.
+        """Set the operators that are not folded.
 
         Args:
             custom_skip_targets: edge operators; None for ``full`` and quantization
@@ -120,7 +120,7 @@ def _ancestors(node: Node) -> set[Node]:
 def _propagated(
     exported_program: ExportedProgram, may: Callable[[Node], bool], *, skip_dim_order: bool
 ) -> ExportedProgram:
-    """Return a program with constants for the nodes that may be computed and can be."""
+    """Return a program in which foldable nodes are constants."""
     program = copied_program(exported_program)
     known = _computed(program, may)
     found = {node: value for node, value in known.items() if node.op == "call_function"}

@@ -51,7 +51,7 @@ def remove_unused_parameters_pass(exported_program: ExportedProgram) -> Exported
 
 
 def without_unused_weights(program: ExportedProgram) -> ExportedProgram:
-    """Take the weights that no node reads out of a program, whose graph is changed."""
+    """Return a program without unused weights; its graph is changed."""
     unused = _unused(program)
     if not unused:
         return program

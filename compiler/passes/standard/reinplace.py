@@ -32,7 +32,7 @@ class ReinplacePass(ExportedProgramPassBase):
     def __init__(
         self, ops_to_inplace: Collection[Any] | None = None, more: Collection[Any] = ()
     ) -> None:
-        """Take the operators.
+        """Set the operators.
 
         Args:
             ops_to_inplace: edge operators that may write over their first argument; None for

@@ -1,4 +1,4 @@
-"""Where the upper bounds of changing sizes come from: a choice, in the form of a pass."""
+"""Sources of upper bounds of dynamic sizes, in the form of passes."""
 
 from __future__ import annotations
 

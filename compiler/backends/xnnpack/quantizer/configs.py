@@ -60,7 +60,7 @@ def get_symmetric_quantization_config(  # noqa: PLR0913 - as documented
 def get_weight_only_quantization_config(
     is_per_channel: bool = True, weight_qmin: int = -127, weight_qmax: int = 127
 ) -> Any:  # noqa: ANN401
-    """Return a configuration of symmetric int8 weights beside plain activations.
+    """Return a configuration of symmetric int8 weights and floating-point activations.
 
     Args:
         is_per_channel: weights have a scale for each output channel
