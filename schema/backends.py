@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 
@@ -241,7 +242,12 @@ DEFAULT = _XNNPACK
 
 def backend_of(backend_id: str) -> Backend:
     """Return the traits of a backend, the defaults for an unknown one."""
-    return BACKENDS.get(backend_id) or Backend(backend_id)
+    return BACKENDS.get(backend_id) or _unknown(backend_id)
+
+
+@lru_cache(maxsize=256)
+def _unknown(backend_id: str) -> Backend:
+    return Backend(backend_id)
 
 
 def short_backend(backend_id: str) -> str:

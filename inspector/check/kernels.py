@@ -53,11 +53,11 @@ def _matmul_events(backend_id: str) -> re.Pattern[str] | None:
 
 def _matmul_event(name: str) -> tuple[str, re.Match[str]] | None:
     """Return the backend whose kernels are named so, and the match; None for other events."""
-    for backend_id in BACKENDS:
-        pattern = _matmul_events(backend_id)
+    for backend in BACKENDS.values():
+        pattern = _matmul_events(backend.id) if backend.checks is not None else None
         match = None if pattern is None else pattern.match(name)
         if match is not None:
-            return backend_id, match
+            return backend.id, match
     return None
 
 
