@@ -142,7 +142,7 @@ def test_lowered_module_used_twice_becomes_two_calls_of_one_payload() -> None:
 
 
 def test_lowered_module_refuses_inputs_of_another_shape_when_it_is_exported() -> None:
-    with pytest.raises(compiler.CompileError, match=r"made for inputs of shapes \[\(1,\)\]"):
+    with pytest.raises(compiler.CompileError, match=r"takes inputs of shapes \[\(1,\)\]"):
         exported(_sin(), torch.ones(2))
 
 

@@ -144,7 +144,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "between": (lambda at: at + 4, r"\w+ at \d+ does not start at a multiple of 16"),
     "before": (lambda at: at - 16, r"\w+ at -16 lies outside 256 bytes of planned buffer 1"),
     "fractions": (float, r"put \w+ at \d+\.0 of planned buffer 1, expected integers"),
-    "nowhere": (lambda _: None, r"gave \w+ no place"),
+    "nowhere": (lambda _: None, r"gave \w+ no offset"),
 }
 
 
