@@ -1,25 +1,14 @@
-"""The standard passes by name: a pass is one file and one line here."""
+"""The standard passes by name; `schema.passes` has the table."""
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from compiler.named import UnknownNameError, create_named, object_in_file, parse_named
+from schema.backends import resolve
+from schema.passes import PASSES
 
-# name: module and class; the module is imported when the pass is asked for
-STANDARD_PASSES: dict[str, tuple[str, str]] = {
-    "constant_folding": ("constant_prop", "ConstantPropPass"),
-    "dead_code": ("dead_code", "DeadCodePass"),
-    "unused_weights": ("dead_code", "RemoveUnusedParametersPass"),
-    "duplicates": ("common_subexpressions", "CSEPass"),
-    "views": ("views", "RemoveViewsPass"),
-    "quant_fusion": ("quant_fusion", "QuantFusionPass"),
-    "quant_chains": ("quant_chains", "DuplicateDynamicQuantChainPass"),
-    "reinplace": ("reinplace", "ReinplacePass"),
-    "specs": ("spec_prop", "SpecPropPass"),
-    "out_variants": ("out_variants", "ToOutVarPass"),
-}
+STANDARD_PASSES = PASSES
 
 
 def standard_pass(name: str, **options: Any) -> Any:  # noqa: ANN401
@@ -29,8 +18,7 @@ def standard_pass(name: str, **options: Any) -> Any:  # noqa: ANN401
     """
     if name not in STANDARD_PASSES:
         raise KeyError(f"unknown pass {name!r}; available: {', '.join(sorted(STANDARD_PASSES))}")
-    module, made = STANDARD_PASSES[name]
-    return getattr(importlib.import_module(f"compiler.passes.standard.{module}"), made)(**options)
+    return resolve(STANDARD_PASSES[name].place)(**options)
 
 
 def named_pass(text: str) -> Any:  # noqa: ANN401

@@ -7,9 +7,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from inspector.recipes.emission import PASSES, file_of, in_file
+from inspector.recipes.emission import file_of, in_file
 from inspector.recipes.options import option
 from schema.backends import DEFAULT
+from schema.passes import recipe_passes
 
 PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
 BUILT_IN, EXECUTORCH = "built-in", "executorch"
@@ -255,7 +256,7 @@ class CompileJob:
         choices=(("", "the built-in one"), *((name, name) for name in TOOLCHAINS)),
     )
     passes: tuple[str, ...] = _names(
-        f"run before partitioners look: {', '.join(PASSES)}, or file.py:NAME", "pass"
+        f"run before partitioners look: {', '.join(recipe_passes())}, or file.py:NAME", "pass"
     )
     backend_config: tuple[str, ...] = _pairs(
         "how the program is planned and written, as segment_alignment=64", "backend-config", "VALUE"

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inspector.recipes.options import AssignmentError, parse_setting
+from schema.passes import recipe_passes
 
-PASSES = ("constant_folding", "dead_code", "unused_weights", "duplicates", "views")
-"""Passes that may be run before partitioners look at the program, by name."""
 PLANNING: Mapping[str, type] = {
     "allow_lifetime_and_storage_overlap": bool,
     "alloc_graph_input": bool,
@@ -111,10 +110,10 @@ def _value(text: str, word: str, kind: type) -> object:
 
 
 def check_passes(names: Iterable[str]) -> None:
-    """Raise WordError for a pass that is neither one of ``PASSES`` nor in a file of the user."""
+    """Raise WordError for a pass that is neither a standard pass nor in a file of the user."""
     for name in names:
-        if name not in PASSES and not in_file(name):
-            known = ", ".join(PASSES)
+        if name not in recipe_passes() and not in_file(name):
+            known = ", ".join(recipe_passes())
             raise WordError(f"unknown pass {name!r}; available: {known}, file.py:NAME")
 
 

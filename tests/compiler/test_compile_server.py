@@ -17,10 +17,10 @@ from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
 from inspector.recipes.edits import EDITS, Target, TargetKind, edit_named
-from inspector.recipes.emission import PASSES
 from inspector.worker.compile_job import compile_into
 from schema import etrecord
 from schema.etrecord.parts.verdicts import Verdict
+from schema.passes import recipe_passes
 from schema.program import decode
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ CHANGES: dict[str, CompileJob] = {
     "types by operator": replace(
         BASE, precision=Precision(operators=("aten.sigmoid=float64",)), partitioners=()
     ),
-    "passes": replace(BASE, passes=PASSES),
+    "passes": replace(BASE, passes=recipe_passes()),
     "passes, no delegate": replace(BASE, passes=("duplicates", "views"), partitioners=()),
     "emission": replace(
         BASE,

@@ -11,11 +11,13 @@ import torch
 from compiler import to_edge_transform_and_lower
 from compiler.emit.config import ExecutorchBackendConfig
 from compiler.memory.options import MemoryPlanningPass
-from compiler.passes.table import STANDARD_PASSES, standard_pass
+from compiler.passes.base import PassBase, PassResult
+from compiler.passes.table import STANDARD_PASSES, named_pass, standard_pass
 from inspector.recipes.compile_job import CompileJob, Source
-from inspector.recipes.emission import CONFIG, PASSES, PLANNING, config_of
+from inspector.recipes.emission import CONFIG, PLANNING, WordError, check_passes, config_of
 from inspector.worker.lowering import backend_config, check_words
 from runtime import Runtime
+from schema.passes import StandardPass, recipe_passes
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +29,7 @@ def test_names_are_those_of_the_compiler_with_their_types() -> None:
     options = signature(MemoryPlanningPass).parameters
     for name, kind in PLANNING.items():
         assert type(options[name].default) is kind, name
-    assert set(PASSES) <= set(STANDARD_PASSES)
+    assert set(recipe_passes()) < set(STANDARD_PASSES)
 
 
 def test_every_field_that_is_a_flag_or_a_number_has_a_word() -> None:
@@ -69,7 +71,7 @@ class _Net(torch.nn.Module):
         return (x.view(2, 8).view(4, 4) + scale) * (x.view(2, 8).view(4, 4) + scale).relu()
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", recipe_passes())
 def test_pass_by_name_leaves_the_program_right(name: str) -> None:
     torch.manual_seed(0)
     net, given = _Net().eval(), (torch.randn(4, 4),)
@@ -77,3 +79,17 @@ def test_pass_by_name_leaves_the_program_right(name: str) -> None:
     edge = to_edge_transform_and_lower(exported, transform_passes=[standard_pass(name)])
     method = Runtime().load_program(edge.to_executorch().buffer).load_method("forward")
     torch.testing.assert_close(method.execute(given)[0], net(*given), rtol=1e-5, atol=1e-5)
+
+
+class ToyPass(PassBase):
+    def call(self, graph_module: torch.fx.GraphModule) -> PassResult:
+        return PassResult(graph_module, False)
+
+
+def test_pass_of_one_file_and_one_line_is_known_to_recipes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(WordError, match="toy"):
+        check_passes(("toy",))
+    monkeypatch.setitem(STANDARD_PASSES, "toy", StandardPass(f"{__name__}:ToyPass", True))
+    check_passes(("toy",))
+    assert type(named_pass("toy")).__name__ == "ToyPass"
+    assert "toy" in recipe_passes()

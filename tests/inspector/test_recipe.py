@@ -21,10 +21,10 @@ from inspector.recipes.compile_job import (
     Rules,
     Source,
 )
-from inspector.recipes.emission import PASSES
 from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe, recipe_of
 from inspector.recipes.recipe_file import read_recipe
 from inspector.recipes.script import python_script
+from schema.passes import recipe_passes
 from tests.inspector.sessions import DATA
 
 SESSIONS = DATA / "corpus" / "v1.5.1"
@@ -52,7 +52,7 @@ _JOBS = st.builds(
     partitioners=_TEXTS,
     rules=_RULES,
     memory_planner=st.sampled_from(["", "greedy"]),
-    passes=st.lists(st.sampled_from(PASSES), max_size=2).map(tuple),
+    passes=st.lists(st.sampled_from(recipe_passes()), max_size=2).map(tuple),
     backend_config=st.lists(
         st.sampled_from(["joint_arena=true", "alignment=32", "segment_alignment=64"]), max_size=3
     ).map(tuple),
