@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.files.load import load_session, split_sessions
 from inspector.files.session import Session
+from inspector.render.html import selected_html
 from inspector.render.text import lines_of, selected_text
 from inspector.render.values import plain_value
 from inspector.tables.query import Query, Selected, column_names, select
-from inspector.tables.registry import build
+from inspector.tables.registry import Subject, build, entry_named
 
 Path_ = str | os.PathLike[str]
+_MOST_ROWS = 60  # that a notebook shows
 
 
 class TableResult:
@@ -51,8 +54,7 @@ class TableResult:
         return frame
 
     def _repr_html_(self) -> str:
-        frame: Any = self.dataframe()
-        return str(frame.to_html(max_rows=60, na_rep="missing", escape=True))
+        return str(selected_html(self.selected, _MOST_ROWS))
 
 
 def table(  # noqa: PLR0913 - the options of the verb
@@ -70,7 +72,8 @@ def table(  # noqa: PLR0913 - the options of the verb
     """Return a table of the window by name, as ``etscope table`` prints it.
 
     Args:
-        subject: a session, paths of its files, or for tables that compare two sessions or more
+        subject: a session, paths of its files, or for tables that compare two sessions or more;
+            the folder of a job for those of a sweep, a bisection or a run
         name: as in ``etscope table --help``
         method: needed where there are several
         filter: words, ``/a regular expression/`` or comparisons such as ``p50>0.1ms``
@@ -83,13 +86,16 @@ def table(  # noqa: PLR0913 - the options of the verb
     Raises: ValueError for an unknown table, column or method, or an invalid filter; FormatError,
         OSError for files that cannot be read
     """
-    sessions = _sessions(subject)
     query = Query(filter, column_names(sort), group_by, column_names(columns), top)
-    found = TableResult(select(build(name, sessions, method), query))
+    found = TableResult(select(build(name, _subject(name, subject), method), query))
     return found.dataframe() if dataframe else found
 
 
-def _sessions(subject: Session | Path_ | Sequence[Session | Path_]) -> list[Session]:
+def _subject(
+    name: str, subject: Session | Path_ | Sequence[Session | Path_]
+) -> list[Session] | Path:
+    if entry_named(name).subject is Subject.FOLDER and isinstance(subject, (str, os.PathLike)):
+        return Path(subject)
     if isinstance(subject, Session):
         return [subject]
     given = [subject] if isinstance(subject, (str, os.PathLike)) else list(subject)

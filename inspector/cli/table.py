@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from pathlib import Path
 
 from inspector.cli.answer import USAGE, Answer, CommandError, Shown
 from inspector.cli.options import add_output, add_reading, open_files
@@ -54,10 +55,10 @@ def run(options: Namespace) -> Answer:
     )
     try:
         entry = entry_named(options.name)
-        sessions = _sessions(entry, options)
+        subject = _subject(entry, options)
         shown = [
-            (method, select(build(entry.name, sessions, method), query))
-            for method in _methods(entry, sessions, options)
+            (method, select(build(entry.name, subject, method), query))
+            for method in _methods(entry, subject, options)
         ]
     except (QueryError, FilterError) as error:
         raise CommandError(str(error), USAGE) from error
@@ -74,13 +75,20 @@ def run(options: Namespace) -> Answer:
     return Answer(data, tables=tables)
 
 
-def _sessions(entry: TableEntry, options: Namespace) -> Sequence[Session]:
+def _subject(entry: TableEntry, options: Namespace) -> Sequence[Session] | Path:
+    if entry.subject is Subject.FOLDER:
+        if len(options.files) != 1:
+            raise CommandError(f"table {entry.name!r} takes one folder", USAGE)
+        options.inputs = [*getattr(options, "inputs", ()), *options.files]
+        return Path(options.files[0])
     if entry.subject is not Subject.SESSIONS:
         return (open_files(options),)
     return [open_files(options, paths, strict=True) for paths in split_sessions(options.files)]
 
 
-def _methods(entry: TableEntry, sessions: Sequence[Session], options: Namespace) -> tuple[str, ...]:
-    if entry.subject is not Subject.METHOD or options.method:
+def _methods(
+    entry: TableEntry, subject: Sequence[Session] | Path, options: Namespace
+) -> tuple[str, ...]:
+    if isinstance(subject, Path) or entry.subject is not Subject.METHOD or options.method:
         return (options.method or "",)
-    return sessions[0].methods or ("",)
+    return subject[0].methods or ("",)

@@ -147,7 +147,7 @@ def table_html(
 
     Args:
         source: the table
-        most: rows, at the top level of a tree
+        most: rows shown
         columns: ids of those shown, empty for all
         sort: as in a query
         words: changes each text before it is shown
@@ -155,16 +155,27 @@ def table_html(
     rows = source.rows if isinstance(source, Tree) else source
     if not rows.length:
         return Markup()
-    found = select(source, Query(sort=tuple(sort), columns=tuple(columns), top=most))
-    total = rows.length if found.depths is None else len(found.rows)
+    found = select(source, Query(sort=tuple(sort), columns=tuple(columns)))
+    return selected_html(found, most, words)
+
+
+def selected_html(found: Selected, most: int, words: Words = str) -> Markup:
+    """Return rows of a table as HTML, the first of them and how many more there are.
+
+    Args:
+        found: the rows
+        most: rows shown
+        words: changes each text before it is shown
+    """
+    shown = min(most, len(found.rows))
     view = {
         "columns": [
             {"heading": clean(one.heading), "is_number": _is_number(one)}
             for one in found.table.columns
         ],
-        "rows": [_cells(found, place, words) for place in range(len(found.rows))],
-        "left_out": total - len(found.rows),
-        "noun": rows.noun,
+        "rows": [_cells(found, place, words) for place in range(shown)],
+        "left_out": len(found.rows) - shown,
+        "noun": found.table.noun,
     }
     return _part("table", view)
 

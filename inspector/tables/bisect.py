@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from inspector.compare.alignment import origin
 from inspector.experiments.bisect.bound import LOADS, Bound
-from inspector.experiments.bisect.trials import Node, State, numbers_of
+from inspector.experiments.bisect.trials import (
+    STATE,
+    Node,
+    State,
+    StateError,
+    numbers_of,
+    read_state,
+)
 from inspector.experiments.bisect.words import value_of
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.graph.node_text import operator_title
 from inspector.jobs.messages import Trying
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.query import QueryError
+from inspector.tables.rows import Field, row_table
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity
 
 OTHER = "other"
 _TONES = {"holds": "good", "trying": "accent"}
 _ALL, _NONE = "everything", "nothing"
+_NS = 1e9  # in a second
+_TRIALS = (
+    Field("trial", Quantity.COUNT),
+    Field("kept off"),
+    Field("verdict", tone=lambda value: _TONES.get(str(value), "muted")),
+    Field("value", Quantity.PLAIN, missing=""),
+    Field("note"),
+    Field("time", Quantity.TIME),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +85,43 @@ def bound_text(metric: str, value: str) -> str:
     return value.strip() if metric == OTHER else f"{metric}{one.sign}{value.strip()}"
 
 
+def trials(folder: Path, units: Units) -> Table:
+    """Return the programs that a bisection tried, of the state in its folder.
+
+    Raises: QueryError for a folder without a bisection; FormatError, OSError
+    """
+    try:
+        state = read_state(folder / STATE if folder.is_dir() else folder)
+    except StateError as error:
+        raise QueryError(str(error)) from error
+    if state is None:
+        raise QueryError(f"{folder} holds no bisection: {STATE} is missing")
+    rows = [
+        (
+            number,
+            _out(one.count, len(state.candidates)),
+            _verdict(one.holds),
+            one.value,
+            one.words,
+            one.seconds * _NS,
+        )
+        for number, one in enumerate(state.trials, 1)
+    ]
+    return row_table(_TRIALS, rows, "trials", keys=[row[0] for row in rows], units=units)
+
+
+def _verdict(holds: bool) -> str:
+    return "holds" if holds else "does not hold"
+
+
 def trial_table(state: State, bound: Bound, trying: Trying | None = None) -> Table:
     """Return one row a program that was tried, the one that is being made at the end."""
     trials = state.trials
     total = len(state.candidates)
     counts = [one.count for one in trials]
-    words = ["holds" if one.holds else "does not hold" for one in trials]
+    words = [_verdict(one.holds) for one in trials]
     values = [value_of(one, bound).removeprefix(f"{bound.metric} ") for one in trials]
-    times: list[float | None] = [one.seconds * 1e9 for one in trials]
+    times: list[float | None] = [one.seconds * _NS for one in trials]
     if trying is not None:
         counts.append(len(numbers_of(trying.removed)))
         words.append("trying")

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any, cast
 
 from inspector.files.session import Session
@@ -21,6 +22,7 @@ class Subject(str, Enum):
     SESSION = "session"
     METHOD = "method"  # of a session
     SESSIONS = "sessions"  # two or more, side by side
+    FOLDER = "folder"  # what a job wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class TableEntry:
         name: on the command line and in ``inspector.table``
         what: what a row is and says
         maker: module and function that make it, below ``inspector.tables``
-        subject: what the function takes: (session, units), (session, method, units) or
-            (sessions, method, units)
+        subject: what the function takes: (session, units), (session, method, units),
+            (sessions, method, units) or (path, units)
     """
 
     name: str
@@ -67,6 +69,9 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("findings", "a finding", "findings:finding_table", Subject.SESSION),
         TableEntry("files", "a file", "files:files", Subject.SESSION),
         TableEntry("issues", "an issue of a file", "files:issues", Subject.SESSION),
+        TableEntry("run-times", "a time of a run", "runs:run_times", Subject.FOLDER),
+        TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", Subject.FOLDER),
+        TableEntry("trials", "a program a bisection tried", "bisect:trials", Subject.FOLDER),
         *(
             TableEntry(name, f"{what}, two sessions or more", maker, Subject.SESSIONS)
             for name, what, maker in (
@@ -99,29 +104,51 @@ def entry_named(name: str) -> TableEntry:
 
 
 def build(
-    name: str, subject: Session | Sequence[Session], method: str = "", units: Units = AUTOMATIC
+    name: str,
+    subject: Session | Path | Sequence[Session],
+    method: str = "",
+    units: Units = AUTOMATIC,
 ) -> Table | Tree:
     """Return a table by name.
 
     Args:
         name: one of ``TABLES``
-        subject: a session; two or more for tables that compare
+        subject: a session; two or more for tables that compare; the folder that a job wrote
         method: needed for tables of one method unless the session has only one
         units: in which times and sizes are shown
 
-    Raises: QueryError for an unknown name, a wrong subject or method, and a session without what
-        the table is made of
+    Raises: QueryError for an unknown name, a wrong subject or method, and a session or folder
+        without what the table is made of; FormatError, OSError for a folder that cannot be read
     """
     entry = entry_named(name)
     module, function = entry.maker.split(":")
     make: Any = getattr(importlib.import_module(f"inspector.tables.{module}"), function)
+    if isinstance(subject, Path) != (entry.subject is Subject.FOLDER):
+        found = f"{subject} is a folder" if isinstance(subject, Path) else "found a session"
+        raise QueryError(f"table {name!r} is of a {entry.subject.value}, {found}")
+    if isinstance(subject, Path):
+        try:
+            return cast("Table | Tree", make(subject, units))
+        except FileNotFoundError as error:
+            raise QueryError(f"table {name!r}: {error.filename} is missing") from error
+    return _of_sessions(entry, make, subject, method, units)
+
+
+def _of_sessions(
+    entry: TableEntry,
+    make: Any,  # noqa: ANN401 - a function of one of the signatures of TableEntry
+    subject: Session | Sequence[Session],
+    method: str,
+    units: Units,
+) -> Table | Tree:
     sessions = (subject,) if isinstance(subject, Session) else tuple(subject)
     if entry.subject is Subject.SESSIONS:
         if len(sessions) < 2:
-            raise QueryError(f"table {name!r} compares two sessions or more, found {len(sessions)}")
+            words = f"compares two sessions or more, found {len(sessions)}"
+            raise QueryError(f"table {entry.name!r} {words}")
         return cast("Table | Tree", make(sessions, method, units))
     if len(sessions) != 1:
-        raise QueryError(f"table {name!r} is of one session, found {len(sessions)}")
+        raise QueryError(f"table {entry.name!r} is of one session, found {len(sessions)}")
     if entry.subject is Subject.SESSION:
         return cast("Table | Tree", make(sessions[0], units))
     return cast("Table | Tree", make(sessions[0], method_of(sessions[0], method), units))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from inspector.jobs.executing import REPORT
 from inspector.tables.rows import Field, row_table
+from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity, choose_unit
+from schema.errors import FormatError
 
+_LARGEST = 1 << 26  # bytes of a report
 _TONES = {"passed": "good", "failed": "bad", "error": "bad", "not compared": "muted"}
 _NAMES = {
     "min": "fastest run",
@@ -42,6 +48,20 @@ def times_table(report: Mapping[str, Any]) -> Table:
         keys=[name for name, _ in rows],
         noun="times",
     )
+
+
+def run_times(folder: Path, _units: Units) -> Table:
+    """Return the times in the report of a run.
+
+    Raises: FormatError for a folder without one; OSError
+    """
+    path = folder / REPORT if folder.is_dir() else folder
+    if path.stat().st_size > _LARGEST:
+        raise FormatError("the report of a run", "a larger file", file=str(path))
+    try:
+        return times_table(json.loads(path.read_bytes().decode("utf-8")))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FormatError("the report of a run", repr(error), file=str(path)) from error
 
 
 def cases_table(report: Mapping[str, Any]) -> Table:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from inspector.experiments.sweeps.grid import value_text
-from inspector.experiments.sweeps.results import METRICS, PointResult, Results, Status, best_of
+from inspector.experiments.sweeps.results import (
+    METRICS,
+    PointResult,
+    Results,
+    Status,
+    best_of,
+    read_results,
+)
+from inspector.tables.selection import Units
 from inspector.tables.table import (
     Column,
     Table,
@@ -136,6 +145,14 @@ def sweep_table(results: Results, time_unit: str = "auto", size_unit: str = "aut
 def _compile_times(points: Sequence[PointResult]) -> list[float | None]:
     known = [one.seconds.get("compile") for one in points]
     return [None if seconds is None else seconds * 1e9 for seconds in known]
+
+
+def sweep_points(folder: Path, units: Units) -> Table:
+    """Return the points of the sweep in a folder.
+
+    Raises: FormatError if it holds none; OSError
+    """
+    return sweep_table(read_results(folder), units.time, units.size)
 
 
 def short_titles(fields: Sequence[str]) -> dict[str, str]:

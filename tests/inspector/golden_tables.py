@@ -51,6 +51,8 @@ def golden_files() -> dict[Path, tuple[str, tuple[str, ...]]]:
     """Return path -> (table, names of sessions) of everything that has golden text."""
     found: dict[Path, tuple[str, tuple[str, ...]]] = {}
     for table, entry in TABLES.items():
+        if entry.subject is Subject.FOLDER:
+            continue
         if entry.subject is Subject.SESSIONS:
             found[GOLDEN / "compare" / f"{table}.txt"] = (table, PAIR)
             continue

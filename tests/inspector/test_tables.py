@@ -11,9 +11,11 @@ import jsonschema
 import pytest
 
 import inspector
+import inspector.tables
+from inspector.experiments.bisect.trials import Node, State, Trial
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, select
-from inspector.tables.registry import TABLES, Subject, build
+from inspector.tables.registry import TABLES, Subject, TableEntry, build
 from inspector.tables.table import Table
 from tests.inspector.cli_runs import SCHEMAS, SESSIONS, run, valid
 from tests.inspector.golden_tables import GOLDEN, golden_files, sample, text_of
@@ -116,12 +118,68 @@ def test_tsv_and_csv_hold_base_units(tmp_path: Path) -> None:
         (("compare", FOLDER), "compares two sessions or more, found 1"),
         (("memory", FOLDER / "run.etdp"), "the memory plan needs a program"),
         (("stages", FOLDER), "no compile stages"),
+        (("sweep", FOLDER), "results.json is missing"),
+        (("trials", FOLDER), "holds no bisection: bisect.json is missing"),
+        (("run-times", FOLDER), "run.json is missing"),
+        (("sweep", FOLDER, FOLDER), "takes one folder"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(arguments: tuple[object, ...], words: str) -> None:
     answer = run("table", *arguments)
     assert (answer.code, answer.out) == (2, "")
     assert words in answer.err
+
+
+def test_folders_of_jobs_have_tables(tmp_path: Path) -> None:
+    times = {"median": 2.0, "mean": 2.5}
+    report = {"load_ms": 1.5, "init_ms": 0.5, "run_ms": [2.0, 3.0], "latency_ms": times}
+    (tmp_path / "run.json").write_text(json.dumps(report), "utf-8")
+    out = run("table", "run-times", tmp_path, "--format", "tsv").out
+    assert out.splitlines()[:3] == [
+        "what\ttime (ns)",
+        "load the program\t1500000",
+        "load the method\t500000",
+    ]
+    trial = Trial(((0, 2),), 0.5, holds=True, words="well", seconds=1.5)
+    state = State("key", tuple(Node("forward", f"n{n}", "mul") for n in range(3)), (trial,))
+    (tmp_path / "bisect.json").write_text(state.text, "utf-8")
+    frame = inspector.table(tmp_path, "trials", dataframe=True)
+    assert frame.to_dict("records") == [
+        {
+            "trial": 1,
+            "kept_off": "2 of 3",
+            "verdict": "holds",
+            "value": 0.5,
+            "note": "well",
+            "time": 1_500_000_000.0,
+        }
+    ]
+    (tmp_path / "bisect.json").write_text("{}", "utf-8")
+    answer = run("table", "trials", tmp_path)
+    assert answer.code == 2
+    assert "expected the state of a bisection" in answer.err
+
+
+def test_a_table_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "toy_lengths.py").write_text(_TOY, "utf-8")
+    monkeypatch.setattr(inspector.tables, "__path__", [*inspector.tables.__path__, str(tmp_path)])
+    line = TableEntry("lengths", "a method", "toy_lengths:lengths", Subject.SESSION)
+    monkeypatch.setitem(TABLES, line.name, line)
+    assert run("table", "lengths", FOLDER).out == "method   letters\nforward        7\n"
+    assert inspector.table(FOLDER, "lengths", dataframe=True)["letters"].tolist() == [7]
+    (shown,) = run("table", "lengths", FOLDER, "--format", "json").json["data"]["tables"]
+    assert shown["rows"][0]["values"] == ["forward", 7]
+
+
+_TOY = """
+from inspector.tables.rows import Field, row_table
+from inspector.tables.units import Quantity
+
+
+def lengths(session, units):
+    rows = [(name, len(name)) for name in session.methods]
+    return row_table((Field("method"), Field("letters", Quantity.COUNT)), rows, "methods")
+"""
 
 
 def test_python_raises_value_errors() -> None:
