@@ -6,10 +6,12 @@ import importlib
 import re
 import shlex
 from argparse import ArgumentParser
+from pathlib import Path
 
 import pytest
 
 from devtools_app.__main__ import main as command
+from inspector import cli
 from inspector.cli import VERBS, text
 from inspector.cli.answer import Answer, shown
 from inspector.cli.examples import EXAMPLES
@@ -110,3 +112,32 @@ def test_cycles_are_whole_ticks_in_columns_that_say_so() -> None:
         "p50 of ticks (ticks)"
         in run("profile", trace, "--source-time-scale", "cycles", "--format", "tsv").out
     )
+
+
+def test_a_verb_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "lengths.py").write_text(_TOY, "utf-8")
+    monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
+    monkeypatch.setitem(VERBS, "lengths", "how long the names of the methods are")
+    monkeypatch.setitem(EXAMPLES, "lengths", ("etscope lengths model.pte",))
+    folder = DATA / "corpus" / "v1.5.1" / "convnet_xnnpack"
+    assert run("lengths", folder).out == "method   letters\nforward        7\n"
+    assert run("lengths", folder, "--format", "csv").out == "method,letters\nforward,7\n"
+    assert run("lengths", folder, "--format", "json").json["data"] == {"forward": 7}
+    assert "etscope lengths model.pte" in run("lengths", "--help").out
+    assert "lengths" in run("--help").out
+
+
+_TOY = '''
+"""lengths: how long the names of the methods are."""
+
+from inspector.cli.answer import Answer, shown
+from inspector.cli.options import add_files as add_arguments, open_files
+from inspector.tables.rows import Field, row_table
+from inspector.tables.units import Quantity
+
+
+def run(options):
+    rows = [(name, len(name)) for name in open_files(options).methods]
+    table = row_table((Field("method"), Field("letters", Quantity.COUNT)), rows)
+    return Answer(dict(rows), tables=(shown(table),))
+'''
