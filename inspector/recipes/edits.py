@@ -105,7 +105,7 @@ def moved_up(partitioners: Sequence[str], name: str) -> tuple[str, ...]:
     place = next((at for at, text in enumerate(found) if means(text, name)), None)
     if place is None:
         there = ", ".join(found) or "none"
-        raise KeyError(f"no partitioner {name!r} to move up; there is {there}")
+        raise KeyError(f"unknown partitioner {name!r} to move up; there is {there}")
     if place:
         found[place - 1], found[place] = found[place], found[place - 1]
     return tuple(found)

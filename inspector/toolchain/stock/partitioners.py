@@ -110,7 +110,7 @@ def _class_of(name: str) -> Any:  # noqa: ANN401
     names = [one.alias for one in there]
     close = difflib.get_close_matches(name.lower(), names, 1)
     hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names) or 'none'}"
-    raise StockError(f"no partitioner {name!r} in this executorch; {hint}")
+    raise StockError(f"unknown partitioner {name!r} in this executorch; {hint}")
 
 
 def _imported(one: Known) -> Any:  # noqa: ANN401
