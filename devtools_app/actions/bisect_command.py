@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from typing import TYPE_CHECKING
 
-from devtools_app.jobs.bisecting import bisect_folder
 from devtools_app.sessions.session_controller import Notice
 from devtools_app.state.variant_places import variants_place
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from inspector.jobs.bisect import BisectJob
 
 PANEL = "bisect"
+_DIGITS = 12  # of the hash in the name of a folder
 
 
 class BisectCommand:
@@ -41,7 +43,9 @@ class BisectCommand:
     def _begin(self, one: Variant, request: Bisect) -> None:
         window = self._window
         folder = folder_of(one, request.job)
-        sentence = window.bisecting.start(request.job, one.program, folder, fresh=request.fresh)
+        sentence = window.jobs["bisect"].start(
+            request.job, folder, about=one.program, force=request.fresh
+        )
         if sentence:
             window.notice(Notice(sentence, "error"))
             return
@@ -53,3 +57,23 @@ def folder_of(one: Variant, job: BisectJob) -> str:
     """Return where the trials of a bisection of a variant are kept."""
     first = one.files[0] if one.files else one.recipe.job.source.path
     return bisect_folder(str(variants_place(first)), job)
+
+
+def bisect_folder(place: str, job: BisectJob) -> str:
+    """Return where the state of a bisection is kept: the same question finds the same trials.
+
+    Args:
+        place: folder of the variants of the program
+        job: what is bisected
+    """
+    from inspector.jobs.bisect import key_of
+
+    name = hashlib.sha256(key_of(job).encode()).hexdigest()[:_DIGITS]
+    return os.path.join(place, f"bisect-{name}")
+
+
+def trials_in(folder: str) -> bool:
+    """Return whether a bisection has left its state in a folder."""
+    from inspector.experiments.bisect.trials import STATE
+
+    return os.path.isfile(os.path.join(folder, STATE))

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devtools_app.dialogs.compile_form import CompileForm
+from devtools_app.jobs.follower import Progress
+from devtools_app.jobs.recompile import made_files
 from devtools_app.jobs.trusted_code import agree
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
@@ -34,14 +36,13 @@ class CompileCommand:
         self._window = window
         self._dialogs = dialogs
         self.dialog: CompileDialog | None = None
-        window.compiling.finished.connect(self._open)
-        window.compiling.changed.connect(self._tell)
+        window.jobs["compile"].finished.connect(self._open)
 
     def ask(self) -> None:
         """Open the dialog; while a compile runs, show that instead."""
         from devtools_app.dialogs.compile_dialog import CompileDialog
 
-        compiling = self._window.compiling
+        compiling = self._window.jobs["compile"]
         if compiling.running:
             self._window.show_view(PANEL)
             return
@@ -59,7 +60,9 @@ class CompileCommand:
         dialog.open()
 
     def _start(self, form: CompileForm) -> None:
-        sentence = self._window.compiling.start(form)
+        sentence = self._window.jobs["compile"].start(
+            form.job(), form.folder, force=form.replace, stages=True
+        )
         if sentence and self.dialog is not None:
             self.dialog.show_problem(sentence)
             return
@@ -70,13 +73,10 @@ class CompileCommand:
             self.dialog.accept()
         self._window.show_view(PANEL)
 
-    def _tell(self) -> None:
-        running = self._window.compiling.running
-        others = "running" if self._window.running.running else ""
-        self._window.status.show_job("compiling" if running else others)
-
-    def _open(self, paths: tuple[str, ...]) -> None:
+    def _open(self, made: Progress) -> None:
         """Open the files that were made; a session that has them already is read again."""
+        assert made.outcome is not None
+        paths = made_files(made.target, made.outcome)
         controller = self._window.controller
         same = [one.id for one in self._window.store.state.sessions if set(one.paths) == set(paths)]
         if same:

@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QMenu
 
 from devtools_app.dialogs.run_form import Runnable, runnable
-from devtools_app.jobs.measuring import Measuring
-from devtools_app.jobs.recompiling import Phase, RecompileJob
+from devtools_app.jobs.follower import Progress
+from devtools_app.jobs.recompile import Compare, Failed, Measure, Open, Phase, RecompileJob, Step
 from devtools_app.jobs.trusted_code import agree, is_agreed
 from devtools_app.sessions.session_controller import Notice
 from devtools_app.state.state import State
@@ -41,14 +41,19 @@ class RecipeCommand:
     def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._awaited: int | None = None  # the variant that is being opened
-        recompiling = window.recompiling
+        self._steps: dict[type[Step], Callable[[RecompileJob], object]] = {
+            Failed: self._failed,
+            Open: self._open,
+            Compare: self._compare,
+            Measure: self._measure,
+        }
+        recompiling = window.jobs.recompiling
         recompiling.changed.connect(self._tell)
-        recompiling.made.connect(self._made)
-        recompiling.failed.connect(self._failed)
+        recompiling.wanted.connect(lambda step: self._steps[type(step)](step.of))
         window.store.changed.connect(self._arrived)
-        window.measurer.finished.connect(self._measured)
+        window.jobs["measure"].finished.connect(self._measured)
         window.status.recompile.cancelled.connect(recompiling.cancel)
-        window.previews.refusal = self._refusal
+        window.jobs.previews.refusal = self._refusal
 
     def recompile(self) -> None:
         """Make, run and compare the program by its recipe; ask before code runs that is new."""
@@ -73,7 +78,7 @@ class RecipeCommand:
 
         def agreed() -> None:
             agree(code)
-            self._window.previews.ask(one.draft.present, one.recipe.job)
+            self._window.jobs.previews.ask(one.draft.present, one.recipe.job)
             then()
 
         text = f"{what} runs the code in {' and '.join(code)}, with your rights."
@@ -93,8 +98,8 @@ class RecipeCommand:
         groups = offers(one.draft.present, targets)
         if groups:
             base = one.draft.present
-            self._window.previews.ask(base, base)  # the worker gets warm while the menu is read
-            EditMenu(menu, groups, self._window.previews, base, self._take)
+            self._window.jobs.previews.ask(base, base)  # warms up meanwhile
+            EditMenu(menu, groups, self._window.jobs.previews, base, self._take)
 
     def _take(self, offer: Offer) -> None:
         self._window.recipe_store.edit(offer.job)
@@ -160,15 +165,15 @@ class RecipeCommand:
             return
         base = self._base(one)
         first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
-        window.recompiling.give_up()  # the newer wish takes the number of the one at work
+        window.jobs.recompiling.give_up()  # the newer wish takes the number of the one at work
         folder = variant_folder(first, _title(window.store.state, one))
-        wish = RecompileJob(one.id, one.draft.present, folder, window.running.form, base)
-        sentence = window.recompiling.start(wish)
+        wish = RecompileJob(one.id, one.draft.present, folder, window.jobs.run_form, base)
+        sentence = window.jobs.recompiling.start(wish)
         if sentence:
             window.notice(Notice(sentence, "error"))
             return
         window.strip.hide()
-        window.measurer.cancel()  # what is compared now is about to be another pair
+        window.jobs["measure"].cancel()  # what is compared now is about to be another pair
         window.status.recompile.start(f"Recompiling {_name(wish.job)}")
 
     def _base(self, one: Variant) -> Runnable:
@@ -180,7 +185,7 @@ class RecipeCommand:
     # -- what comes of it ------------------------------------------------------------------
 
     def _tell(self) -> None:
-        busy, recompiling = self._window.status.recompile, self._window.recompiling
+        busy, recompiling = self._window.status.recompile, self._window.jobs.recompiling
         one, found = recompiling.current, recompiling.progress
         if not recompiling.busy or one is None:
             busy.stop()
@@ -189,7 +194,7 @@ class RecipeCommand:
             word = "Cancelling" if found.cancelling else verb
             busy.progress(f"{word} {_name(one.job)} · {found.stage}", -1.0)
 
-    def _made(self, found: RecompileJob) -> None:
+    def _open(self, found: RecompileJob) -> None:
         window = self._window
         parent = window.store.state.history.find(found.parent)
         outcome = found.outcome
@@ -222,38 +227,44 @@ class RecipeCommand:
         window.notice(Notice(f"Not recompiled: {outcome.sentence}.", "error", outcome.details))
 
     def _arrived(self, _old: State, new: State) -> None:
-        """Compare a variant with the one it came from as soon as it is open."""
+        """Go on as soon as a variant is open."""
         if not new.sessions:
-            self._window.previews.rest()
+            self._window.jobs.previews.rest()
         one = shown_variant(new)
         if self._awaited is None or one is None or one.id != self._awaited:
             return
         self._awaited = None
-        parent = new.history.find(one.parent)
-        if parent is not None and parent.session:
-            self._window.store.update(compared=(parent.session, one.session))
-        self._window.show_view(COMPARE)
-        self._window.previews.forget()
-        self._measure()
+        self._window.jobs.recompiling.answer()
 
-    def _measured(self, found: Measuring) -> None:
+    def _compare(self, found: RecompileJob) -> None:
+        """Show the variant beside the one it came from."""
+        store = self._window.store
+        one, parent = shown_variant(store.state), store.state.history.find(found.parent)
+        if one is not None and parent is not None and parent.session:
+            store.update(compared=(parent.session, one.session))
+        self._window.show_view(COMPARE)
+        self._window.jobs.previews.forget()
+        self._window.jobs.recompiling.answer()
+
+    def _measure(self, _found: RecompileJob) -> None:
+        """Measure what is compared; what is measured now is another pair, or an older one."""
+        jobs = self._window.jobs
+        jobs.measurements.measure(compared_sessions(self._window.store.state), jobs.run_form)
+        jobs.recompiling.answer()
+
+    def _measured(self, found: Progress) -> None:
         """Note the times in the history of variants."""
         from inspector.tables.units import format_time
 
         store = self._window.store
         history = store.state.history
-        if found.measurement is None:
+        if found.state is None:
             return
-        for (session, _), program in zip(found.sessions, found.measurement.programs, strict=True):
+        for (session, _), program in zip(found.about, found.state.programs, strict=True):
             one, median = history.of_session(session), program.median_ms
             if one is not None and median is not None:
                 history = with_variant(history, replace(one, facts=(format_time(median * 1e6),)))
         store.update(history=history)
-
-    def _measure(self) -> None:
-        """Measure what is compared; what is measured now is another pair, or an older one."""
-        window = self._window
-        window.measurer.measure(compared_sessions(window.store.state), window.running.form)
 
 
 def _title(state: State, one: Variant) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devtools_app.dialogs.run_form import RunForm, runnable
-from devtools_app.jobs.running import Execution
+from devtools_app.jobs.follower import Progress
 from devtools_app.sessions.session_controller import Notice
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
@@ -39,9 +39,8 @@ class RunCommand:
         self._dialogs = dialogs
         self.dialog: BundleDialog | None = None
         self._bundled_from = ""
-        window.running.form = window.controller.settings.last_run
-        window.running.finished.connect(self._open)
-        window.running.changed.connect(self._tell)
+        window.jobs.run_form = window.controller.settings.last_run
+        window.jobs["run"].finished.connect(self._open)
 
     def show(self) -> None:
         """Bring the panel to the front, with the keyboard on what starts a run."""
@@ -54,11 +53,13 @@ class RunCommand:
 
     def execute(self, request: Execute) -> None:
         """Start a job."""
-        sentence = self._window.running.start(request.job, request.session, request.target)
+        sentence = self._window.jobs["run"].start(
+            request.job, request.target, about=request.session, force=True
+        )
         if sentence:
             self._window.notice(Notice(sentence, "warning"))
             return
-        self._remember(self._window.running.form)
+        self._remember(self._window.jobs.run_form)
         self._window.show_view(PANEL)
 
     def ask_bundle(self, request: AskBundle) -> None:
@@ -93,7 +94,7 @@ class RunCommand:
         from inspector.jobs.executing import BundleJob
 
         assert isinstance(job, BundleJob)
-        sentence = self._window.running.start(job, self._bundled_from, target)
+        sentence = self._window.jobs["run"].start(job, target, about=self._bundled_from, force=True)
         if sentence and self.dialog is not None:
             self.dialog.show_problem(sentence)
             return
@@ -106,11 +107,7 @@ class RunCommand:
         kept = replace(form, method="", folder="")  # of this program, not of the next
         controller.put_settings(replace(controller.settings, last_run=kept))
 
-    def _tell(self) -> None:
-        compiling = "compiling" if self._window.compiling.running else ""
-        self._window.status.show_job("running" if self._window.running.running else compiling)
-
-    def _open(self, execution: Execution) -> None:
+    def _open(self, execution: Progress) -> None:
         from inspector.jobs.executing import BundleJob, RunJob
 
         if isinstance(execution.job, BundleJob):
@@ -118,7 +115,7 @@ class RunCommand:
         elif isinstance(execution.job, RunJob):
             self._open_trace(execution, execution.job)
 
-    def _open_trace(self, execution: Execution, job: object) -> None:
+    def _open_trace(self, execution: Progress, job: object) -> None:
         """Show the trace with the program: in its session, beside it where that has another."""
         from inspector.jobs.executing import BUFFER, TRACE, RunJob
 
@@ -131,7 +128,7 @@ class RunCommand:
         folder = Path(execution.target)
         made = tuple(str(folder / name) for name in names if (folder / name).exists())
         controller, sessions = self._window.controller, self._window.store.state.sessions
-        one = next((one for one in sessions if one.id == execution.session), None)
+        one = next((one for one in sessions if one.id == execution.about), None)
         what = runnable(one.id, one.session) if one is not None else None
         if not made:
             return

@@ -6,36 +6,51 @@ import logging
 import time
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.messages import Counted, Message, Outcome, Stage, Warned
+    from inspector.jobs.process import Worker
+    from inspector.jobs.run import JobRun
 
 KEPT_LINES = 2000
 _POLL_MS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How a job stands.
 
     Attributes:
+        job: the request
+        about: what it was started for, such as the id of a session
+        target: folder or file it writes, empty for none
+        folder: in which its worker writes, None for none
+        state: what its supervisor keeps, None for a job without
         stages: those that ended, and the one that runs, which has no time yet
-        counted: how far the stage is, None where nobody counts
+        counted: how far the stage is, None where nothing is counted
         seconds: since it was started
         stage_seconds: since the stage that runs began
         warnings: what was warned of
+        last: the last message of a type that only this job has, None before
         outcome: how it ended, None while it runs
         cancelling: whether it was asked to end
     """
 
+    job: Any
+    about: Any = None
+    target: str = ""
+    folder: Path | None = None
+    state: Any = None
     stages: tuple[Stage, ...] = ()
     counted: Counted | None = None
     seconds: float = 0.0
     stage_seconds: float = 0.0
     warnings: tuple[Warned, ...] = ()
+    last: Message | None = None
     outcome: Outcome | None = None
     cancelling: bool = False
 
@@ -49,40 +64,31 @@ class Progress:
         """Return the name of the stage that runs or ran last."""
         return self.stages[-1].stage if self.stages else "starting"
 
-
-class Followed(Protocol):
-    """A job in a process of its own."""
+    @property
+    def finished(self) -> bool:
+        """Return whether it has come to its end."""
+        return self.outcome is not None and not self.error
 
     @property
-    def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it runs."""
-        ...
+    def error(self) -> str:
+        """Return why it did not finish, empty while nothing is wrong."""
+        from inspector.jobs.messages import Ended
 
-    def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was said since the last call."""
-        ...
-
-    def cancel(self) -> None:
-        """Ask it to end."""
-        ...
-
-    def close(self) -> None:
-        """End it if it runs, and let go of it."""
-        ...
+        wrong = self.outcome is not None and self.outcome.ended is not Ended.FINISHED
+        return self.outcome.sentence or self.outcome.ended.value if wrong and self.outcome else ""
 
 
-_Job = TypeVar("_Job", bound=Progress)
-
-
-class Follower(QObject, Generic[_Job]):
-    """Follows one job at a time and tells how it goes.
+class JobFollower(QObject):
+    """Follows one job at a time, whichever it is.
 
     The process is asked on a timer, so that a flood of messages costs the window nothing.
 
     Signals:
         changed(): there is another ``current``
         printed(lines): the code of the user printed something
-        finished(result): the job has finished, its files are there
+        ended(progress): the job has ended, however; sent before ``changed``
+        finished(progress): the job has finished, its files are there; sent after ``changed``
+        known(ready): a worker that was started ahead reports which names there are
 
     Attributes:
         lines: what was printed, the newest lines
@@ -90,18 +96,23 @@ class Follower(QObject, Generic[_Job]):
 
     changed = Signal()
     printed = Signal(object)
+    ended = Signal(object)
     finished = Signal(object)
+    known = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.lines: deque[str] = deque(maxlen=KEPT_LINES)
-        self._current: _Job | None = None
-        self._run: Followed | None = None
+        self._current: Progress | None = None
+        self._run: JobRun | None = None
+        self._kept: JobRun | None = None  # has ended, but its temporary folder is looked at
+        self._ahead: Worker | None = None
+        self._reported = False  # whether the names of the worker ahead are known
         self._began = self._stage_began = 0.0
         self._timer: QTimer | None = None  # made when first wanted: there may be no application yet
 
     @property
-    def current(self) -> _Job | None:
+    def current(self) -> Progress | None:
         """Return the job that runs or ran last, None before the first."""
         return self._current
 
@@ -110,6 +121,96 @@ class Follower(QObject, Generic[_Job]):
         """Return whether a job is at work."""
         return self._run is not None and self._current is not None and self._current.running
 
+    @property
+    def pid(self) -> int:
+        """Return the id of the worker's process, 0 while there is none."""
+        return self._run.pid if self._run is not None else 0
+
+    # ---- starting
+    def start(
+        self,
+        job: object,
+        target: str = "",
+        *,
+        about: object = None,
+        force: bool = False,
+        replace_running: bool = False,
+        worker: Worker | None = None,
+        **options: Any,  # noqa: ANN401 - JSON
+    ) -> str:
+        """Start a job; return one sentence if it cannot be started.
+
+        Args:
+            job: a request of the table of jobs
+            target: folder or file for its files
+            about: what it is started for
+            force: replace what exists in the target
+            replace_running: end a job that runs; otherwise the new one is refused
+            worker: one that was started ahead and has no job yet
+            options: for the worker, beside the request
+        """
+        from inspector.jobs.messages import Ended, Outcome
+        from inspector.jobs.run import JobRun
+        from inspector.jobs.table import kind_of
+
+        if replace_running:
+            self.end_run()
+        elif self.running:
+            return f"{kind_of(job).label.capitalize()} already: cancel it first."
+        place = Path(target) if target else None
+        ahead, self._ahead = self._ahead, None
+        try:
+            run = JobRun(job, place, force=force, worker=worker or ahead, **options)
+        except (OSError, ValueError) as error:
+            self._ahead = ahead
+            sentence = f"{error}."
+            if replace_running:
+                self._current = Progress(
+                    job, about, target, outcome=Outcome(Ended.FAILED, sentence)
+                )
+                self.changed.emit()
+            return sentence
+        self.follow(run, about, target)
+        return ""
+
+    def follow(self, run: JobRun, about: object = None, target: str = "") -> None:
+        """Follow a job that was started."""
+        from inspector.jobs.messages import Stage
+
+        self._run = run
+        self._began = self._stage_began = time.monotonic()
+        self.lines.clear()
+        self._current = Progress(
+            run.job, about, target, run.scratch, run.state, (Stage("starting"),)
+        )
+        self._watch()
+        self.changed.emit()
+
+    def warm(self) -> None:
+        """Start a worker that compiles ahead: it loads torch while the user fills in a dialog."""
+        from inspector.jobs.process import Worker
+
+        if self._ahead is None and self._run is None:
+            try:
+                self._ahead = Worker()
+            except OSError:
+                return  # the job itself will say so
+            self._reported = False
+            self._watch()
+
+    def cool(self) -> None:
+        """End a worker that was started ahead and is not wanted."""
+        worker, self._ahead = self._ahead, None
+        if worker is not None:
+            worker.close()
+
+    def send(self, command: dict[str, Any]) -> None:
+        """Send a command to the job, if it waits for one."""
+        if self._run is not None and self._current is not None and self._run.send(command):
+            self._current = replace(self._current, state=self._run.state)
+            self.changed.emit()
+
+    # ---- ending
     def cancel(self) -> None:
         """Ask the job to end; it does within seconds, whatever it is busy with."""
         if self._run is not None and self._current is not None and self._current.running:
@@ -119,73 +220,65 @@ class Follower(QObject, Generic[_Job]):
 
     def shut_down(self) -> None:
         """End everything; called before the window goes away."""
-        self._rest()
+        if self._timer is not None:
+            self._timer.stop()
+        self.cool()
         self.end_run()
 
     def end_run(self) -> None:
-        """End the run now and let go of it; nothing more is told of it."""
-        run, self._run = self._run, None
-        if run is not None:
-            run.close()
+        """End the job now and release it; nothing more is reported of it."""
+        for run in (self._run, self._kept):
+            if run is not None:
+                run.close()
+        self._run = self._kept = None
 
-    def _follow(self, run: Followed, current: _Job) -> None:
-        """Follow a run that was started."""
-        from inspector.jobs.messages import Stage
-
-        self._run = run
-        self._began = self._stage_began = time.monotonic()
-        self.lines.clear()
-        self._current = replace(current, stages=(Stage("starting"),))
-        self._watch()
-        self.changed.emit()
-
+    # ---- on the timer
     def _watch(self) -> None:
         if self._timer is None:
             self._timer = QTimer(self)
             self._timer.timeout.connect(self._poll)
         self._timer.start(_POLL_MS)
 
-    def _rest(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-
     def _poll(self) -> None:
+        if self._ahead is not None:
+            self._ahead.take()
+            self._report_names(self._ahead.ready)
         if self._run is not None and self._current is not None:
             self._poll_run(self._run, self._current)
-        if not self._wanted():
-            self._rest()
+        waits = self._ahead is not None and not self._reported
+        if self._timer is not None and not self.running and not waits:
+            self._timer.stop()
 
-    def _wanted(self) -> bool:
-        """Return whether there is anything to ask."""
-        return self.running
+    def _report_names(self, ready: object) -> None:
+        if ready is not None and not self._reported:
+            self._reported = True
+            self.known.emit(ready)
 
-    def _poll_run(self, run: Followed, current: _Job) -> None:
-        from inspector.jobs.messages import Ended
-
+    def _poll_run(self, run: JobRun, current: Progress) -> None:
         outcome = run.outcome  # before the messages, of which there are no more afterwards
-        current = self._heard(current, run.take())
+        current = self._with(current, run.take())
         now = time.monotonic()
-        seconds, stage_seconds = now - self._began, now - self._stage_began
-        current = replace(current, seconds=seconds, stage_seconds=stage_seconds, outcome=outcome)
+        self._current = current = replace(
+            current,
+            seconds=now - self._began,
+            stage_seconds=now - self._stage_began,
+            outcome=outcome,
+            state=run.state,
+        )
         if outcome is not None:
-            current = self._settled(run, current)
-        self._current = current
+            self._run = None
+            if run.scratch is None:
+                run.close()
+            else:  # its files are looked at until the next job
+                self._kept = run
+            self.ended.emit(current)
         self.changed.emit()
-        if outcome is not None and outcome.ended is Ended.FINISHED:
-            self.finished.emit(self._result(current))
+        if current.finished:
+            self.finished.emit(current)
 
-    def _settled(self, run: Followed, current: _Job) -> _Job:
-        """Let go of a run that has ended; return what is to be known of it."""
-        self._run = None
-        run.close()
-        return current
-
-    def _result(self, current: _Job) -> Any:  # noqa: ANN401 - each job has a result of its own
-        """Return what is told of a job that has finished."""
-        return current
-
-    def _heard(self, current: _Job, messages: list[Message]) -> _Job:
-        from inspector.jobs.messages import Counted, Log, Stage, Warned
+    def _with(self, current: Progress, messages: list[Message]) -> Progress:
+        """Return the progress with what was reported."""
+        from inspector.jobs.messages import Counted, Log, Ready, Stage, Warned
 
         lines: list[str] = []
         for message in messages:
@@ -194,20 +287,19 @@ class Follower(QObject, Generic[_Job]):
             elif isinstance(message, Log):
                 lines.append(message.text)
             elif isinstance(message, Stage):
-                stages = _with_stage(current.stages, message)
-                current = replace(current, stages=stages, counted=None)
+                ended = tuple(one for one in current.stages if one.seconds is not None)
+                current = replace(current, stages=(*ended, message), counted=None)
                 self._stage_began = time.monotonic()
             elif isinstance(message, Counted):
                 current = replace(current, counted=message)
             elif isinstance(message, Warned):
                 current = replace(current, warnings=(*current.warnings, message))
+            elif isinstance(message, Ready):
+                self._reported = False
+                self._report_names(message)
+            else:
+                current = replace(current, last=message)
         if lines:
             self.lines.extend(lines)
             self.printed.emit(lines)
         return current
-
-
-def _with_stage(stages: tuple[Stage, ...], stage: Stage) -> tuple[Stage, ...]:
-    """Return the stages with one that begins or has ended; the start is over with the first."""
-    ended = tuple(one for one in stages if one.seconds is not None)
-    return (*ended, stage)

@@ -1,4 +1,4 @@
-"""Ctrl+R: a variant is compiled by its recipe and run; the newest wish wins, nothing else waits."""
+"""Ctrl+R in the window: jobs are followed, the newest request wins, nothing else waits."""
 
 from __future__ import annotations
 
@@ -6,77 +6,40 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from devtools_app.dialogs.run_form import RunForm, Runnable
-from devtools_app.jobs.compiling import Compile, Compiling
-from devtools_app.jobs.running import Execution, Running
-from devtools_app.state.variant_places import RUN_FOLDER
+from devtools_app.jobs.follower import JobFollower, Progress
+from devtools_app.jobs.recompile import (
+    Compile,
+    Phase,
+    RecompileJob,
+    Run,
+    Sequence,
+    Step,
+    recompile,
+)
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.compile_server import CompileServer
-    from inspector.jobs.executing import RunJob
-    from inspector.jobs.messages import Outcome
-    from inspector.recipes.compile_job import CompileJob
-
-_LEAST_RUNS, _LEAST_WARMUP = 3, 1  # a first run is not like the others
-
-
-class Phase(str, Enum):
-    """How far a recompile is."""
-
-    COMPILE = "compile"
-    RUN = "run"
-    DONE = "done"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class RecompileJob:
-    """One variant on its way.
-
-    Attributes:
-        parent: number of the variant it is changed from
-        job: how it is made
-        folder: where its files go
-        form: on which inputs it is run
-        base: what the variant it came from ran
-        phase: how far it is
-        files: what was made
-        outcome: of the job that failed, None while nothing has
-    """
-
-    parent: int
-    job: CompileJob
-    folder: str
-    form: RunForm
-    base: Runnable
-    phase: Phase = Phase.COMPILE
-    files: tuple[str, ...] = ()
-    outcome: Outcome | None = None
 
 
 class Recompiling(QObject):
-    """Makes one variant at a time; a new wish ends the one before it.
+    """Makes one variant at a time; a new request ends the one before it.
 
     Signals:
         changed(): there is another ``current``, or it got further
-        made(job): the program is there, and it ran or it is said why not
-        failed(job): there is no program; its outcome says why
+        wanted(step): a step that others do: ``Failed``, ``Open``, ``Compare``, ``Measure``;
+            ``answer`` is called when it is done
 
     Attributes:
-        compiling: the compile of the recompile
-        running: its run
+        follower: of its compile, then of its run
     """
 
     changed = Signal()
-    made = Signal(object)
-    failed = Signal(object)
+    wanted = Signal(object)
 
     def __init__(self, server: Callable[[], CompileServer], parent: QObject | None = None) -> None:
         """Follow nothing yet.
@@ -87,13 +50,12 @@ class Recompiling(QObject):
         """
         super().__init__(parent)
         self._server = server
-        self.compiling = Compiling(self)
-        self.running = Running(self)
+        self.follower = JobFollower(self)
         self._current: RecompileJob | None = None
-        self.compiling.changed.connect(self._compile_changed)
-        self.compiling.finished.connect(self._compiled)
-        self.running.changed.connect(self._run_changed)
-        self.running.finished.connect(self._ran)
+        self._sequence: Sequence | None = None
+        self._problem = ""
+        self.follower.changed.connect(self.changed)
+        self.follower.ended.connect(self._ended)
 
     @property
     def current(self) -> RecompileJob | None:
@@ -102,7 +64,7 @@ class Recompiling(QObject):
 
     @property
     def busy(self) -> bool:
-        """Return whether a recompile is at work."""
+        """Return whether a program is compiled or run."""
         one = self._current
         return one is not None and one.phase in (Phase.COMPILE, Phase.RUN)
 
@@ -113,103 +75,84 @@ class Recompiling(QObject):
         return os.path.abspath(one.folder) if one is not None and self.busy else ""
 
     @property
-    def progress(self) -> Compile | Execution | None:
-        """Return how the job of the recompile stands."""
-        one = self._current
-        if one is None:
-            return None
-        return self.running.current if one.phase is Phase.RUN else self.compiling.current
+    def progress(self) -> Progress | None:
+        """Return how its job stands."""
+        return self.follower.current if self._current is not None else None
 
-    def start(self, wish: RecompileJob) -> str:
+    def start(self, job: RecompileJob) -> str:
         """Make a variant; return one sentence if it cannot be started.
 
         A recompile at work is given up.
         """
         self.give_up()
-        sentence = self.compiling.start_in(self._server(), wish.job, wish.folder)
-        if sentence:
-            return sentence
-        self._current = wish
-        self.changed.emit()
-        return ""
+        self._problem = ""
+        self._sequence = Sequence(recompile(job), self._perform)
+        self._sequence.start()
+        return self._problem
+
+    def answer(self) -> None:
+        """Go on: the step that ``wanted`` has told of is done."""
+        if self._sequence is not None:
+            self._sequence.answer(None)
 
     def give_up(self) -> None:
         """End the recompile at work, if there is one; it leaves nothing behind."""
         one = self._current
         if one is not None and self.busy:
-            self._current = None
-            self.compiling.end_run()
-            self.running.end_run()
+            self._stop()
             _remove(Path(one.folder))
             self.changed.emit()
 
     def cancel(self) -> None:
         """Ask the recompile at work to end; its outcome says so."""
-        self.compiling.cancel()
-        self.running.cancel()
+        self.follower.cancel()
 
     def shut_down(self) -> None:
         """End everything; called before the window goes away."""
+        self._stop()
+        self.follower.shut_down()
+
+    def _stop(self) -> None:
         self._current = None
-        self.compiling.shut_down()
-        self.running.shut_down()
+        if self._sequence is not None:
+            self._sequence.stop()
+            self._sequence = None
+        self.follower.end_run()
 
-    def _compile_changed(self) -> None:
-        from inspector.jobs.messages import Ended
-
-        one, found = self._current, self.compiling.current
-        if one is None or one.phase is not Phase.COMPILE or found is None:
-            return
-        outcome = found.outcome
-        if outcome is not None and outcome.ended is not Ended.FINISHED:
-            self._current = replace(one, phase=Phase.FAILED, outcome=outcome)
-            self.changed.emit()
-            self.failed.emit(self._current)
+    def _perform(self, step: Step) -> None:
+        """Begin a step of the sequence."""
+        was_busy, self._current = self.busy, step.of
+        if isinstance(step, Compile):
+            self._compile(step.of)
+        elif isinstance(step, Run):
+            self._run(step)
         else:
-            self.changed.emit()
+            if was_busy and step.of.phase is Phase.DONE:
+                self._server().runner.start()  # for the next one: now it disturbs no run
+            if was_busy:
+                self.changed.emit()
+            self.wanted.emit(step)
 
-    def _compiled(self, files: tuple[str, ...]) -> None:
-        one = self._current
-        if one is None or one.phase is not Phase.COMPILE:
+    def _compile(self, job: RecompileJob) -> None:
+        try:
+            run = self._server().start_compile(job.job, Path(job.folder), stages=True)
+        except OSError as error:
+            self._problem = f"{error}."
+            self._stop()
             return
-        one = replace(one, phase=Phase.RUN, files=files)
-        self._current = one
-        target, worker = str(Path(one.folder) / RUN_FOLDER), self._server().runner.take()
-        sentence = self.running.start(run_job(one), "", target, worker=worker)
-        if sentence:
-            self._without_run(sentence)
-        else:
-            self.changed.emit()
+        self.follower.follow(run, target=job.folder)
 
-    def _without_run(self, sentence: str) -> None:
+    def _run(self, step: Run) -> None:
         from inspector.jobs.messages import Ended, Outcome
 
-        self._end(Outcome(Ended.NOT_STARTED, sentence))
+        worker = self._server().runner.take()
+        sentence = self.follower.start(step.job, step.target, force=True, worker=worker)
+        if sentence and self._sequence is not None:
+            self._sequence.answer(Outcome(Ended.NOT_STARTED, sentence))
 
-    def _run_changed(self) -> None:
-        from inspector.jobs.messages import Ended
-
-        one, found = self._current, self.running.current
-        if one is None or one.phase is not Phase.RUN or found is None:
-            return
-        if found.outcome is not None and found.outcome.ended is not Ended.FINISHED:
-            self._end(found.outcome)
-        else:
-            self.changed.emit()
-
-    def _ran(self, execution: Execution) -> None:
-        one = self._current
-        if one is None or one.phase is not Phase.RUN:
-            return
-        self._current = replace(one, files=(*one.files, *traces(execution)))
-        self._end(None)
-
-    def _end(self, outcome: Outcome | None) -> None:
-        assert self._current is not None
-        self._server().runner.start()  # for the next one: not before, it would disturb this run
-        self._current = replace(self._current, phase=Phase.DONE, outcome=outcome)
-        self.changed.emit()
-        self.made.emit(self._current)
+    def _ended(self, progress: Progress) -> None:
+        if self._sequence is not None and self.busy:
+            self._sequence.answer(progress.outcome)
 
 
 def _remove(folder: Path) -> None:
@@ -217,32 +160,3 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):  # not empty: there are other variants
         folder.parent.rmdir()
-
-
-def run_job(one: RecompileJob) -> RunJob:
-    """Return the run of the program of a recompile, on the inputs of the one it came from."""
-    from inspector.recipes.compile_job import PROGRAM, RECORD
-
-    own = {Path(path).name: path for path in one.files}
-    job = one.form.job(one.base)
-    return replace(
-        job,
-        program=own[PROGRAM],
-        record=own.get(RECORD, ""),
-        bundle=one.base.program if job.case is not None else "",
-        data_files=tuple(path for name, path in own.items() if name.endswith(".ptd")),
-        libraries=tuple(dict.fromkeys((*one.job.libraries, *job.libraries))),
-        runs=max(job.runs, _LEAST_RUNS),
-        warmup=max(job.warmup, _LEAST_WARMUP),
-    )
-
-
-def traces(execution: Execution) -> tuple[str, ...]:
-    """Return the files a run has recorded."""
-    from inspector.jobs.executing import BUFFER, TRACE
-
-    assert execution.outcome is not None
-    trace = execution.outcome.result["trace"]
-    names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
-    folder = Path(execution.target)
-    return tuple(str(folder / name) for name in names) if trace["recorded"] else ()

@@ -99,16 +99,16 @@ def _write_steps(window: MainWindow, path: Path) -> None:
     view.values.step(1)
     until(lambda: _at_rest(window))
     _write(window, "graph", path)
-    window.stepping.cancel()
-    until(lambda: not window.stepping.running)
+    window.jobs["step"].cancel()
+    until(lambda: not window.jobs["step"].running)
 
 
 def _at_rest(window: MainWindow) -> bool:
     """Return whether the call waits for its next step, or cannot be stepped through."""
-    walk = window.stepping.current
+    walk = window.jobs["step"].current
     if walk is None or walk.outcome is not None:
         raise shots.NotReadyError("the call cannot be stepped through")
-    return walk.ready
+    return walk.state.ready
 
 
 def _write_bisection(window: MainWindow, path: Path) -> None:
@@ -118,7 +118,7 @@ def _write_bisection(window: MainWindow, path: Path) -> None:
     _make_room(window, "bisect")
     view.value.setText(_BOUND)
     view.start()
-    until(lambda: not window.bisecting.running)
+    until(lambda: not window.jobs["bisect"].running)
     _write(window, "graph", path)
 
 

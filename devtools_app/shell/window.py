@@ -14,14 +14,7 @@ from devtools_app.actions.commands import Commands
 from devtools_app.actions.palettes import Palettes
 from devtools_app.actions.router import Router
 from devtools_app.actions.table import Actions
-from devtools_app.jobs.bisecting import Bisecting
-from devtools_app.jobs.compiling import Compiling
-from devtools_app.jobs.measuring import Measurer
-from devtools_app.jobs.numeric_gap import GapRunner
-from devtools_app.jobs.previewing import Previews
-from devtools_app.jobs.recompiling import Recompiling
-from devtools_app.jobs.running import Running
-from devtools_app.jobs.stepping import Stepping
+from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.sessions.opening import Load, load_later
 from devtools_app.sessions.recipe_store import RecipeStore
 from devtools_app.sessions.selection_sync import SelectionSync
@@ -57,14 +50,8 @@ class MainWindow(QMainWindow):
         store: the state
         controller: what is open and what is remembered
         router: does what views ask for
-        compiling: runs compiles
-        running: runs programs
+        jobs: what runs in processes of its own
         recipe_store: the recipes of what is open
-        recompiling: makes variants by Ctrl+R
-        previews: what edits would do to the partitions
-        measurer: measures variants side by side
-        bisecting: looks for the nodes that a delegate should not have
-        stepping: steps through a delegate call
         centre: the views in the middle
         centre_specs: which views those are, in the order of their tabs
         docks: the panels
@@ -91,37 +78,16 @@ class MainWindow(QMainWindow):
         self.store = Store(parent=self)
         self.controller = SessionController(self.store, settings_file, load, self)
         self.router = Router(self)
-        self.compiling = Compiling(self)
-        self.running = Running(self)
-        self.recipe_store = RecipeStore(self.store, self, lambda: self.recompiling.at_work)
+        self.jobs = WindowJobs(self)
+        recompiling = self.jobs.recompiling
+        self.recipe_store = RecipeStore(self.store, self, lambda: recompiling.at_work)
         self._selection_sync = SelectionSync(self.store, self)
-        self.previews = Previews(self)
-        self.recompiling = Recompiling(lambda: self.previews.server, self)
-        self.measurer = Measurer(self)
-        self.bisecting = Bisecting(self)
-        self.stepping = Stepping(self)
-        jobs = (self.compiling, self.running, self.measurer, self.previews, self.bisecting)
-        logged = log or LogStore()
-        gap_runner = GapRunner(self)
-        context = ViewContext(
-            self.store, theme, self.router, logged, *jobs, self.stepping, gap_runner
-        )
+        context = ViewContext(self.store, theme, self.router, log or LogStore(), self.jobs)
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
         self.centre = Centre(context, self.centre_specs)
         self.status = StatusLine(theme)
-        self._jobs = JobLine(self.status.show_job, self)
-        for word, job in (
-            ("compiling", self.compiling),
-            ("running", self.running),
-            ("recompiling", self.recompiling.compiling),
-            ("running", self.recompiling.running),
-            ("measuring", self.measurer),
-            ("bisecting", self.bisecting),
-            ("comparing numbers", gap_runner),
-        ):
-            self._jobs.watch(word, job)
-        self.recompiling.changed.connect(self._jobs.look)
+        self._job_line = JobLine(self.status.show_job, self.jobs, self)
         self.top_bar = TopBar(theme)
         self.palettes = Palettes(self, theme, self.store, self.router.select, self.all_actions)
         self.commands = Commands(self)
@@ -183,10 +149,10 @@ class MainWindow(QMainWindow):
     def _wire_opening(self) -> None:
         opener, busy = self.controller.opener, self.status.busy
         opener.started.connect(busy.start)
-        opener.started.connect(self._jobs.opening)
+        opener.started.connect(self._job_line.opening)
         opener.progressed.connect(busy.progress)
         opener.ended.connect(busy.stop)
-        opener.ended.connect(lambda: self._jobs.opening(""))
+        opener.ended.connect(lambda: self._job_line.opening(""))
         busy.cancelled.connect(opener.cancel)
 
     def _restore(self) -> None:
@@ -289,7 +255,7 @@ class MainWindow(QMainWindow):
         for host in self.hosts:
             host.refresh()
         self.sync_actions()
-        self._jobs.look()
+        self._job_line.look()
         session = new.session
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
 
@@ -345,13 +311,7 @@ class MainWindow(QMainWindow):
         self.controller.put_settings(remembered)
         for host in self.hosts:
             host.shut_down()
-        self.compiling.shut_down()
-        self.running.shut_down()
-        self.recompiling.shut_down()
-        self.measurer.shut_down()
-        self.previews.shut_down()
-        self.bisecting.shut_down()
-        self.stepping.shut_down()
+        self.jobs.shut_down()
         self._selection_sync.shut_down()
         self.status.shut_down()
         self.palettes.shut_down()

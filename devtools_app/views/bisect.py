@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.bisect_command import folder_of
+from devtools_app.actions.bisect_command import folder_of, trials_in
 from devtools_app.actions.requests import Bisect, EditRecipe, Select
 from devtools_app.dialogs.run_form import FILE
-from devtools_app.jobs.bisecting import Bisection, trials_in
+from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.latest import Latest
 from devtools_app.shell.theme import set_role
 from devtools_app.state.state import OpenSession, State
@@ -39,7 +39,7 @@ from inspector.experiments.bisect.search import Result
 from inspector.experiments.bisect.words import Finding, kept_out, sentence_of
 from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.messages import Ended
+from inspector.jobs.messages import Ended, Trying
 from inspector.tables.bisect import (
     OTHER,
     WISHES,
@@ -74,8 +74,8 @@ class BisectView(QWidget):
         super().__init__()
         self._ask = context.ask
         self._store = context.store
-        self._running = context.running
-        self.bisecting = context.bisecting
+        self._jobs = context.jobs
+        self.bisecting = context.jobs["bisect"]
         self._variant: Variant | None = None
         self._session: OpenSession | None = None
         self._finding: Finding | None = None
@@ -187,7 +187,7 @@ class BisectView(QWidget):
         one = self._variant
         if one is None:
             return None
-        form, method = self._running.form, str(self.method.currentData() or "")
+        form, method = self._jobs.run_form, str(self.method.currentData() or "")
         return BisectJob(
             one.draft.present,
             bound_text(str(self.wanted.currentData()), self.value.text()),
@@ -207,12 +207,12 @@ class BisectView(QWidget):
 
     # -- what comes of it ------------------------------------------------------------------
 
-    def _shown(self) -> Bisection | None:
+    def _shown(self) -> Progress | None:
         """Return the bisection at work, or the last one if it was about the program shown."""
         found, one = self.bisecting.current, self._variant
         if found is None or found.running:
             return found
-        return found if one is not None and one.program == found.program else None
+        return found if one is not None and one.program == found.about else None
 
     def _refresh(self) -> None:
         found, job = self._shown(), self._job()
@@ -239,7 +239,7 @@ class BisectView(QWidget):
         if pressed and (first := next(shown, None)) is not None:
             first.setFocus(Qt.FocusReason.OtherFocusReason)  # the keyboard stays where it was
         self._title.setText(_title(found))
-        self._title.setToolTip(found.folder if found is not None else "")
+        self._title.setToolTip(found.target if found is not None else "")
         self._error.show_outcome(None if found is None else found.outcome)
         self._show_trials(found)
         self._show_finding(found)
@@ -251,9 +251,9 @@ class BisectView(QWidget):
             and trials_in(folder_of(self._variant, job))
         )
 
-    def _show_trials(self, found: Bisection | None) -> None:
+    def _show_trials(self, found: Progress | None) -> None:
         self.trials.setVisible(found is not None)
-        trying = found.trying if found is not None and found.running else None
+        trying = _trying(found)
         listed = (found.state, trying) if found is not None else None
         if found is not None and listed != self._listed:
             self._listed = listed
@@ -261,7 +261,7 @@ class BisectView(QWidget):
             if found.running:
                 self.trials.show_current(self.trials.rows.length)
 
-    def _show_finding(self, found: Bisection | None) -> None:
+    def _show_finding(self, found: Progress | None) -> None:
         done = _finding(found)
         if done is not None and found is not None:
             text = sentence_of(done, parse_bound(found.job.bound))
@@ -330,13 +330,19 @@ def _changes(job: CompileJob, found: Finding) -> bool:
     return kept_out(job, found.nodes) != job
 
 
-def _finding(found: Bisection | None) -> Finding | None:
+def _finding(found: Progress | None) -> Finding | None:
     if found is None or found.outcome is None or found.outcome.ended is not Ended.FINISHED:
         return None
     return from_json(found.outcome.result, Finding, "the result of the worker")
 
 
-def _waiting(found: Bisection | None) -> str:
+def _trying(found: Progress | None) -> Trying | None:
+    """Return the program that is being made, None between two."""
+    last = found.last if found is not None and found.running else None
+    return last if isinstance(last, Trying) else None
+
+
+def _waiting(found: Progress | None) -> str:
     if found is None:
         return (
             "Programs without some of the delegated nodes are made and looked at, until no node"
@@ -345,14 +351,14 @@ def _waiting(found: Bisection | None) -> str:
     return "The nodes appear here." if found.running else ""
 
 
-def _title(found: Bisection | None) -> str:
+def _title(found: Progress | None) -> str:
     if found is None:
         return ""
     name = PurePath(found.job.compile.source.path).name
     trials = len(found.state.trials)
     if found.outcome is None:
         verb = "Cancelling" if found.cancelling else found.job.bound
-        far = f"trial {trials + 1:,}" if found.trying is not None else found.stage
+        far = f"trial {trials + 1:,}" if _trying(found) is not None else found.stage
         return f"{name} · {verb} · {far} · {found.seconds:.0f} s"
     if found.outcome.ended is not Ended.FINISHED:
         return f"{name}: {found.outcome.ended.value} after {trials:,} trials"

@@ -70,8 +70,8 @@ class ComparePane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Comparison")
-        self._running = context.running
-        self.measurer = context.measurer
+        self._jobs = context.jobs
+        self.measurer = context.jobs.measurements
         self._made: _Made | None = None
         self._variants: tuple[Variant, ...] = ()
         self.former = ToolbarCombo(context.theme, "former", "Session the others are held to")
@@ -89,7 +89,7 @@ class ComparePane(Pane):
             self.add_tool(tool)
         self._measure = self.add_button("Measure", _MEASURE, self.measure)
         self._cancel = self.add_button(
-            "Cancel", "Cancel the measurement", self.measurer.cancel, right=True
+            "Cancel", "Cancel the measurement", self.measurer.follower.cancel, right=True
         )
         self._lay_out_content()
         self._wire()
@@ -138,7 +138,7 @@ class ComparePane(Pane):
         self.summary.row_activated.connect(lambda row: self._follow(self.summary.rows.key(row)))
         self.details.row_activated.connect(lambda row: self._follow(self.details.rows.key(row)))
         self.tree.opened.connect(self._variant_opened)
-        self.measurer.changed.connect(self._measured)
+        self.measurer.follower.changed.connect(self._measured)
 
     # -- state -----------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class ComparePane(Pane):
         if len(others) > 1:
             others.append(("all others", _ALL))
         self.newer.show_choices(others, shown[1].id if len(shown) == 2 else _ALL)
-        without = [one.id for one in shown if not measured_jobs((one,), self._running.form)]
+        without = [one.id for one in shown if not measured_jobs((one,), self._jobs.run_form)]
         self._measure.setEnabled(not without)
         no_program = f"No program to run in {', '.join(without)}"
         self._measure.setToolTip(no_program if without else _MEASURE)
@@ -251,17 +251,17 @@ class ComparePane(Pane):
 
     def measure(self) -> None:
         """Run the programs side by side, in a process of its own."""
-        self.measurer.measure(compared_sessions(self.state), self._running.form)
+        self.measurer.measure(compared_sessions(self.state), self._jobs.run_form)
 
     def _measured(self) -> None:
         self._refresh_tools()
-        found = self.measurer.current
+        found = self.measurer.follower.current
         if found is not None and not found.running and self.isVisible():
             self.show_state(self.state)
 
     def _refresh_tools(self) -> None:
-        found = self.measurer.current
-        busy = self.measurer.running and found is not None
+        found = self.measurer.follower.current
+        busy = self.measurer.follower.running and found is not None
         self._cancel.setVisible(busy)
         self._measure.setVisible(not busy)
         self.note.setText("")

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.actions.requests import AskCompile
-from devtools_app.jobs.compiling import KEPT_LINES, Compile
+from devtools_app.jobs.follower import KEPT_LINES, Progress
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
@@ -43,8 +43,8 @@ class CompileView(QWidget):
         super().__init__()
         self._theme = context.theme
         self._ask = context.ask
-        self._compiling = context.compiling
-        self._shown: Compile | None = None
+        self._compiling = context.jobs["compile"]
+        self._shown: Progress | None = None
         self._title = ElidedLabel()
         self._title.setAccessibleName("What is compiled")
         self._cancel = push_button("Cancel", "Cancel the compile", self._compiling.cancel)
@@ -122,7 +122,7 @@ class CompileView(QWidget):
         self._show_warnings(before, found)
         self._error.show_outcome(found.outcome)
 
-    def _show_warnings(self, before: Compile | None, found: Compile) -> None:
+    def _show_warnings(self, before: Progress | None, found: Progress) -> None:
         seen = len(before.warnings) if before is not None and before.job is found.job else 0
         for warning in found.warnings[seen:]:
             place = f"{warning.file}:{warning.line}: " if warning.file else ""
@@ -133,7 +133,7 @@ class CompileView(QWidget):
             self._log.appendPlainText("\n".join(lines))
 
 
-def _title(found: Compile) -> str:
+def _title(found: Progress) -> str:
     source = found.job.source
     name = PurePath(source.path).name
     what = f"{name}:{source.function}" if source.function else name
@@ -144,7 +144,7 @@ def _title(found: Compile) -> str:
     if found.outcome.ended is Ended.FINISHED:
         tool = found.outcome.result.get("toolchain", {})
         by = f" by ExecuTorch {tool['version']}" if found.job.toolchain == EXECUTORCH else ""
-        return f"Compiled {what}{by} into {found.folder} in {found.seconds:.1f} s"
+        return f"Compiled {what}{by} into {found.target} in {found.seconds:.1f} s"
     return f"{what}: {found.outcome.ended.value} after {found.seconds:.1f} s"
 
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from devtools_app.actions.requests import Execute
 from devtools_app.dialogs.run_form import RunForm, runnable
-from devtools_app.jobs.numeric_gap import Gap
+from devtools_app.jobs.follower import Progress
 from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import NO_SESSION, Pane
@@ -57,6 +57,7 @@ _READY = Need(
 )
 _REFERENCES = (("edge graph", "edge"), ("exported graph", "exported"))
 _KEPT = "The tensors were too large to be kept."
+_KEPT_BYTES = 512 << 20  # of tensors for a closer look
 
 
 class GapPane(Pane):
@@ -64,7 +65,7 @@ class GapPane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Numeric gap")
-        self.gap_runner = context.gap_runner
+        self.gap_runner = context.jobs["gap"]
         self.table = TableView(context.theme, "numeric gaps")
         self.growth = GrowthPlot(context.theme, FLOOR)
         self.plot = DifferencePlot(context.theme)
@@ -82,7 +83,7 @@ class GapPane(Pane):
         )
         self._begin = self.empty.add_button("Compare", self.compare)
         self._log = self.empty.add_button("Run with values and compare", self.run_and_compare)
-        self.running = context.running
+        self._jobs = context.jobs
         self._awaited = ""  # program whose values are being logged
         self._shown: OpenSession | None = None
         self._asked: OpenSession | None = None  # whose comparison there is
@@ -142,7 +143,8 @@ class GapPane(Pane):
         wanted = "" if reference == "edge" else reference  # the best there is, else that one
         self._asked = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
-        self.gap_runner.start(GapJob(files, reference=wanted, libraries=self._libraries()))
+        job = GapJob(files, reference=wanted, keep=_KEPT_BYTES, libraries=self._libraries())
+        self.gap_runner.start(job, replace_running=True)
         if here and self._cancel.isVisible():  # the keyboard stays where it was
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -150,7 +152,7 @@ class GapPane(Pane):
         """Return what the Run panel has for operators of the program that need a library."""
         found = self.state.open_session
         what = runnable(found.id, found.session) if found is not None else None
-        return self.running.form.loaded(what) if what is not None else ()
+        return self._jobs.run_form.loaded(what) if what is not None else ()
 
     def run_and_compare(self) -> None:
         """Run the program once more, with every value logged, and compare when that is there."""
@@ -159,8 +161,8 @@ class GapPane(Pane):
         if what is None:
             return
         form = RunForm()
-        if not self.running.form.problem(what):
-            form = replace(self.running.form, folder="")
+        if not self._jobs.run_form.problem(what):
+            form = replace(self._jobs.run_form, folder="")
         form = replace(form, level="intermediate", runs=1, warmup=0)
         self._awaited = what.program
         self._ask(Execute(form.job(what), what.session, form.target(what)))
@@ -189,21 +191,22 @@ class GapPane(Pane):
         elif found.running:
             self._begin.hide()
             self._log.hide()
-            far = f"  {found.done:,} of {found.total:,} nodes" if found.total else ""
+            at = found.counted
+            far = f"  {at.done:,} of {at.total:,} nodes" if at is not None and at.total else ""
             self.note.setText(f"{found.stage}…{far}")
             self.show_need(Need("Comparing", "The recorded graph runs beside the run."), tools=True)
-        elif found.report is None or not found.report.runs:
+        elif found.state is None or not found.state.runs:
             self._begin.show()
             self._log.hide()
-            notes = " ".join(found.report.notes) if found.report is not None else ""
+            notes = " ".join(found.state.notes) if found.state is not None else ""
             why = found.error or notes or "There is no run."
             self.show_need(Need("No comparison", f"{why[:1].upper()}{why[1:]}".rstrip(".") + "."))
         else:
             self._show_runs(found)
 
-    def _show_runs(self, found: Gap) -> None:
-        assert found.report is not None
-        runs = found.report.runs
+    def _show_runs(self, found: Progress) -> None:
+        assert found.state is not None
+        runs = found.state.runs
         choices = [(f"{run.method} {run.run + 1}", str(place)) for place, run in enumerate(runs)]
         self.runs.show_choices(choices, choices[0][1])
         self._show_run(runs[0])
@@ -212,8 +215,8 @@ class GapPane(Pane):
     def _run_chosen(self) -> None:
         found = self.gap_runner.current
         place = self.runs.currentData()
-        if found is not None and found.report is not None and place is not None:
-            self._show_run(found.report.runs[int(str(place))])
+        if found is not None and found.state is not None and place is not None:
+            self._show_run(found.state.runs[int(str(place))])
 
     def _show_run(self, run: RunGap) -> None:
         self._run = run
@@ -228,9 +231,9 @@ class GapPane(Pane):
     def _tell(self, run: RunGap) -> None:
         """Let the other views know of the comparison, the run that is shown first."""
         found, shown = self.gap_runner.current, self._shown
-        if found is None or found.report is None or shown is None:
+        if found is None or found.state is None or shown is None:
             return
-        others = (each for each in found.report.runs if each is not run)
+        others = (each for each in found.state.runs if each is not run)
         made = Gaps(shown, (run, *others))
         there = {id(one) for one in self.state.sessions if one is not shown}
         kept = (one for one in self.state.all_gaps if id(one.session) in there)
@@ -289,8 +292,8 @@ class GapPane(Pane):
         elif not row.kept or found is None:
             self._show_no_tensor(_KEPT)
         else:
-            path = Path(found.folder) / row.kept
-            self.request((str(path), id(found.report)), lambda: tensor_look(path))
+            path = (found.folder or Path()) / row.kept
+            self.request((str(path), id(found.state)), lambda: tensor_look(path))
 
     def _show_no_tensor(self, words: str) -> None:
         self.forget()

@@ -53,7 +53,7 @@ class RecipeView(QWidget):
         self._unknown = _words("muted")
         self._changes = _words("")
         self._effect = _words("muted")
-        self._previews = context.previews
+        self._previews = context.jobs.previews
         self._runs = Notice(context.theme)
         self.fields = RecipeFields(context.theme)
         self.text = _editor("Recipe as text")

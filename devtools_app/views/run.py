@@ -20,7 +20,7 @@ from devtools_app.actions.requests import AskBundle, ChooseFiles, ChoosePath, Ex
 from devtools_app.dialogs.compile_dialog import LIBRARIES
 from devtools_app.dialogs.run_fields import RunFields
 from devtools_app.dialogs.run_form import Runnable, runnable
-from devtools_app.jobs.running import Execution
+from devtools_app.jobs.follower import Progress
 from devtools_app.shell.theme import set_role
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -53,7 +53,7 @@ class RunView(QWidget):
         super().__init__()
         self._ask = context.ask
         self._theme = context.theme
-        self._running = context.running
+        self._jobs, self._running = context.jobs, context.jobs["run"]
         self._what: Runnable | None = None
         self._key: object = None
         self._title = ElidedLabel()
@@ -67,7 +67,7 @@ class RunView(QWidget):
             "Make a bundle…", "Make a bundled program of this program", self._ask_bundle
         )
         self._cancel = push_button("Cancel", "Cancel the run", self._running.cancel)
-        self._fields = RunFields(context.theme, context.running.form)
+        self._fields = RunFields(context.theme, context.jobs.run_form)
         self._problem = problem_label()
         self._problem.setContentsMargins(12, 0, 12, 6)
         self._error = OutcomeLine(context.theme, context.ask)
@@ -179,13 +179,13 @@ class RunView(QWidget):
 
     def _edited(self) -> None:
         form = self._fields.form()
-        self._running.form = form
+        self._jobs.run_form = form
         problem = form.problem(self._what)
         self._problem.setText(problem)
         self._problem.setVisible(bool(problem))
         self._go.setEnabled(not problem and not self._running.running)
 
-    def _shown(self) -> Execution | None:
+    def _shown(self) -> Progress | None:
         """Return the job that runs, or the last one if it was about the program shown."""
         found, what = self._running.current, self._what
         if found is None or found.running or what is None:
@@ -210,7 +210,7 @@ class RunView(QWidget):
         if found is not None:
             self._show_results(found)
 
-    def _show_results(self, found: Execution) -> None:
+    def _show_results(self, found: Progress) -> None:
         outcome = found.outcome
         self._facts.setVisible(False)
         self._restyle()  # what is hidden when Qt first styles it loses its font
@@ -260,7 +260,7 @@ class RunView(QWidget):
         self._ask(ChoosePath("Folder for the files of the run", self._fields.set_folder))
 
 
-def _title(found: Execution | None, what: Runnable | None) -> str:
+def _title(found: Progress | None, what: Runnable | None) -> str:
     if found is None:
         return f"Run {PurePath(what.program).name}" if what is not None else "Run"
     name, outcome = _named(found), found.outcome
@@ -283,14 +283,14 @@ def _title(found: Execution | None, what: Runnable | None) -> str:
     return f"Made {found.target}"
 
 
-def _program(found: Execution) -> str:
+def _program(found: Progress) -> str:
     job = found.job
     if isinstance(job, RunJob | VerifyJob):
         return job.program
     return job.source if isinstance(job, BundleJob) else ""
 
 
-def _named(found: Execution) -> str:
+def _named(found: Progress) -> str:
     return PurePath(_program(found)).name
 
 

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from PySide6.QtWidgets import QWidget
 
 from devtools_app.actions.requests import Ask
-from devtools_app.jobs.bisecting import Bisecting
-from devtools_app.jobs.compiling import Compiling
-from devtools_app.jobs.measuring import Measurer
-from devtools_app.jobs.numeric_gap import GapRunner
-from devtools_app.jobs.previewing import Previews
-from devtools_app.jobs.running import Running
-from devtools_app.jobs.stepping import Stepping
+from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.shell.theme import Theme
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
@@ -47,26 +41,14 @@ class ViewContext:
         theme: colours, fonts and icons; connect ``theme.changed`` where they are used
         ask: hands a request to the window
         log: the messages of the program
-        compiling: the compile that runs or ran last
-        running: the run, verification or bundling that runs or ran last
-        measurer: the measurement that runs or ran last
-        previews: what edits of recipes would do to the partitions
-        bisecting: the bisection that runs or ran last
-        stepping: the delegate call that is stepped through
-        gap_runner: the comparison of numbers that runs or ran last
+        jobs: what runs or ran last, by the name of the job
     """
 
     store: Store
     theme: Theme
     ask: Ask
     log: LogStore
-    compiling: Compiling = field(default_factory=Compiling)
-    running: Running = field(default_factory=Running)
-    measurer: Measurer = field(default_factory=Measurer)
-    previews: Previews = field(default_factory=Previews)
-    bisecting: Bisecting = field(default_factory=Bisecting)
-    stepping: Stepping = field(default_factory=Stepping)
-    gap_runner: GapRunner = field(default_factory=GapRunner)
+    jobs: WindowJobs = field(default_factory=WindowJobs)
 
 
 @runtime_checkable

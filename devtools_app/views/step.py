@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
 
 from devtools_app.actions.requests import ChooseFiles, ChoosePath, Select
 from devtools_app.dialogs.run_form import Runnable, runnable
+from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.latest import Latest
-from devtools_app.jobs.stepping import Walk
 from devtools_app.shell.theme import set_role
 from devtools_app.state.state import OpenSession, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -31,6 +31,7 @@ from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.jobs import live_steps
 from inspector.jobs.executing import ENGINES, StepJob
 from inspector.jobs.messages import Ended
 from inspector.tables.selection import Selection
@@ -64,8 +65,8 @@ class StepView(QWidget):
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
         self._ask = context.ask
-        self._running = context.running
-        self.stepping = context.stepping
+        self._jobs = context.jobs
+        self.stepping = context.jobs["step"]
         self._session: OpenSession | None = None
         self._method = ""
         self._what: Runnable | None = None
@@ -106,12 +107,11 @@ class StepView(QWidget):
         self._refresh()
 
     def _make_buttons(self) -> None:
-        steps = self.stepping
         self._begin = push_button("Begin", "Run the method up to the call", self.begin)
         set_role(self._begin, "primary", "true")
         self._one = push_button("Step", "Run the next node", self.step_on)
         self._here = push_button("Run to here", "Run all nodes before the one chosen", self.run_to)
-        self._rest = push_button("Go on", "Run what is left of the method", steps.finish)
+        self._rest = push_button("Go on", "Run what is left of the method", self.finish)
         self._end = push_button("End", "End it here", self._give_up)
         self._other = push_button(
             "Begin on torch kernels", "Begin again with the other engine", self._begin_on_torch
@@ -136,7 +136,7 @@ class StepView(QWidget):
         call, what, one = self._call(), self._what, self._session
         if call is None or what is None or one is None:
             return
-        form = self._running.form
+        form = self._jobs.run_form
         run = form.job(what)
         job = StepJob(
             program=what.program,
@@ -150,7 +150,7 @@ class StepView(QWidget):
             threads=run.threads,
             engine=str(self.engine.currentData()),
         )
-        self.stepping.start(job, one.id, call.delegate)
+        self.stepping.start(job, about=(one.id, call.delegate), replace_running=True, live=True)
 
     def _begin_on_torch(self) -> None:
         self.engine.setCurrentIndex(self.engine.findData(ENGINES[2]))
@@ -160,19 +160,23 @@ class StepView(QWidget):
         """Run the next node."""
         walk = self.stepping.current
         if walk is not None:
-            self.stepping.run_to(walk.position + 1)
+            self.stepping.send(live_steps.run_to(walk.state.position + 1))
 
     def run_to(self) -> None:
         """Run all nodes before the chosen one."""
         row = self.nodes.current_key()
         if isinstance(row, int):
-            self.stepping.run_to(row)
+            self.stepping.send(live_steps.run_to(row))
+
+    def finish(self) -> None:
+        """Run what is left of the method."""
+        self.stepping.send(live_steps.finish())
 
     def put(self) -> None:
         """Let the chosen value hold what is written."""
         value = self.values.current_key()
         if isinstance(value, int) and self.what.text().strip():
-            self.stepping.put(value, self.what.text().strip())
+            self.stepping.send(live_steps.replace(value, self.what.text().strip()))
 
     def _choose(self) -> None:
         title = "A tensor to replace the value by"
@@ -184,7 +188,7 @@ class StepView(QWidget):
     def _value_chosen(self, row: int) -> None:
         value = self.values.rows.key(row)
         if isinstance(value, int):
-            self.stepping.look(value)
+            self.stepping.send(live_steps.look(value))
         self._refresh_buttons()
 
     def _lead(self, row: int, view: str) -> None:
@@ -192,7 +196,7 @@ class StepView(QWidget):
         place = self.nodes.rows.key(row)
         if walk is None or not isinstance(place, int):
             return
-        found = selection_of(self._places.get(walk.delegate), self._method, place)
+        found = selection_of(self._places.get(walk.about[1]), self._method, place)
         if found is not None:
             self._own = found
             self._ask(Select(found, view))
@@ -233,10 +237,10 @@ class StepView(QWidget):
         number = str(self.call.currentData())
         return next((call for call in self._calls if str(call.number) == number), None)
 
-    def _walk(self) -> Walk | None:
+    def _walk(self) -> Progress | None:
         """Return the walk if it is of the session and method shown."""
         walk, one = self.stepping.current, self._session
-        if walk is None or one is None or walk.session != one.id:
+        if walk is None or one is None or walk.about[0] != one.id:
             return None
         return walk if walk.job.method == self._method else None
 
@@ -247,49 +251,50 @@ class StepView(QWidget):
         self._refresh_buttons()
         self._title.setText(_title(walk))
         self._error.show_outcome(None if walk is None else walk.outcome)
-        self._refused.setText("" if walk is None else walk.refused)
+        self._refused.setText("" if walk is None else walk.state.refused)
         self._refused.setVisible(bool(self._refused.text()))
         for table in (self.nodes, self.values):
             table.set_need(_GOING if walk is not None and walk.running else _NOT_BEGUN)
-        shown = (walk.facts, walk.position, walk.values, walk.looked) if walk is not None else ()
+        at = walk.state if walk is not None else None
+        shown = (at.facts, at.position, at.values, at.looked) if at is not None else ()
         if len(shown) != len(self._shown) or any(
             one is not other for one, other in zip(shown, self._shown, strict=True)
         ):
             self._shown = shown
             self._show_tables(walk)
 
-    def _show_tables(self, walk: Walk | None) -> None:
+    def _show_tables(self, walk: Progress | None) -> None:
         kept, chosen = self.nodes.current_key(), self.values.current_key()
         places = self._places_of(walk)
-        if walk is None or not walk.nodes:
+        if walk is None or not walk.state.nodes:
             for table in (self.nodes, self.values, self.numbers):
                 table.show_table(node_table((), 0, None))
             return
-        self.nodes.show_table(node_table(walk.nodes, walk.position, places))
-        self.nodes.show_current(kept if isinstance(kept, int) else walk.position)
-        self.nodes.show_lit([walk.position])
-        self.values.show_table(value_table(walk.values))
+        self.nodes.show_table(node_table(walk.state.nodes, walk.state.position, places))
+        self.nodes.show_current(kept if isinstance(kept, int) else walk.state.position)
+        self.nodes.show_lit([walk.state.position])
+        self.values.show_table(value_table(walk.state.values))
         if isinstance(chosen, int):
             self.values.show_current(chosen)
-        looked: Mapping[str, Any] | None = walk.looked
-        if looked is not None and looked["value"] in walk.values:
-            shape = walk.values[looked["value"]]["shape"]
+        looked: Mapping[str, Any] | None = walk.state.looked
+        if looked is not None and looked["value"] in walk.state.values:
+            shape = walk.state.values[looked["value"]]["shape"]
             self.numbers.show_table(number_table(looked, shape))
         self._refresh_buttons()
 
-    def _places_of(self, walk: Walk | None) -> Places | None:
+    def _places_of(self, walk: Progress | None) -> Places | None:
         if walk is None or self._session is None:
             return None
-        found = self._places.get(walk.delegate)
-        if found is None and walk.nodes:
-            session, method, delegate = self._session.session, self._method, walk.delegate
+        found = self._places.get(walk.about[1])
+        if found is None and walk.state.nodes:
+            session, method, delegate = self._session.session, self._method, walk.about[1]
             self._looking.submit(lambda _token: (delegate, places_of(session, method, delegate)))
         return found
 
     def _light(self, selection: Selection) -> None:
         """Choose the node of the call that stands for the node selected in any view."""
         walk = self._walk()
-        places = self._places.get(walk.delegate) if walk is not None else None
+        places = self._places.get(walk.about[1]) if walk is not None else None
         if places is None or selection == self._own:
             return
         rows = places.rows.get(selection.node, ())
@@ -300,8 +305,8 @@ class StepView(QWidget):
     def _refresh_buttons(self) -> None:
         walk = self._walk()
         active = walk is not None and walk.running
-        ready = walk is not None and walk.ready
-        left = len(walk.nodes) - walk.position if walk is not None else 0
+        ready = walk is not None and walk.running and walk.state.ready
+        left = len(walk.state.nodes) - walk.state.position if walk is not None else 0
         row = self.nodes.current_key()
         self._begin.setVisible(not active)
         self._begin.setEnabled(self._call() is not None)
@@ -310,7 +315,7 @@ class StepView(QWidget):
             button.setVisible(active)
         self._one.setEnabled(ready and left > 0)
         self._rest.setEnabled(ready)
-        ahead = isinstance(row, int) and walk is not None and row > walk.position
+        ahead = isinstance(row, int) and walk is not None and row > walk.state.position
         self._here.setEnabled(ready and ahead)
         self._end.setEnabled(active and walk is not None and not walk.cancelling)
         ended = walk.outcome.ended if walk is not None and walk.outcome is not None else None
@@ -371,18 +376,18 @@ def _call_text(call: Call) -> str:
     return f"{call.number} · delegate {call.delegate}, {call.nodes:,} nodes"
 
 
-def _title(walk: Walk | None) -> str:
+def _title(walk: Progress | None) -> str:
     if walk is None:
         return ""
     name = PurePath(walk.job.program).name
-    if not walk.nodes:
+    if not walk.state.nodes:
         return f"{name}: running up to the call" if walk.running else ""
-    facts = walk.facts
+    facts = walk.state.facts
     source = f"{facts['source']}{'; ' + facts['note'] if facts['note'] else ''}"
     if walk.running:
-        return f"before node {walk.position} of {len(walk.nodes):,} · {source}"
+        return f"before node {walk.state.position} of {len(walk.state.nodes):,} · {source}"
     if walk.outcome is None or walk.outcome.ended is not Ended.FINISHED:
-        return f"ended before node {walk.position} of {len(walk.nodes):,} · {source}"
+        return f"ended before node {walk.state.position} of {len(walk.state.nodes):,} · {source}"
     outputs = [one for one in walk.outcome.result["outputs"] if one["kind"] == "tensor"]
     apart = [one["difference"] for one in outputs if one["difference"] is not None]
     if not apart:

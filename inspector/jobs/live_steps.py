@@ -7,7 +7,16 @@ mean nothing. ``JobRun.send`` takes a command.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
 from typing import Any
+
+from typing_extensions import override
+
+from inspector.jobs.executing import StepJob
+from inspector.jobs.messages import Message, Stepped
+from inspector.jobs.supervisor import Setup, Supervisor
 
 RUN_TO, LOOK, REPLACE, FINISH = "run to", "look", "replace", "finish"
 
@@ -35,3 +44,67 @@ def replace(value: int, what: str) -> dict[str, Any]:
 def finish() -> dict[str, Any]:
     """Return the command that runs what is left of the call and of the method."""
     return {"do": FINISH}
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A delegate call that is stepped through, as it stands.
+
+    Attributes:
+        facts: reported when it began: nodes, engine; empty before
+        position: the node that runs next
+        values: those that are there, by id
+        looked: elements of the value that was looked at last, None before
+        refused: why the last command was not done, empty when it was
+        waiting: whether a command is being done
+    """
+
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    position: int = 0
+    values: Mapping[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
+    looked: Mapping[str, Any] | None = None
+    refused: str = ""
+    waiting: bool = True
+
+    @property
+    def nodes(self) -> list[Mapping[str, Any]]:
+        """Return the nodes, none before the call is reached."""
+        return self.facts.get("nodes", [])
+
+    @property
+    def ready(self) -> bool:
+        """Return whether a command may be sent while the job runs."""
+        return bool(self.nodes) and not self.waiting
+
+
+class StepSupervisor(Supervisor[Walk]):
+    """Keeps where a call stands; takes a command when it waits for one."""
+
+    def __init__(self, job: StepJob, setup: Setup) -> None:
+        super().__init__(job, setup)
+        self.state = Walk()
+
+    @override
+    def note(self, message: Message) -> Message:
+        if isinstance(message, Stepped):
+            self.state = _stepped(self.state, message.state)
+        return message
+
+    @override
+    def may_send(self, command: Mapping[str, Any]) -> bool:
+        if not self.state.ready:
+            return False
+        self.state = changed(self.state, waiting=True, refused="")
+        return True
+
+
+def _stepped(walk: Walk, state: Mapping[str, Any]) -> Walk:
+    values = {int(value["value"]): value for value in state["values"]}
+    return Walk(
+        state if "nodes" in state else walk.facts,
+        int(state["position"]),
+        {**walk.values, **values},
+        state.get("looked") or walk.looked,
+        str(state.get("refused", "")),
+        waiting=False,
+    )

@@ -134,8 +134,8 @@ class JobRun:
 
     @property
     def state(self) -> Any:  # noqa: ANN401 - each supervisor has its own
-        """Return what is kept of the job so far; only jobs with a supervisor have it."""
-        return self._supervisor.state
+        """Return what is kept of the job so far, None for a job without a supervisor."""
+        return getattr(self._supervisor, "state", None)
 
     @property
     def pid(self) -> int:
@@ -143,9 +143,10 @@ class JobRun:
         return self._worker.pid if self._worker is not None else 0
 
     @property
-    def folder(self) -> Path:
-        """Return the folder the worker writes into; a scratch folder is there until ``close``."""
-        assert self._place is not None
+    def scratch(self) -> Path | None:
+        """Return the temporary folder that is there until ``close``, None for other jobs."""
+        if self._place is None or self.kind.writes is not Writes.SCRATCH:
+            return None
         return self._place.working
 
     @property
@@ -174,10 +175,14 @@ class JobRun:
             found, self._messages = self._messages, []
             return found
 
-    def send(self, command: dict[str, Any]) -> None:
-        """Send a command to a job that takes some while it runs."""
-        if self._worker is not None and self._worker.outcome is None:
-            self._worker.send(command)
+    def send(self, command: dict[str, Any]) -> bool:
+        """Send a command to a job that takes some; return whether it waited for one."""
+        runs = self._worker is not None and self._worker.outcome is None
+        if not runs or not self._supervisor.may_send(command):
+            return False
+        assert self._worker is not None
+        self._worker.send(command)
+        return True
 
     def cancel(self) -> None:
         """Ask the worker to end; the outcome comes soon after. What the state has stays."""

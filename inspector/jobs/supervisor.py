@@ -61,6 +61,11 @@ class Supervisor(Generic[State]):
         """
         return message
 
+    def may_send(self, command: Mapping[str, Any]) -> bool:
+        """Return whether a command may be sent now; most jobs take none."""
+        del command
+        return False
+
     def ended(self, outcome: Outcome, *, cancelled: bool) -> Outcome | None:
         """Return how the job has ended, None to go on with another worker.
 

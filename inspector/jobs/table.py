@@ -101,7 +101,15 @@ JOBS: tuple[JobKind, ...] = (
     ),
     JobKind("verify", "verifying", f"{_EXECUTING}:VerifyJob", _EXECUTE, EXECUTES),
     JobKind("bundle", "bundling", f"{_EXECUTING}:BundleJob", _EXECUTE, EXECUTES, _FILE),
-    JobKind("step", "stepping", f"{_EXECUTING}:StepJob", _EXECUTE, EXECUTES, _FILE),
+    JobKind(
+        "step",
+        "stepping",
+        f"{_EXECUTING}:StepJob",
+        _EXECUTE,
+        EXECUTES,
+        _FILE,
+        supervisor="inspector.jobs.live_steps:StepSupervisor",
+    ),
     JobKind(
         "measure",
         "measuring",

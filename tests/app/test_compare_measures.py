@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.jobs.measuring import Measurer, session_keys
+from devtools_app.jobs.follower import JobFollower, Progress
+from devtools_app.jobs.measuring import session_keys
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.transitions import add_session, close_session
 from devtools_app.state.variant_steps import compared_sessions
@@ -26,11 +27,12 @@ def started(monkeypatch) -> list[MeasureJob]:
     """The measurements that were wished for; none is made."""
     found: list[MeasureJob] = []
 
-    def start(self: Measurer, job: MeasureJob, sessions: tuple[tuple[str, int], ...]) -> None:
+    def start(self: JobFollower, job: MeasureJob, *, about: object, **_options: object) -> str:
         found.append(job)
-        self._known[sessions] = Measurement(())
+        self.ended.emit(Progress(job, about, state=Measurement(())))
+        return ""
 
-    monkeypatch.setattr(Measurer, "start", start)
+    monkeypatch.setattr(JobFollower, "start", start)
     return found
 
 

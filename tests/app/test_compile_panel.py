@@ -73,8 +73,8 @@ def press(dialog: CompileDialog, name: str) -> None:
 
 
 def finish(window: MainWindow, qtbot) -> Outcome:
-    qtbot.waitUntil(lambda: not window.compiling.running, timeout=PATIENCE)
-    current = window.compiling.current
+    qtbot.waitUntil(lambda: not window.jobs["compile"].running, timeout=PATIENCE)
+    current = window.jobs["compile"].current
     assert current is not None
     assert current.outcome is not None
     return current.outcome
@@ -86,7 +86,7 @@ def test_compile_from_the_menu_opens_what_it_made(window, qtbot, tmp_path) -> No
     qtbot.keyClick(dialog, Qt.Key.Key_Return)
     assert not dialog.isVisible()
     assert window.docks.by_name["compile"].isVisible()
-    assert window.compiling.running
+    assert window.jobs["compile"].running
     outcome = finish(window, qtbot)
     assert outcome.ended is Ended.FINISHED, outcome
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
@@ -135,7 +135,7 @@ def test_cancel_ends_an_endless_function_while_the_window_goes_on(window, qtbot,
         b for b in view.findChildren(QPushButton) if b.accessibleName() == "Cancel the compile"
     )
     qtbot.keyClick(cancel, Qt.Key.Key_Space)
-    assert window.compiling.running, "the window did not wait for the end"
+    assert window.jobs["compile"].running, "the window did not wait for the end"
     assert finish(window, qtbot).ended is Ended.CANCELLED
     assert view.error == "Cancelled in stage load"
     assert list(tmp_path.glob("*out*")) == []
@@ -151,9 +151,9 @@ def test_crash_is_shown_and_the_window_goes_on(window, qtbot, tmp_path) -> None:
 
 def test_window_that_closes_ends_the_worker(window, qtbot, tmp_path) -> None:
     press(ask(window, form("never", tmp_path / "out")), "Compile")
-    qtbot.waitUntil(lambda: bool(window.compiling.lines), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: bool(window.jobs["compile"].lines), timeout=PATIENCE)
     window.close()
-    assert not window.compiling.running
+    assert not window.jobs["compile"].running
     assert list(tmp_path.glob("*out*")) == []
 
 

@@ -53,7 +53,7 @@ def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     window = make_window()
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
-    qtbot.waitUntil(lambda: found.gap_runner.current.report is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: found.gap_runner.current.state is not None, timeout=PATIENCE)
     assert found.note.text().startswith("Nothing leaves the tolerance by itself · 4 of 4")
     assert found.runs.count() == 3
     rows = found._run.rows
@@ -151,7 +151,9 @@ def test_missing_values_are_one_click_that_runs_and_compares(
     window = make_window()
     asked: list[tuple[Any, str]] = []
     monkeypatch.setattr(
-        window.running, "start", lambda job, _session, target: asked.append((job, target)) or ""
+        window.jobs["run"],
+        "start",
+        lambda job, target, **_options: asked.append((job, target)) or "",
     )
     found = pane(window, qtbot, tmp_path)
     qtbot.waitUntil(found._log.isVisible, timeout=20_000)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 from devtools_app.actions.edit_menu import EditMenu
 from devtools_app.actions.recipe_command import RecipeCommand
 from devtools_app.dialogs.run_form import RunForm
-from devtools_app.jobs.recompiling import Phase
+from devtools_app.jobs.recompile import Phase
 from devtools_app.jobs.trusted_code import agree
 from devtools_app.shell.window import MainWindow
 from devtools_app.views.compare import ComparePane
@@ -145,7 +145,7 @@ def read_and_change(window: MainWindow, qtbot) -> None:
     window.bound["change"].trigger()
     menu = open_menu()
     edits, chosen = point_at(menu, "let-in", "operator")
-    qtbot.waitUntil(lambda: not window.previews.busy, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not window.jobs.previews.busy, timeout=PATIENCE)
     assert "XnnpackBackend gains" in edits.effect.text()
     chosen.trigger()
     menu.close()
@@ -158,9 +158,9 @@ def read_and_change(window: MainWindow, qtbot) -> None:
 
 def recompiled(window: MainWindow, qtbot) -> Path:
     """Wait for the variant that Ctrl+R makes; return its folder."""
-    assert window.recompiling.busy
-    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
-    found = window.recompiling.current
+    assert window.jobs.recompiling.busy
+    qtbot.waitUntil(lambda: not window.jobs.recompiling.busy, timeout=PATIENCE)
+    found = window.jobs.recompiling.current
     assert found is not None
     assert found.phase is Phase.DONE, found.outcome
     assert found.outcome is None, found.outcome
@@ -173,10 +173,10 @@ def compared(window: MainWindow, qtbot) -> None:
     assert len(window.store.state.sessions) == 2
     assert window.store.state.view == "compare"
     pane = in_front(window, ComparePane)
-    qtbot.waitUntil(lambda: not window.measurer.running, timeout=PATIENCE)
-    measuring = window.measurer.current
+    qtbot.waitUntil(lambda: not window.jobs["measure"].running, timeout=PATIENCE)
+    measuring = window.jobs["measure"].current
     assert measuring is not None
-    assert measuring.measurement is not None, measuring.outcome
+    assert measuring.state is not None, measuring.outcome
     qtbot.waitUntil(lambda: "bootstrap" in pane.about.text(), timeout=PATIENCE)
     assert pane.headline.text()
     rows = pane.summary.rows
@@ -258,8 +258,8 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     # a failing recipe: one sentence, the former variant stays
     edit(window, partitioners=("nobody-knows",))
     press(window)
-    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
-    assert window.recompiling.current.phase is Phase.FAILED
+    qtbot.waitUntil(lambda: not window.jobs.recompiling.busy, timeout=PATIENCE)
+    assert window.jobs.recompiling.current.phase is Phase.FAILED
     assert window.strip.text.startswith("Not recompiled: ")
     assert "nobody-knows" in window.strip.text
     assert "\n" not in window.strip.text
@@ -272,10 +272,10 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     # two wishes: the newer one is what opens
     edit(window, partitioners=("xnnpack",))
     press(window)
-    first = window.recompiling.current
+    first = window.jobs.recompiling.current
     edit(window, partitioners=("xnnpack",), memory_planner="naive")
     press(window)
-    assert window.recompiling.current is not first
+    assert window.jobs.recompiling.current is not first
     folder = recompiled(window, qtbot)
     assert [one.id for one in window.store.state.sessions] == ["A", "B"]
     assert window.recipe_store.variant.recipe.job.memory_planner == "naive"
@@ -297,22 +297,22 @@ def test_pt2_source_survives_a_killed_worker_and_a_run_that_fails(
     job = CompileJob(Source(str(record / "net.pt2")))
     (record / RECIPE).write_text(Recipe(job).text)
     open_files(window, qtbot, record / "model.pte")
-    window.running.form = RunForm(inputs="file", file=str(tmp_path / "nothing.pt"))
+    window.jobs.run_form = RunForm(inputs="file", file=str(tmp_path / "nothing.pt"))
 
     # the worker is killed: one sentence, and the next wish gets another worker
     edit(window, partitioners=("xnnpack",))
     press(window)
-    worker = window.previews.server._worker
+    worker = window.jobs.previews.server._worker
     os.kill(worker.pid, signal.SIGKILL)
-    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
-    assert window.recompiling.current.phase is Phase.FAILED
+    qtbot.waitUntil(lambda: not window.jobs.recompiling.busy, timeout=PATIENCE)
+    assert window.jobs.recompiling.current.phase is Phase.FAILED
     assert "SIGKILL" in window.strip.text
     assert [one.id for one in window.store.state.sessions] == ["A"]
 
     # the program is made but does not run: it opens without times, and the reason is said
     press(window)
-    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
-    found = window.recompiling.current
+    qtbot.waitUntil(lambda: not window.jobs.recompiling.busy, timeout=PATIENCE)
+    found = window.jobs.recompiling.current
     assert found.phase is Phase.DONE, found.outcome
     assert found.outcome is not None
     assert "did not run" in window.strip.text
@@ -341,11 +341,11 @@ def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
     edit(window, partitioners=("xnnpack",))
 
     def close_when_it_runs() -> None:
-        one = window.recompiling.current
+        one = window.jobs.recompiling.current
         if one is not None and one.phase is Phase.RUN:
             window.close()
 
-    window.recompiling.changed.connect(close_when_it_runs)
+    window.jobs.recompiling.changed.connect(close_when_it_runs)
     press(window)
     qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE)
     folder = record / "model_variants" / "stock_1"
@@ -378,7 +378,7 @@ def test_program_without_a_recipe_says_what_would_tell_one(window, qtbot, record
     assert window.recipe_store.variant is None
     press(window)
     assert window.strip.text.startswith("Nothing tells how this program was made")
-    assert not window.recompiling.busy
+    assert not window.jobs.recompiling.busy
 
 
 @pytest.mark.parametrize("named", ["source", "same source", "library"])
@@ -396,10 +396,10 @@ def test_code_that_nobody_agreed_to_is_asked_about_first(window, qtbot, record, 
     open_files(window, qtbot, record / "model.pte", agreed=False)
     edit(window, partitioners=("xnnpack",))
     changed = window.recipe_store.job
-    assert "Looking would run" in window.previews.effect(changed, job)
-    assert not window.previews.busy
+    assert "Looking would run" in window.jobs.previews.effect(changed, job)
+    assert not window.jobs.previews.busy
     press(window)
-    assert not window.recompiling.busy
+    assert not window.jobs.recompiling.busy
     assert str(source) in window.strip.text
     offers = [one for one in window.strip.findChildren(QPushButton) if one.text() == "Run it"]
     assert len(offers) == 1

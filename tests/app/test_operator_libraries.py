@@ -62,8 +62,8 @@ def press(view: QWidget, name: str) -> None:
 
 
 def finish(window: MainWindow, qtbot) -> Ended:
-    qtbot.waitUntil(lambda: not window.running.running, timeout=PATIENCE)
-    current = window.running.current
+    qtbot.waitUntil(lambda: not window.jobs["run"].running, timeout=PATIENCE)
+    current = window.jobs["run"].current
     assert current is not None
     assert current.outcome is not None
     qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=PATIENCE)

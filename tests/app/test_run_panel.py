@@ -83,8 +83,8 @@ def choose(view: RunView, name: str, key: str) -> None:
 
 
 def finish(window: MainWindow, qtbot) -> Outcome:
-    qtbot.waitUntil(lambda: not window.running.running, timeout=PATIENCE)
-    current = window.running.current
+    qtbot.waitUntil(lambda: not window.jobs["run"].running, timeout=PATIENCE)
+    current = window.jobs["run"].current
     assert current is not None
     assert current.outcome is not None
     qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=20_000)
@@ -100,7 +100,7 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     choose(view, "Values to record", "intermediate")
     field(view, QSpinBox, "Runs").setValue(3)
     qtbot.keyClick(button(view, "Run the program"), Qt.Key.Key_Space)
-    assert window.running.running
+    assert window.jobs["run"].running
     assert button(view, "Cancel the run").isVisible()
     outcome = finish(window, qtbot)
     assert outcome.ended is Ended.FINISHED, outcome
@@ -130,7 +130,7 @@ def test_lines_that_the_runtime_logs_reach_the_log_view(
     assert finish(window, qtbot).ended is Ended.FINISHED
     logged = [(one.levelno, one.message) for one in caplog.records if one.name == "runtime"]
     assert logged == [(logging.INFO, "method 'forward' is loaded")]
-    assert not any("is loaded" in text for text in window.running.lines)
+    assert not any("is loaded" in text for text in window.jobs["run"].lines)
 
 
 def test_run_of_a_session_with_another_trace_opens_beside_it(window, qtbot, folder, here) -> None:
@@ -151,8 +151,8 @@ def test_worker_killed_is_one_sentence_and_the_window_runs_again(window, qtbot, 
     runs = field(view, QSpinBox, "Runs")
     runs.setValue(runs.maximum())
     button(view, "Run the program").click()
-    qtbot.waitUntil(lambda: window.running.current.counted is not None, timeout=PATIENCE)
-    worker = window.running._run._worker
+    qtbot.waitUntil(lambda: window.jobs["run"].current.counted is not None, timeout=PATIENCE)
+    worker = window.jobs["run"]._run._worker
     os.kill(worker.pid, signal.SIGKILL)
     outcome = finish(window, qtbot)
     assert outcome.ended is Ended.CRASHED
@@ -164,7 +164,7 @@ def test_worker_killed_is_one_sentence_and_the_window_runs_again(window, qtbot, 
     ]
     assert len(window.store.state.sessions) == 1
     button(view, "Run the program").click()
-    qtbot.waitUntil(lambda: window.running.current.counted is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.jobs["run"].current.counted is not None, timeout=PATIENCE)
     qtbot.keyClick(button(view, "Cancel the run"), Qt.Key.Key_Space)
     assert finish(window, qtbot).ended is Ended.CANCELLED
     assert view.error == "Cancelled in stage run"
@@ -234,9 +234,9 @@ def test_cases_get_expected_outputs_and_can_be_taken_out(theme, qtbot, folder) -
 def test_window_that_closes_ends_the_run(window, qtbot, folder) -> None:
     view = panel(window, qtbot, folder / "model.pte")
     button(view, "Run the program").click()
-    worker = window.running._run._worker
+    worker = window.jobs["run"]._run._worker
     window.close()
-    assert not window.running.running
+    assert not window.jobs["run"].running
     assert worker.outcome is not None
     assert [path.name for path in folder.glob(".*")] == []
 
@@ -301,11 +301,11 @@ def test_engine_is_offered_for_delegates_that_have_several(window, qtbot, folder
     seed.setValue(7)
     what = view._what
     assert what is not None
-    job = window.running.form.job(what)
+    job = window.jobs.run_form.job(what)
     assert (job.engine, job.seed) == ("torch", 7)
     choose(view, "Runtime", "executorch")
     assert not engine.isVisible()
-    assert window.running.form.job(what).engine == "auto"
+    assert window.jobs.run_form.job(what).engine == "auto"
     choose(view, "Inputs", "ones")
     assert not seed.isVisible()
     window.controller.open((str(folder / "model.pte"),))

@@ -51,7 +51,7 @@ def walk_of(view: StepView, qtbot):
 
     def there() -> bool:
         walk = view.stepping.current
-        return walk is not None and (walk.ready or not walk.running)
+        return walk is not None and (walk.state.ready or not walk.running)
 
     qtbot.waitUntil(there, timeout=PATIENCE)
     return view.stepping.current
@@ -64,7 +64,7 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     view.engine.setCurrentIndex(view.engine.findData(engine))
     press(view, "Run the method up to the call")
     walk = walk_of(view, qtbot)
-    assert (walk.position, len(walk.nodes)) == (0, 6)
+    assert (walk.state.position, len(walk.state.nodes)) == (0, 6)
     press(view, "Run the next node")
     assert walk_of(view, qtbot).position == 1
     qtbot.waitUntil(lambda: "aten_convolution_default" in view.nodes.rows.columns[5].values)
@@ -74,8 +74,8 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     qtbot.waitUntil(lambda: view.nodes.current_key() == 3)
     press(view, "Run all nodes before the one chosen")
     walk = walk_of(view, qtbot)
-    assert walk.position == 3
-    made = walk.nodes[1]["outputs"][0]
+    assert walk.state.position == 3
+    made = walk.state.nodes[1]["outputs"][0]
     assert view.values.show_current(made)
     view.values.row_chosen.emit(view.values.current_row())
     assert len(walk_of(view, qtbot).looked["numbers"]) == 2048
@@ -116,7 +116,7 @@ def test_walk_that_dies_offers_the_other_engine_and_another_begins(make_window, 
     assert "SIGSEGV" in view.error
     press(view, "Begin again with the other engine")
     walk = walk_of(view, qtbot)
-    assert (walk.job.engine, walk.position) == ("torch", 0)
+    assert (walk.job.engine, walk.state.position) == ("torch", 0)
     press(view, "End it here")
     qtbot.waitUntil(lambda: not view.stepping.running, timeout=PATIENCE)
 

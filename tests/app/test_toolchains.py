@@ -99,9 +99,9 @@ def test_run_panel_says_why_another_runtime_cannot_be_asked(
     assert not python.isHidden()
     python.setText(str(tmp_path / "none"))
     view._start()
-    qtbot.waitUntil(lambda: not window.running.running, timeout=PATIENCE)
-    assert window.running.current is not None
-    outcome = window.running.current.outcome
+    qtbot.waitUntil(lambda: not window.jobs["run"].running, timeout=PATIENCE)
+    assert window.jobs["run"].current is not None
+    outcome = window.jobs["run"].current.outcome
     assert outcome is not None
     assert outcome.ended is Ended.FAILED
     assert f"{tmp_path / 'none'} cannot be started" in view.error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem
 
 from devtools_app.dialogs.run_form import RunForm, Runnable
-from devtools_app.jobs.recompiling import Phase, RecompileJob, Recompiling
+from devtools_app.jobs.recompile import Phase, RecompileJob
+from devtools_app.jobs.recompiling import Recompiling
 from devtools_app.shell.job_line import JobLine
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.theme import Mode, Theme
@@ -20,11 +22,13 @@ from devtools_app.widgets.dot_list import _JOINT
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
 from inspector.files.load import session_name
+from inspector.jobs.table import JOBS, JobKind
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.tables.table import Table, text_column
 
 pytestmark = pytest.mark.gui
 
+ROOT = Path(__file__).parents[2]
 BUSY = (Phase.COMPILE, Phase.RUN)
 
 
@@ -56,36 +60,37 @@ def test_round_that_a_newer_one_replaces_leaves_no_folder(
 
 
 # ---- what the status bar says
-class Job(QObject):
-    """A job that runs when it is told to."""
+class Jobs(QObject):
+    """Jobs that run when they are told to."""
 
     changed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.running = False
+        self.at_work: list[str] = []
 
-    def run(self, on: bool) -> None:
-        self.running = on
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.at_work)
+
+    def run(self, *labels: str) -> None:
+        self.at_work = list(labels)
         self.changed.emit()
 
 
 def test_all_jobs_at_work_are_named_once_and_told_when_they_change(qapp) -> None:
     said: list[str] = []
-    line = JobLine(said.append)
-    first, second, third = Job(), Job(), Job()
-    for word, job in (("running", first), ("measuring", second), ("running", third)):
-        line.watch(word, job)
-    first.run(True)
-    first.changed.emit()  # it got further: nothing new
-    second.run(True)
-    third.run(True)
+    jobs = Jobs()
+    line = JobLine(said.append, jobs)
+    jobs.run("running")
+    jobs.changed.emit()  # it got further: nothing new
+    jobs.run("running", "measuring")
+    jobs.run("running", "measuring", "running")
     line.opening("opening a.pte")
-    first.run(False)
+    jobs.run("measuring", "running")
     line.opening("")
-    third.running = False  # let go of, which it does not tell by itself
+    jobs.at_work = ["measuring"]  # one was released, which it does not report by itself
     line.look()
-    second.run(False)
+    jobs.run()
     assert said == [
         "running",
         "running, measuring",
@@ -95,6 +100,16 @@ def test_all_jobs_at_work_are_named_once_and_told_when_they_change(qapp) -> None
         "measuring",
         "",
     ]
+
+
+@pytest.mark.parametrize("kind", JOBS, ids=lambda kind: kind.name)
+def test_every_job_of_the_table_is_complete(kind: JobKind) -> None:
+    assert kind.label
+    for name in filter(None, (kind.request, kind.supervisor, kind.result)):
+        module, _, member = name.partition(":")
+        assert isinstance(getattr(import_module(module), member), type), name
+    path = ROOT / f"{kind.entry.partition(':')[0].replace('.', '/')}.py"
+    assert f"def {kind.entry.partition(':')[2]}(" in path.read_text("utf-8")
 
 
 def test_sentence_takes_the_place_of_the_numbers_whatever_shows_itself(qtbot, theme) -> None:

@@ -298,8 +298,8 @@ def test_unreadable_file_is_named(tmp_path: Path) -> None:
     ("content", "words"),
     [
         ('{"recipe": 99, "job": {}}', "recipe: expected version 1, found 99"),
-        ('{"recipe": 1, "job": {}, "colour": 1}', "colour is unknown here"),
-        ('{"recipe": 1, "job": {"source": {"path": "a.py", "speed": 1}}}', "speed is unknown"),
+        ('{"recipe": 1, "job": {"source": {"path": "a.py"}}, "colour": 1}', "unknown colour"),
+        ('{"recipe": 1, "job": {"source": {"path": "a.py", "speed": 1}}}', "unknown speed"),
         ('{"recipe": 1, "job": {}}', "source is missing"),
         ("{", "expected a recipe as JSON"),
     ],

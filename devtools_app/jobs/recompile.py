@@ -1,0 +1,199 @@
+"""Ctrl+R as one sequence: compile, run, open, compare, measure. No Qt here.
+
+``recompile`` yields what is to be done next and is sent what came of it; ``Sequence`` drives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from devtools_app.dialogs.run_form import RunForm, Runnable
+from devtools_app.state.variant_places import RUN_FOLDER
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.executing import RunJob
+    from inspector.jobs.messages import Outcome
+    from inspector.recipes.compile_job import CompileJob
+
+_LEAST_RUNS, _LEAST_WARMUP = 3, 1  # a first run is not like the others
+
+
+class Phase(str, Enum):
+    """How far a recompile is."""
+
+    COMPILE = "compile"
+    RUN = "run"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RecompileJob:
+    """One variant on its way.
+
+    Attributes:
+        parent: number of the variant it is changed from
+        job: how it is made
+        folder: where its files go
+        form: on which inputs it is run
+        base: what the variant it came from ran
+        phase: how far it is
+        files: what was made
+        outcome: of the job that failed, None while nothing has
+    """
+
+    parent: int
+    job: CompileJob
+    folder: str
+    form: RunForm
+    base: Runnable
+    phase: Phase = Phase.COMPILE
+    files: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something to do for a recompile.
+
+    Attributes:
+        of: the recompile as it stands
+    """
+
+    of: RecompileJob
+
+
+class Compile(Step):
+    """Compile into its folder; answered by the outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Step):
+    """Run what was compiled; answered by the outcome.
+
+    Attributes:
+        job: the run
+        target: folder for its files
+    """
+
+    job: RunJob
+    target: str
+
+
+class Failed(Step):
+    """Say that there is no new program; nothing comes after it."""
+
+
+class Open(Step):
+    """Open the files as a variant; answered when it is shown."""
+
+
+class Compare(Step):
+    """Show the variant beside the one it came from; answered at once."""
+
+
+class Measure(Step):
+    """Measure both side by side; answered at once."""
+
+
+Steps: TypeAlias = Generator[Step, Any, None]
+
+
+def recompile(wanted: RecompileJob) -> Steps:
+    """Yield what is done for a variant, one after the other.
+
+    A program that cannot be run is opened all the same, with the outcome of the run.
+    """
+    from inspector.jobs.messages import Ended
+
+    outcome: Outcome = yield Compile(wanted)
+    if outcome.ended is not Ended.FINISHED:
+        yield Failed(replace(wanted, phase=Phase.FAILED, outcome=outcome))
+        return
+    made = replace(wanted, phase=Phase.RUN, files=made_files(wanted.folder, outcome))
+    target = str(Path(made.folder) / RUN_FOLDER)
+    outcome = yield Run(made, run_job(made), target)
+    if outcome.ended is Ended.FINISHED:
+        made = replace(made, phase=Phase.DONE, files=(*made.files, *traces(target, outcome)))
+    else:
+        made = replace(made, phase=Phase.DONE, outcome=outcome)
+    yield Open(made)
+    yield Compare(made)
+    yield Measure(made)
+
+
+class Sequence:
+    """Drives one sequence; a step that is answered is followed by the next.
+
+    Attributes:
+        step: what is being done, None before the first and after the last
+    """
+
+    def __init__(self, steps: Steps, perform: Callable[[Step], object]) -> None:
+        """Prepare.
+
+        Args:
+            steps: what to do
+            perform: begins a step; ``answer`` is called when it has ended, possibly at once
+        """
+        self._steps = steps
+        self._perform = perform
+        self.step: Step | None = None
+
+    def start(self) -> None:
+        """Begin the first step."""
+        self.answer(None)
+
+    def answer(self, value: object) -> None:
+        """Take what came of the step, and begin the next."""
+        try:
+            self.step = self._steps.send(value)
+        except StopIteration:
+            self.step = None
+        else:
+            self._perform(self.step)
+
+    def stop(self) -> None:
+        """Do nothing more."""
+        self._steps.close()
+        self.step = None
+
+
+def made_files(folder: str, outcome: Outcome) -> tuple[str, ...]:
+    """Return the files of a compile that are opened together."""
+    from inspector.recipes.compile_job import PROGRAM, RECORD
+
+    made = [str(file["path"]) for file in outcome.result["files"]]
+    data = sorted(name for name in made if name.endswith(".ptd"))
+    return tuple(str(Path(folder).absolute() / name) for name in (PROGRAM, RECORD, *data))
+
+
+def run_job(one: RecompileJob) -> RunJob:
+    """Return the run of the program of a recompile, on the inputs of the one it came from."""
+    from inspector.recipes.compile_job import PROGRAM, RECORD
+
+    own = {Path(path).name: path for path in one.files}
+    job = one.form.job(one.base)
+    return replace(
+        job,
+        program=own[PROGRAM],
+        record=own.get(RECORD, ""),
+        bundle=one.base.program if job.case is not None else "",
+        data_files=tuple(path for name, path in own.items() if name.endswith(".ptd")),
+        libraries=tuple(dict.fromkeys((*one.job.libraries, *job.libraries))),
+        runs=max(job.runs, _LEAST_RUNS),
+        warmup=max(job.warmup, _LEAST_WARMUP),
+    )
+
+
+def traces(target: str, outcome: Outcome) -> tuple[str, ...]:
+    """Return the files a run has recorded."""
+    from inspector.jobs.executing import BUFFER, TRACE
+
+    trace = outcome.result["trace"]
+    names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
+    return tuple(str(Path(target) / name) for name in names) if trace["recorded"] else ()

@@ -1,0 +1,63 @@
+"""The jobs of the window: who follows them, what is at work, and their end."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from devtools_app.dialogs.run_form import RunForm
+from devtools_app.jobs.follower import JobFollower
+from devtools_app.jobs.measuring import Measurements
+from devtools_app.jobs.previewing import Previews
+from devtools_app.jobs.recompiling import Recompiling
+
+
+class WindowJobs(QObject):
+    """Holds a follower for each kind of job of the table; those that share one are not run at once.
+
+    Signals:
+        changed(): a job began, got further or ended
+
+    Attributes:
+        run_form: how programs are run, as the Run panel has it
+        measurements: what was measured
+        previews: what edits of recipes do to the partitions
+        recompiling: makes variants by Ctrl+R
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.run_form = RunForm()
+        self._followers: dict[str, JobFollower] = {}
+        self.measurements = Measurements(self["measure"], self)
+        self.previews = Previews(self)
+        self.recompiling = Recompiling(lambda: self.previews.server, self)
+        self.recompiling.changed.connect(self.changed)
+
+    def __getitem__(self, name: str) -> JobFollower:
+        """Return the follower of a kind of job, by the name its line of the table shares."""
+        found = self._followers.get(name)
+        if found is None:
+            found = self._followers[name] = JobFollower(self)
+            found.changed.connect(self.changed)
+        return found
+
+    def labels(self) -> tuple[str, ...]:
+        """Return what is being done, each label once."""
+        found: list[str] = []
+        for follower in (*self._followers.values(), self.recompiling.follower):
+            if follower.running and follower.current is not None:
+                from inspector.jobs.table import kind_of
+
+                label = kind_of(follower.current.job).label
+                mine = follower is self.recompiling.follower and label == "compiling"
+                found.append("recompiling" if mine else label)
+        return tuple(dict.fromkeys(found))
+
+    def shut_down(self) -> None:
+        """End everything; called before the window goes away."""
+        self.recompiling.shut_down()
+        self.previews.shut_down()
+        for follower in self._followers.values():
+            follower.shut_down()

@@ -1,0 +1,78 @@
+"""Ctrl+R without a window: compile, run, open, compare, measure, in this order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from devtools_app.dialogs.run_form import RunForm, Runnable
+from devtools_app.jobs.recompile import Phase, RecompileJob, Run, Sequence, Step, recompile
+from inspector.jobs.messages import Ended, Outcome
+from inspector.recipes.compile_job import CompileJob, Source
+
+JOB = RecompileJob(
+    1,
+    CompileJob(Source("net.py", "net"), libraries=("own.py",)),
+    "made",
+    RunForm(),
+    Runnable("A", "net.pte"),
+)
+COMPILED = Outcome(
+    Ended.FINISHED, result={"files": [{"path": "model.pte"}, {"path": "b.ptd"}, {"path": "x.json"}]}
+)
+RAN = Outcome(Ended.FINISHED, result={"trace": {"debug_bytes": 0, "recorded": 3}})
+
+
+def performed(*answers: Outcome | None) -> list[Step]:
+    """Return the steps of a recompile whose steps are answered one by one, the last by nothing."""
+    done: list[Step] = []
+    sequence = Sequence(recompile(JOB), done.append)
+    sequence.start()
+    for answer in answers:
+        sequence.answer(answer)
+    return done
+
+
+def names(steps: list[Step]) -> list[str]:
+    return [type(step).__name__ for step in steps]
+
+
+def test_steps_come_in_order_and_have_what_was_made() -> None:
+    steps = performed(COMPILED, RAN, None, None, None)
+    assert names(steps) == ["Compile", "Run", "Open", "Compare", "Measure"]
+    run = steps[1]
+    assert isinstance(run, Run)
+    assert (Path(run.job.program).name, run.job.libraries) == ("model.pte", ("own.py",))
+    assert [Path(path).name for path in run.job.data_files] == ["b.ptd"]
+    opened = steps[2].of
+    assert (opened.phase, opened.outcome) == (Phase.DONE, None)
+    assert [Path(path).name for path in opened.files] == [
+        "model.pte",
+        "model.etrecord",
+        "b.ptd",
+        "run.etdp",
+    ]
+
+
+def test_compile_that_fails_is_the_end() -> None:
+    failed = Outcome(Ended.FAILED, "no such function")
+    steps = performed(failed, None)
+    assert names(steps) == ["Compile", "Failed"]
+    assert (steps[1].of.phase, steps[1].of.outcome) == (Phase.FAILED, failed)
+
+
+def test_program_that_cannot_be_run_is_opened_and_compared() -> None:
+    crashed = Outcome(Ended.CRASHED, "the process crashed (SIGSEGV)")
+    steps = performed(COMPILED, crashed, None)
+    assert names(steps) == ["Compile", "Run", "Open", "Compare"]
+    assert steps[2].of.outcome == crashed
+    assert len(steps[2].of.files) == 3
+
+
+def test_sequence_that_is_stopped_goes_no_further() -> None:
+    done: list[Step] = []
+    sequence = Sequence(recompile(JOB), done.append)
+    sequence.start()
+    sequence.stop()
+    sequence.answer(COMPILED)
+    assert names(done) == ["Compile"]
+    assert sequence.step is None
