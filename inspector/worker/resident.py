@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from pathlib import Path
+from typing import Any
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -16,23 +18,30 @@ def forget_peak() -> None:
 
 
 def resident_bytes() -> int | None:
-    """Return what the process holds now, None where the system does not say."""
-    return _line("VmRSS:")
+    """Return what the process holds now, None where that is not known."""
+    found = _memory()
+    return None if found is None else int(found.rss)
 
 
 def peak_bytes() -> int | None:
-    """Return the most it has held since ``forget_peak``, None where the system does not say."""
-    found = _line("VmHWM:")
-    return found if found is not None else _since_start()
+    """Return the most it has held since ``forget_peak``, None where that is not known.
 
-
-def _line(name: str) -> int | None:
-    try:
+    psutil has a peak on Windows only. On Linux it is that of the kernel, which can begin anew;
+    elsewhere it is that since the process was started.
+    """
+    with contextlib.suppress(OSError, StopIteration, ValueError):
         lines = _STATUS.read_text("ascii", "replace").splitlines()
-    except OSError:
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
+    peak = getattr(_memory(), "peak_wset", None)
+    return _since_start() if peak is None else int(peak)
+
+
+def _memory() -> Any:  # noqa: ANN401 - of psutil, which has other members on each system
+    """Return the memory of this process, None in an interpreter of a user that has no psutil."""
+    try:
+        return importlib.import_module("psutil").Process().memory_info()
+    except (ImportError, OSError):
         return None
-    found = next((line for line in lines if line.startswith(name)), "").split()
-    return int(found[1]) * 1024 if len(found) > 1 and found[1].isdigit() else None
 
 
 def _since_start() -> int | None:

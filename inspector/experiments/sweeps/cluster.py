@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import importlib
 import tempfile
-import time
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
+from inspector.experiments.sweeps.engine import PoolRunner
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import POINTS, PointResult, Status, point_from
 from inspector.experiments.sweeps.task import PointTask, Settings
@@ -26,7 +29,6 @@ from schema.objects.codec import from_json, to_json
 
 EXTRA = "cluster"
 _CONNECT_SECONDS = 10
-_POLL_SECONDS = 0.1
 _LOST = "the cluster lost the process that worked on it"
 
 
@@ -34,7 +36,7 @@ class ClusterError(Exception):
     """A cluster that cannot be used; one sentence."""
 
 
-class ClusterRunner:
+class ClusterRunner(PoolRunner[Mapping[str, Any]]):
     """Points on the workers of a cluster."""
 
     def __init__(self, address: str, folder: Path, settings: Settings) -> None:
@@ -60,15 +62,15 @@ class ClusterRunner:
             raise ClusterError(f"there is no Dask cluster at {address}: {error}") from error
         self._folder, self._settings = folder, settings
         self._stop_name = f"etscope-{uuid.uuid4().hex}"
-        self._futures: dict[Any, Point] = {}
+        super().__init__(self._client.get_executor(pure=False))
 
-    def room(self) -> int:
-        """Return how many more points can be begun: two for each thread, so that none waits."""
-        threads = sum(self._client.nthreads().values())
-        return 2 * max(threads, 1) - len(self._futures)
+    @override
+    def width(self) -> int:
+        """Return two for each thread, so that none waits."""
+        return 2 * max(sum(self._client.nthreads().values()), 1)
 
-    def start(self, point: Point, known: PointResult | None) -> None:
-        """Hand a point over."""
+    @override
+    def submit(self, point: Point, known: PointResult | None) -> Future[Mapping[str, Any]]:
         path = point.job.source.path
         request = {
             "number": point.number,
@@ -79,34 +81,24 @@ class ClusterRunner:
             "settings": asdict(self._settings),
             "stop": self._stop_name,
         }
-        name = f"{self._stop_name}-{point.key}-{0 if known is None else known.attempts}"
-        future = self._client.submit(
-            point_on_worker, request, key=f"{name}-{uuid.uuid4().hex}", pure=False
-        )
-        self._futures[future] = point
+        return self._executor.submit(point_on_worker, request)
 
-    def finished(self) -> list[tuple[PointResult, bool]]:
-        """Return what has ended since the last call, waiting for news a little."""
-        if not any(future.done() for future in self._futures):
-            time.sleep(_POLL_SECONDS)
-        ended = [future for future in self._futures if future.done()]
-        return [self._taken(future, self._futures.pop(future)) for future in ended]
-
-    def at_work(self) -> list[str]:
-        """Return in words what is being done."""
-        return [f"{point.label}: on the cluster" for point in self._futures.values()]
+    @override
+    def stage(self, point: Point) -> str:
+        return "on the cluster"
 
     def close(self) -> None:
         """Ask the workers to stop and let go of the cluster."""
         with contextlib.suppress(Exception):  # a cluster that is gone has stopped
             if self._futures:
                 self._dask.Event(self._stop_name, client=self._client).set()
-                self._client.cancel(list(self._futures), force=True)
+                self._executor.shutdown(wait=False)
         self._futures.clear()
         with contextlib.suppress(Exception):
             self._client.close()
 
-    def _taken(self, future: Any, point: Point) -> tuple[PointResult, bool]:  # noqa: ANN401
+    @override
+    def taken(self, future: Future[Mapping[str, Any]], point: Point) -> tuple[PointResult, bool]:
         """Return the result of a point, its files in their place."""
         try:
             answer: Mapping[str, Any] = future.result()
@@ -160,12 +152,7 @@ def point_on_worker(request: Mapping[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix=HIDDEN) as made:
         folder = Path(made) / point.key
         task = PointTask(point, folder, Settings(**request["settings"]))
-        try:
-            while task.poll(_POLL_SECONDS) is None and not stopped():
-                pass
-        finally:
-            task.close()
-        result = task.result or _failed(point, "stopped")
+        result = task.run(stopped)
         files = {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in (folder.rglob("*") if result.status is Status.DONE else ())

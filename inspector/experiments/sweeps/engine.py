@@ -5,12 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from queue import LifoQueue
+from typing import Generic, Protocol, TypeVar
+
+from typing_extensions import override
 
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import (
@@ -64,8 +69,53 @@ class Runner(Protocol):
         ...
 
 
-class LocalRunner:
-    """Points in worker processes on this machine."""
+Answer = TypeVar("Answer")
+
+
+class PoolRunner(Generic[Answer]):
+    """Points as futures of an executor: of ``concurrent.futures`` here, of a cluster there."""
+
+    def __init__(self, executor: Executor) -> None:
+        """Take what works on points."""
+        self._executor = executor
+        self._futures: dict[Future[Answer], Point] = {}
+
+    def room(self) -> int:
+        """Return how many more points can be begun."""
+        return self.width() - len(self._futures)
+
+    def start(self, point: Point, known: PointResult | None) -> None:
+        """Begin a point."""
+        self._futures[self.submit(point, known)] = point
+
+    def finished(self) -> list[tuple[PointResult, bool]]:
+        """Return what has ended since the last call, waiting for news a little."""
+        done, _ = wait(self._futures, _POLL_SECONDS, FIRST_COMPLETED)
+        return [self.taken(future, self._futures.pop(future)) for future in done]
+
+    def at_work(self) -> list[str]:
+        """Return in words what is being done."""
+        return [f"{point.label}: {self.stage(point)}" for point in self._futures.values()]
+
+    def width(self) -> int:
+        """Return how many points can be under way at once."""
+        raise NotImplementedError
+
+    def submit(self, point: Point, known: PointResult | None) -> Future[Answer]:
+        """Hand a point to the executor."""
+        raise NotImplementedError
+
+    def taken(self, future: Future[Answer], point: Point) -> tuple[PointResult, bool]:
+        """Return the result of a point that has ended, and whether a process was lost."""
+        raise NotImplementedError
+
+    def stage(self, point: Point) -> str:
+        """Return what is done with a point."""
+        raise NotImplementedError
+
+
+class LocalRunner(PoolRunner[tuple[PointResult, bool]]):
+    """Points on this machine: threads that wait for worker processes."""
 
     def __init__(self, folder: Path, settings: Settings, workers: int) -> None:
         """Begin; processes are started with the points.
@@ -75,52 +125,59 @@ class LocalRunner:
             settings: what is done with each point
             workers: how many points are worked on at once
         """
+        super().__init__(ThreadPoolExecutor(workers, "sweep"))
         self._folder, self._settings = folder, settings
-        self._free = [CompileServer(threads=THREADS) for _ in range(workers)]
-        self._tasks: dict[PointTask, CompileServer] = {}
+        self._workers = workers
+        self._servers: LifoQueue[CompileServer] = LifoQueue()  # the last one has exported most
+        for _ in range(workers):
+            self._servers.put(CompileServer(threads=THREADS))
+        self._tasks: dict[str, PointTask] = {}
+        self._stopped = threading.Event()
 
-    def room(self) -> int:
-        """Return how many more points can be begun."""
-        return len(self._free)
+    @override
+    def width(self) -> int:
+        return self._workers
 
-    def start(self, point: Point, known: PointResult | None) -> None:
-        """Begin a point; what its worker has exported for another one is not exported again."""
-        server = self._free[
-            -1
-        ]  # it stays there until the point has begun: Ctrl+C may come meanwhile
+    @override
+    def submit(self, point: Point, known: PointResult | None) -> Future[tuple[PointResult, bool]]:
+        return self._executor.submit(self._work, point, known)
+
+    @override
+    def taken(
+        self, future: Future[tuple[PointResult, bool]], point: Point
+    ) -> tuple[PointResult, bool]:
+        return future.result()
+
+    @override
+    def stage(self, point: Point) -> str:
+        task = self._tasks.get(point.key)
+        return task.stage if task is not None else "start"
+
+    def close(self) -> None:
+        """End all processes."""
+        self._stopped.set()
+        self._executor.shutdown(cancel_futures=True)
+        self._futures.clear()
+        while not self._servers.empty():
+            self._servers.get().close()
+        for left in (self._folder / POINTS).glob(f"{HIDDEN}*"):  # of a point that had just begun
+            shutil.rmtree(left, ignore_errors=True)
+
+    def _work(self, point: Point, known: PointResult | None) -> tuple[PointResult, bool]:
+        """Do a point; what its worker has exported for another one is not exported again."""
+        server = self._servers.get()
 
         def compiling(job: CompileJob, folder: Path) -> Running:
             return server.start_compile(job, folder, force=True)
 
-        folder = self._folder / POINTS / point.key
-        task = PointTask(point, folder, self._settings, known, compiling)
-        self._tasks[task] = server
-        self._free.remove(server)
-
-    def finished(self) -> list[tuple[PointResult, bool]]:
-        """Return what has ended since the last call, waiting for news a little."""
-        found: list[tuple[PointResult, bool]] = []
-        for task in list(self._tasks):
-            result = task.poll(_POLL_SECONDS / max(len(self._tasks), 1))
-            if result is not None:
-                self._free.append(self._tasks.pop(task))
-                found.append((result, task.crashed))
-        return found
-
-    def at_work(self) -> list[str]:
-        """Return in words what is being done."""
-        return [f"{task.point.label}: {task.stage}" for task in self._tasks]
-
-    def close(self) -> None:
-        """End all processes."""
-        for task in self._tasks:
-            task.close()
-        for server in (*self._tasks.values(), *self._free):
-            server.close()
-        self._tasks.clear()
-        self._free.clear()
-        for left in (self._folder / POINTS).glob(f"{HIDDEN}*"):  # of a point that had just begun
-            shutil.rmtree(left, ignore_errors=True)
+        try:
+            folder = self._folder / POINTS / point.key
+            task = PointTask(point, folder, self._settings, known, compiling)
+            self._tasks[point.key] = task
+            return task.run(self._stopped.is_set), task.crashed
+        finally:
+            self._tasks.pop(point.key, None)
+            self._servers.put(server)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from inspector.recipes.compile_job import REPORT as COMPILE_REPORT
 from schema.errors import FormatError
 
 WARMUP = 3  # runs before those that are measured
+_POLL_SECONDS = 0.1
 GAP_METRIC = "gap.max_abs"
 RUN, NUMBERS = "run", "numbers"  # folders of runs: for their times, for their values
 THREADS = 1  # of each worker: points run side by side
@@ -163,6 +164,19 @@ class PointTask:
                 self.crashed = outcome.ended in (Ended.CRASHED, Ended.NOT_STARTED)
                 self._fail(outcome.sentence)
         return self.result
+
+    def run(self, stopped: Callable[[], bool]) -> PointResult:
+        """Return the result, waiting for it until the point is stopped; nothing runs afterwards.
+
+        Args:
+            stopped: whether to end it
+        """
+        try:
+            while self.poll(_POLL_SECONDS) is None and not stopped():
+                pass
+        finally:
+            self.close()
+        return self.result or self._made(Status.FAILED, sentence="stopped")
 
     def close(self) -> None:
         """End what runs; what is finished stays."""
