@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt
@@ -10,9 +9,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QMenu, QWidgetAction
 
 if TYPE_CHECKING:
-    from devtools_app.jobs.previewing import Previews
+    from devtools_app.actions.requests import EditOffers
     from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
-    from inspector.recipes.compile_job import CompileJob
 
 _FAMILIES = {"compute-": "Compute in", "quantise-": "Quantise"}
 _WIDTH = 380
@@ -27,29 +25,22 @@ class EditMenu(QObject):
     what the edit under the pointer would do, as soon as that is known.
     """
 
-    def __init__(
-        self,
-        menu: QMenu,
-        groups: tuple[OfferGroup, ...],
-        previews: Previews,
-        base: CompileJob,
-        choose: Callable[[Offer], object],
-    ) -> None:
+    def __init__(self, menu: QMenu, offers: EditOffers) -> None:
         super().__init__(menu)
-        self._previews = previews
-        self._base = base
-        self._choose = choose
+        self._previews = offers.previews
+        self._base = offers.base
+        self._choose = offers.choose
         self._offers: dict[QAction, Offer] = {}
         self._pointed: Offer | None = None
         self.effect = _label()
-        for number, group in enumerate(groups):
+        for number, group in enumerate(offers.groups):
             self._add(menu, group, flat=number == 0)
         menu.addSeparator()
         last = QWidgetAction(menu)
         last.setDefaultWidget(self.effect)
         menu.addAction(last)
         menu.hovered.connect(self._hovered)
-        previews.changed.connect(self._show_effect)
+        offers.previews.changed.connect(self._show_effect)
 
     @property
     def offers(self) -> tuple[Offer, ...]:

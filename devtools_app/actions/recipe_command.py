@@ -8,7 +8,6 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QMenu
 
 from devtools_app.dialogs.run_form import Runnable, runnable
 from devtools_app.jobs.follower import Progress
@@ -85,21 +84,20 @@ class RecipeCommand:
         self._window.strip.show_message(text, "warning", "", [("Run it", agreed)])
 
     def offer(self, request: OfferEdits) -> None:
-        """Add to a menu the edits that can be made on something."""
-        from devtools_app.actions.edit_menu import EditMenu
+        """Tell the edits that can be made on something."""
+        from devtools_app.actions.requests import EditOffers
         from devtools_app.viewmodels.edit_targets import edit_targets, offers
 
-        state, one, menu = self._window.store.state, self._window.recipe_store.variant, request.menu
-        assert isinstance(menu, QMenu)
+        state, one = self._window.store.state, self._window.recipe_store.variant
         if one is None or state.session is None:
             return
         method = request.selection.method or state.method
         targets = edit_targets(state.session, method, request.selection)
         groups = offers(one.draft.present, targets)
         if groups:
-            base = one.draft.present
-            self._window.jobs.previews.ask(base, base)  # warms up meanwhile
-            EditMenu(menu, groups, self._window.jobs.previews, base, self._take)
+            base, previews = one.draft.present, self._window.jobs.previews
+            previews.ask(base, base)  # the worker gets warm while the edits are read
+            request.take(EditOffers(groups, base, previews, self._take))
 
     def _take(self, offer: Offer) -> None:
         self._window.recipe_store.edit(offer.job)

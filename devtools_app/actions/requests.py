@@ -10,6 +10,8 @@ from devtools_app.state.state import Place
 from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
+    from devtools_app.jobs.previewing import Previews
+    from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
     from inspector.jobs.bisect import BisectJob
     from inspector.jobs.executing import ExecutingJob
     from inspector.recipes.compile_job import CompileJob
@@ -154,15 +156,32 @@ class UndoRecipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfferEdits:
-    """Add to a menu the edits of the recipe that can be made where something is selected.
+    """Tell the edits of the recipe that can be made where something is selected.
 
     Attributes:
         selection: what was pointed at
-        menu: the QMenu that is about to be shown
+        take: called with the edits, not when there are none
     """
 
     selection: Selection
-    menu: object
+    take: Callable[[EditOffers], object]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EditOffers:
+    """The answer to ``OfferEdits``.
+
+    Attributes:
+        groups: the edits, the nearest thing first
+        base: the recipe they change
+        previews: know what an edit does to the partitions
+        choose: makes an edit
+    """
+
+    groups: tuple[OfferGroup, ...]
+    base: CompileJob
+    previews: Previews
+    choose: Callable[[Offer], object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
+from devtools_app.actions.edit_menu import EditMenu
 from devtools_app.actions.requests import Ask, OfferEdits
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.selection import Selection
@@ -17,7 +18,7 @@ def offer_edits_of_rows(panel: ItemPanel, ask: Ask) -> None:
 
     def more(menu: QMenu, key: Hashable) -> None:
         if isinstance(key, Selection):
-            ask(OfferEdits(key, menu))
+            ask(OfferEdits(key, lambda offers: EditMenu(menu, offers)))
 
     panel.more_actions = more
 
@@ -27,7 +28,7 @@ def edits_menu(parent: QWidget, selection: Selection, ask: Ask) -> QMenu:
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.setToolTipsVisible(True)
-    ask(OfferEdits(selection, menu))
+    ask(OfferEdits(selection, lambda offers: EditMenu(menu, offers)))
     if menu.isEmpty():
         nothing = menu.addAction("Nothing of the recipe can be changed here")
         nothing.setEnabled(False)
