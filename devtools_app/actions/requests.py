@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from devtools_app.state.state import Place
 from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
-    from devtools_app.jobs.previewing import Previews
     from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
     from inspector.jobs.bisect import BisectJob
     from inspector.jobs.executing import ExecutingJob
@@ -167,6 +166,23 @@ class OfferEdits:
     take: Callable[[EditOffers], object]
 
 
+class Effects(Protocol):
+    """Knows what an edit does to the partitions; ``changed`` is a signal."""
+
+    @property
+    def changed(self) -> Any:  # noqa: ANN401 - a signal, which requests do not name
+        """Return the signal that another effect is known."""
+        ...
+
+    def ask(self, job: CompileJob, base: CompileJob) -> None:
+        """Look for the effect of a recipe beside another."""
+        ...
+
+    def effect(self, job: CompileJob, base: CompileJob) -> str:
+        """Return the effect in words, or that it is looked for."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EditOffers:
     """The answer to ``OfferEdits``.
@@ -180,7 +196,7 @@ class EditOffers:
 
     groups: tuple[OfferGroup, ...]
     base: CompileJob
-    previews: Previews
+    previews: Effects
     choose: Callable[[Offer], object]
 
 
