@@ -118,7 +118,7 @@ class _Judging:
     def _delegated(self, node: Node, tag: str, backend: str) -> Verdict:
         size = self._sizes[node.graph, tag]
         nodes = "node" if size == 1 else "nodes"
-        text = f"one of {size} {nodes} of partition {tag}, which goes to {backend}"
+        text = f"one of {size} {nodes} of partition {tag}, delegated to {backend}"
         told = self._reasons.get(unit_of(node))
         rule = self._partitioner
         if told is not None and told.outcome is Outcome.DELEGATED:
@@ -130,11 +130,11 @@ class _Judging:
         """Return the verdict of a node without a noted reason."""
         name, who = operator_of(node), self._partitioner
         if tag is not None:
-            text = f"{who} tagged it {tag} but says no backend for that tag"
+            text = f"{who} tagged it {tag} but returned no delegation spec for that tag"
             return Reason("partition_tags", Outcome.REJECTED, text)
         if self._taken[name]:
             text = f"{who} took {self._taken[name]} of {self._kinds[name]} {name}, not this one"
-            return Reason(who, Outcome.REJECTED, f"{text}; it gives no reason")
+            return Reason(who, Outcome.REJECTED, f"{text}; without a reason")
         text = f"no rule for {name} in {who}: it took none of {self._kinds[name]}, without a reason"
         return Reason(who, Outcome.NO_RULE, text)
 

@@ -102,7 +102,7 @@ def test_reasons_hold_the_offending_values() -> None:
 def test_partitioner_that_explains_nothing_is_said_to_explain_nothing() -> None:
     found = _verdicts(ByNode(lambda n: "t" if n.name == "aten_neg_default" else None))
     assert found["aten_neg_default_1"].outcome is Outcome.REJECTED
-    assert "took 1 of 2 aten.neg.default, not this one; it gives no reason" in (
+    assert "took 1 of 2 aten.neg.default, not this one; without a reason" in (
         found["aten_neg_default_1"].reason
     )
     assert found["aten_relu_default"].outcome is Outcome.NO_RULE
@@ -181,7 +181,7 @@ def test_command_shows_verdicts(record: Path, capsys: pytest.CaptureFixture[str]
     assert relu["operator"] == "aten.relu.default"
     assert "aten_relu_default is denied" in relu["reason"]
     main(["delegation", *files])
-    assert "vetoed by user" in capsys.readouterr().out
+    assert "vetoed by the user" in capsys.readouterr().out
 
 
 def test_program_alone_has_no_verdicts(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +261,7 @@ def test_operator_that_is_not_kept_whole_says_what_is_in_the_way() -> None:
 
     prelu = exported(torch.nn.functional.prelu, torch.randn(1, 3, 4, 4), torch.randn(3))
     said = told(prelu, PartitionRules())
-    assert said.endswith("whole: its weight inputs_1 is not a static parameter"), said
+    assert said.endswith("preserved: its weight inputs_1 is not a static parameter"), said
     denied = told(exported(nn.Linear(3, 2), INPUTS[0]), PartitionRules(deny_ops=("aten.addmm",)))
     wanted = "vetoed by the user: aten.addmm.default is denied by aten.addmm.*"
     assert denied.endswith(wanted), denied

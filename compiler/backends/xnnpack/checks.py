@@ -45,7 +45,7 @@ def plain_sum(node: Node, facts: Facts) -> str:
     """The second operand must not be scaled."""
     del facts
     alpha = argument(node, "alpha")
-    return "" if alpha is None or alpha == 1 else f"alpha is {alpha}, only 1 can be written"
+    return "" if alpha is None or alpha == 1 else f"alpha is {alpha}, only 1 is supported"
 
 
 def whole_division(node: Node, facts: Facts) -> str:
@@ -53,7 +53,7 @@ def whole_division(node: Node, facts: Facts) -> str:
     del facts
     dim, rank = argument(node, "dim"), rank_of(node)
     if dim not in (-1, rank - 1):
-        return f"dim is {dim} of {rank} dimensions, only the last one can be written"
+        return f"dim is {dim} of {rank} dimensions, only the last one is supported"
     return "half_to_float is set" if argument(node, "half_to_float") else ""
 
 
@@ -61,7 +61,7 @@ def square(node: Node, facts: Facts) -> str:
     """The exponent must be 2."""
     del facts
     power = argument(node, "exponent")
-    return "" if power == 2 else f"the exponent is {power}, only 2 can be written"
+    return "" if power == 2 else f"the exponent is {power}, only 2 is supported"
 
 
 def exact_gelu(node: Node, facts: Facts) -> str:
@@ -78,7 +78,7 @@ def plain_elu(node: Node, facts: Facts) -> str:
     del facts
     for name in ("scale", "input_scale"):
         if argument(node, name) != 1:
-            return f"{name} is {argument(node, name)}, only 1 can be written"
+            return f"{name} is {argument(node, name)}, only 1 is supported"
     alpha = argument(node, "alpha")
     return "" if math.isfinite(alpha) else f"alpha is {alpha}, which the kernels refuse"
 
@@ -112,7 +112,7 @@ def several_parts(node: Node, facts: Facts) -> str:
     """A concatenation needs at least two tensors."""
     del facts
     count = len(argument(node, "tensors"))
-    return "" if count > 1 else f"it joins {count} tensor, at least 2 are needed"
+    return "" if count > 1 else f"it concatenates {count} tensor, expected at least 2"
 
 
 def positive_padding(node: Node, facts: Facts) -> str:
@@ -122,7 +122,7 @@ def positive_padding(node: Node, facts: Facts) -> str:
     if value and value_of(node).dtype is torch.float16:
         return f"value is {value} in float16, where the kernels pad with 0 only"
     wrong = [size for size in given if is_symbolic(size) or size < 0]
-    return f"pad is {given}, negative or symbolic sizes cannot be written" if wrong else ""
+    return f"pad is {given}, negative or symbolic sizes are not supported" if wrong else ""
 
 
 def unit_step(node: Node, facts: Facts) -> str:
@@ -130,11 +130,11 @@ def unit_step(node: Node, facts: Facts) -> str:
     del facts
     step = argument(node, "step")
     if step != 1:
-        return f"step is {step}, only 1 can be written"
+        return f"step is {step}, only 1 is supported"
     given: Any = node.args[0]
     for each, what in ((given, "the operand"), (node, "the result")):
         if any(is_symbolic(size) or size == 0 for size in shape_of(each)):
-            return f"{what} has the shape {list(shape_of(each))}, sizes must be known and not 0"
+            return f"{what} has the shape {list(shape_of(each))}, sizes must be static and not 0"
     start = argument(node, "start")
     return (
         f"start is {start}, which is not known" if start is not None and is_symbolic(start) else ""
@@ -157,7 +157,8 @@ def average(node: Node, facts: Facts) -> str:
     if argument(node, "ceil_mode"):
         return "ceil_mode is set"
     if argument(node, "count_include_pad") and any(numbers(argument(node, "padding"), 2)):
-        return f"padding {argument(node, 'padding')} counts into the mean, which cannot be written"
+        padding = argument(node, "padding")
+        return f"padding {padding} is included in the average, which is not supported"
     divisor = argument(node, "divisor_override")
     if divisor is not None and divisor != size[0] * size[1]:
         return f"divisor_override is {divisor}, windows have {size[0] * size[1]} elements"
@@ -173,14 +174,14 @@ def maximum_pool(node: Node, facts: Facts) -> str:
         return f"stride {list(stride)} is larger than the kernel {list(size)}"
     given: Any = node.args[0]
     if argument(node, "ceil_mode") and any(map(is_symbolic, shape_of(given)[2:])):
-        return f"ceil_mode is set and the operand is {list(shape_of(given))}, sizes must be known"
+        return f"ceil_mode is set and the operand is {list(shape_of(given))}, sizes must be static"
     return _window(node, size) or _only_values(node)
 
 
 def _window(node: Node, size: tuple[int, ...]) -> str:
     given: Any = node.args[0]
     if rank_of(given) != _IMAGE:
-        return f"the operand has {rank_of(given)} dimensions, only 4 can be written"
+        return f"the operand has {rank_of(given)} dimensions, only 4 is supported"
     if size[0] * size[1] == 1:
         return "the kernel is [1, 1], which the kernels refuse"
     return ""
@@ -201,12 +202,12 @@ def mean_of_images(node: Node, facts: Facts) -> str:
     given: Any = node.args[0]
     rank = rank_of(given)
     if rank != _IMAGE:
-        return f"the operand has {rank} dimensions, only 4 can be written"
+        return f"the operand has {rank} dimensions, only 4 is supported"
     if argument(node, "dtype") is not None:
         return f"dtype is {argument(node, 'dtype')}"
     dims = sorted(dim % rank for dim in numbers(argument(node, "dim"), 1) or range(rank))
     if dims != [2, 3]:
-        return f"dims are {dims}, only [2, 3] can be written"
+        return f"dims are {dims}, only [2, 3] is supported"
     return "" if argument(node, "keepdim") else one_unknown(node, facts)
 
 
@@ -215,12 +216,12 @@ def max_of_images(node: Node, facts: Facts) -> str:
     given: Any = node.args[0]
     dim = argument(node, "dim")
     if rank_of(given) != _IMAGE:
-        return f"the operand has {rank_of(given)} dimensions, only 4 can be written"
+        return f"the operand has {rank_of(given)} dimensions, only 4 is supported"
     if dim % _IMAGE not in (2, 3):
-        return f"dim is {dim}, only 2 and 3 can be written"
+        return f"dim is {dim}, only 2 and 3 are supported"
     size = shape_of(given)[dim]
     if is_symbolic(size) or size == 1:
-        return f"the dimension has size {size}, it must be known and more than 1"
+        return f"the dimension has size {size}, it must be static and more than 1"
     return _only_values(node) or ("" if argument(node, "keepdim") else one_unknown(node, facts))
 
 
@@ -229,7 +230,7 @@ def exact_scale(node: Node, facts: Facts) -> str:
     del facts
     given: Any = node.args[0]
     if any(map(is_symbolic, (*shape_of(node), *shape_of(given)[2:]))):
-        return f"the result is {list(shape_of(node))}, sizes must be known"
+        return f"the result is {list(shape_of(node))}, sizes must be static"
     factors = argument(node, "scale_factors")
     if factors is None or argument(node, "align_corners"):
         return ""
@@ -260,7 +261,7 @@ def same_sizes(node: Node, facts: Facts) -> str:
     del facts
     given: Any = node.args[0]
     before, after = shape_of(given), shape_of(node)
-    return "" if before == after else f"it spreads {list(before)} to {list(after)}"
+    return "" if before == after else f"it expands {list(before)} to {list(after)}"
 
 
 def inference_norm(node: Node, facts: Facts) -> str:
@@ -276,7 +277,7 @@ def image_convolution(node: Node, facts: Facts) -> str:
     weight: Any = node.args[1]
     dims = rank_of(weight) - 2
     if dims not in (1, 2):
-        return f"it goes over {dims} dimensions, only 1 and 2 can be written"
+        return f"it has {dims} spatial dimensions, only 1 and 2 are supported"
     given: Any = node.args[0]
     unknown = unknown_sizes(shape_of(given))
     if dims == 1 and len(unknown) > 1:
@@ -314,7 +315,7 @@ def layer_with_given_weight(node: Node, facts: Facts) -> str:
 def _plain_product(node: Node, facts: Facts) -> str:
     for name in ("alpha", "beta") if op_of(node) is aten.addmm.default else ():
         if argument(node, name) != 1:
-            return f"{name} is {argument(node, name)}, only 1 can be written"
+            return f"{name} is {argument(node, name)}, only 1 is supported"
     return vector_bias(node, facts)
 
 
@@ -327,7 +328,7 @@ def vector_bias(node: Node, facts: Facts) -> str:
     sizes = shape_of(bias)
     last = shape_of(node)[-1]
     if sizes not in ((last,), (1, last)):
-        return f"the summand {bias} has the shape {list(sizes)}, not one number a column"
+        return f"the summand {bias} has the shape {list(sizes)}, not one value a column"
     return ""
 
 
@@ -346,7 +347,7 @@ def one_scale(node: Node, facts: Facts) -> str:
     """A value must be statically quantized to int8 with one scale."""
     affine = affine_of(node)
     if affine is None:
-        return "it is not quantized to int8 with one scale that is known at compile time"
+        return "it is not quantized to int8 with one scale that is static"
     given: Any = node.args[0]
     if facts.is_constant(given):
         return f"its operand {given} is a static parameter"
@@ -360,7 +361,7 @@ def one_scale(node: Node, facts: Facts) -> str:
 def kept_for_layers(node: Node, facts: Facts) -> str:
     """A torchao quantize operator is delegated with its layer; alone it has no XNNPACK node."""
     del node, facts
-    return "no layer takes it along"
+    return "no layer uses it"
 
 
 _QUANTISING = frozenset((torch.float32, torch.int8))

@@ -234,7 +234,7 @@ class XnnpackPartitioner(Partitioner):
         for each in along:
             text = f"{rule.name} takes it in {precision.name}"
             if each is not node:
-                text = f"it goes along with {node.name}"
+                text = f"it is delegated with {node.name}"
             note(each, rule.name, Outcome.DELEGATED, text)
 
     def _refusal(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> str:

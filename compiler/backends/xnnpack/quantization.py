@@ -268,7 +268,7 @@ def scales_of(node: Node, facts: Facts) -> Scales | str:
             return found
         axis, group = found
     else:
-        return f"its weight is scaled by {name}, which cannot be written"
+        return f"its weight is scaled by {name}, which is not supported"
     return _checked(facts, weight, (scale, zero), (axis, group), (low, high, dtype))
 
 
@@ -294,12 +294,12 @@ def _checked(
     if scale is None:
         return "the scales of its weight are not static"
     if zero is not None and bool(zero.ne(0).any()):
-        return f"its weight has the zero point {int(zero.reshape(-1)[0])}, only 0 can be written"
+        return f"its weight has the zero point {int(zero.reshape(-1)[0])}, only 0 is supported"
     if not bool((scale > 0).all()) or not bool(scale.isfinite().all()):
         return "a scale of its weight is not a positive number"
     low, high, dtype = limits
     if dtype is not torch.int8 or not (low in _BYTE and high in _BYTE):
-        return f"its weight is {dtype}, only int8 can be written"
+        return f"its weight is {dtype}, only int8 is supported"
     return _placed(weight, scale.float(), place, 4 if low in _NIBBLE and high in _NIBBLE else 8)
 
 

@@ -91,7 +91,7 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
         raise StockError(f"{name} does not take these options: {error}") from error
     made = cls(**given)
     if not callable(getattr(made, "partition", None)):
-        raise StockError(f"{name} is no partitioner: it has no method partition")
+        raise StockError(f"{name} is not a partitioner: it has no method partition")
     return made
 
 

@@ -258,7 +258,7 @@ REFUSED: dict[str, list[Case]] = {
     ],
     "AvgPoolingConfig": [
         Case(lambda x: F.avg_pool2d(x, 2, ceil_mode=True), (IMAGE,), "ceil_mode"),
-        Case(lambda x: F.avg_pool2d(x, 2, padding=1), (IMAGE,), "padding [1, 1] counts"),
+        Case(lambda x: F.avg_pool2d(x, 2, padding=1), (IMAGE,), "padding [1, 1] is included"),
         Case(lambda x: F.avg_pool2d(x, 2, divisor_override=3), (IMAGE,), "divisor_override is 3"),
         Case(lambda x: F.avg_pool2d(x, 1), (IMAGE,), "[1, 1]"),
     ],
@@ -267,12 +267,12 @@ REFUSED: dict[str, list[Case]] = {
         Case(lambda x: (x + 1).clamp(min=float("nan")), (ROW,), "min nan"),
         Case(lambda x: (x + 1).clamp(2, 1), (ROW,), "min 2 is not below max 1"),
     ],
-    "CloneConfig": [Case(lambda x: x.expand(2, 3, 8) + 1, (ROW[None],), "it spreads [1, 3, 8]")],
+    "CloneConfig": [Case(lambda x: x.expand(2, 3, 8) + 1, (ROW[None],), "it expands [1, 3, 8]")],
     "ConstantPadConfig": [
         Case(lambda x: F.pad(x, (1, 2), value=1.5), (ROW.half(),), "value is 1.5 in float16"),
     ],
     "ConvolutionConfig": [
-        layer(nn.Conv3d(2, 2, 1), IMAGE[:, :2, None].clone(), reason="3 dimensions"),
+        layer(nn.Conv3d(2, 2, 1), IMAGE[:, :2, None].clone(), reason="3 spatial dimensions"),
         Case(nn.ConvTranspose2d(4, 2, 2).half(), (IMAGE.half(),), "transposed and float16"),
         Case(F.conv2d, (IMAGE, torch.ones(2, 4, 2, 2)), "its weight inputs_1 is"),
         layer(

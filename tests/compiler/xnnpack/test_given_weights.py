@@ -75,7 +75,7 @@ def test_a_quantized_layer_keeps_its_weight_and_bias_inside(stock: Stock) -> Non
     [
         (lambda x: torch.addmm(MATRIX[0], x, MATRIX, beta=2), "beta is 2"),
         (lambda x: torch.addmm(WIDE, x, MATRIX), "has 2 dimensions, not 1"),
-        (lambda x: torch.addmm(x[:, :8] * 2, x, MATRIX), "not one number a column"),
+        (lambda x: torch.addmm(x[:, :8] * 2, x, MATRIX), "not one value a column"),
     ],
 )
 def test_what_is_no_plain_layer_is_still_refused(function: Any, reason: str) -> None:
