@@ -32,7 +32,7 @@ def compare_results(
     """Return metrics for each pair of outputs, in full precision, and print or plot them.
 
     Args:
-        reference_output: expected outputs: tensors of torch, arrays, numbers, texts, lists, None
+        reference_output: expected outputs: tensors of torch, arrays, numbers, strings, lists, None
         run_output: outputs of a run, likewise
         metrics: some of snr, mse and cosine_similarity; all if None
         plot: write ``<metric>_output_plot.svg`` into the working folder in place of printing

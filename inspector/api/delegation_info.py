@@ -1,6 +1,6 @@
 """What was delegated and what was not, in the documented numbers and wording.
 
-The counting rules are the documented tool's: calls of the outer graph only, operators told apart
+The counting rules are the documented tool's: calls of the outer graph only, operators distinguished
 by node name without its number. `inspector.graph.delegation` has honest counts beside them.
 """
 

@@ -1,6 +1,6 @@
 """Records that are read: programs and values of a file as those of the documented ETRecord.
 
-Maps are plain JSON values. Programs and tensors become torch objects when they are asked for; the
+Maps are plain JSON values. Programs and tensors become torch objects on first access; the
 file itself is decoded without torch.
 """
 
@@ -36,7 +36,7 @@ _VALUES = {"_reference_outputs": m.OUTPUTS, "_representative_inputs": m.INPUTS}
 
 
 class RebuiltPrograms(dict[str, Any]):
-    """Programs of a record by name, each made when it is asked for."""
+    """Programs of a record by name, each made on first access."""
 
     def __init__(self, names: dict[str, str], make: Callable[[str], ExportedProgram]) -> None:
         super().__init__(names)

@@ -27,7 +27,7 @@ class EventBlock:
         run_output: program outputs of the first run that logged any
         reference_output: recorded outputs of the test case, None when the record has none
         run_outputs: program outputs of every run
-        method: method of the program it is a run of, None when no file says so
+        method: method of the program it is a run of, None when unknown
     """
 
     name: str

@@ -40,7 +40,7 @@ def innermost_module(node: Fx) -> str:
 
 
 def tensor_specs(node: Fx) -> list[Fx]:
-    """Return the memory plans of a node's results; none for results that are no tensors."""
+    """Return the memory plans of a node's results; none for results that are not tensors."""
     given: Fx = node.meta.get("spec")
     listed = isinstance(given, (list, tuple))
     specs: list[Fx] = list(cast("list[Fx]", given)) if listed else [given]

@@ -27,7 +27,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Inspector:
-    """The events of an ETDump, joined with what an ETRecord says about them.
+    """The events of an ETDump, joined with an ETRecord.
 
     Attributes:
         event_blocks: one a pattern of execution
@@ -60,7 +60,7 @@ class Inspector:
             source_time_scale: unit of the ticks of the trace
             target_time_scale: unit of the durations that are reported
             debug_buffer_path: bytes of the logged tensors
-            delegate_metadata_parser: makes texts or columns of what backends attached to events
+            delegate_metadata_parser: makes strings or columns of what backends attached to events
             delegate_time_scale_converter: makes a time of (event name, ticks) inside delegates
             enable_module_hierarchy: list operators by recorded source function
             reference_graph_name: recorded graph that names the operators

@@ -1,8 +1,8 @@
-"""What a record, and a program if there is one, say about the events of a block.
+"""Names and nodes of the events of a block, from a record and a program if present.
 
 Without a program this is what the stock tool finds, except that ids are matched exactly and that
 scopes of the framework get nothing. A program adds operators to events that carry only kernel
-names, and backends to delegate calls no record tells about.
+names, and backends to delegate calls that no record describes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Naming:
 
     Attributes:
         block: the block
-        method: method it ran, None when no file says so
+        method: method it ran, None when unknown
         links: how its events were matched
     """
 

@@ -165,7 +165,7 @@ _BY_NAME = {"MSE": MSEComparator, "L1": L1Comparator, "SNR": SNRComparator}
 def comparator(distance: object, inspector: object) -> Any:  # noqa: ANN401 - duck-typed
     """Return the comparator of a name, or the one that was given.
 
-    Raises: ValueError for a name that is no documented distance
+    Raises: ValueError for a name that is not a documented distance
     """
     if hasattr(distance, "element_compare"):
         given: Any = distance

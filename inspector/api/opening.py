@@ -24,7 +24,7 @@ _ALIASES = {"buffer_path": "debug_buffer_path", "etrecord_path": "etrecord"}
 def with_aliases(named: Mapping[str, object], aliases: Mapping[str, object]) -> dict[str, object]:
     """Return arguments with those given under another name of the documentation put in.
 
-    Raises: TypeError for a name nobody documents, or for one argument under two names
+    Raises: TypeError for an undocumented name, or for one argument under two names
     """
     arguments = dict(named)
     for alias, value in aliases.items():

@@ -1,4 +1,4 @@
-"""The one place of this package that loads pandas, when a table is asked for."""
+"""The one place of this package that loads pandas, when a table is requested."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def load_pandas() -> Pandas:
 def joined(frames: Sequence[Pandas]) -> Pandas:
     """Return frames below each other.
 
-    What becomes of columns without a value is the installed pandas' choice, as in the stock tool;
-    that it will choose otherwise one day is no news to a caller.
+    The treatment of columns without a value is the installed pandas' choice, as in the stock tool;
+    that it may change its choice is of no use to a caller.
     """
     pandas = load_pandas()
     with warnings.catch_warnings():

@@ -1,6 +1,6 @@
 """Makes the JSON of a recorded program readable for the deserialiser of the installed torch.
 
-ExecuTorch writes its own branch of torch's export format: other numbers for element types, another
+ExecuTorch writes its own branch of torch's export format: other numbers for dtypes, another
 version, edge operators in place of torch's. The tree is changed in place; torch is not needed.
 """
 
@@ -25,7 +25,7 @@ DELEGATE = f"{_HIGHER}executorch_call_delegate"
 
 
 class RebuildError(ValueError):
-    """A recorded program that torch cannot make a program of; says why."""
+    """A recorded program that torch cannot convert, with the reason."""
 
 
 def rewrite(tree: Json, dtype_numbers: Mapping[str, int], version: tuple[int, int]) -> None:
@@ -33,7 +33,7 @@ def rewrite(tree: Json, dtype_numbers: Mapping[str, int], version: tuple[int, in
 
     Args:
         tree: the JSON, changed in place
-        dtype_numbers: number of each element type by its torch name, in the installed torch
+        dtype_numbers: number of each dtype by its torch name, in the installed torch
         version: schema version of the installed torch
 
     Raises: RebuildError if it holds operators torch does not know
@@ -59,12 +59,12 @@ def _check_targets(tree: Json) -> None:
         target = node["target"]
         if target == DELEGATE:
             raise RebuildError(
-                "the program was recorded after delegation; its delegate calls are no torch"
+                "the program was recorded after delegation; its delegate calls are not torch"
                 " operators (the graphs inside are in the record's lowered modules)"
             )
         if target.startswith(("memory.alloc", "executorch.exir.memory")):
             raise RebuildError(
-                "the program was recorded after memory planning; memory.alloc is no torch operator"
+                "the program was recorded after memory planning; memory.alloc is not torch's"
             )
         if not target.startswith((_EDGE, _BACKEND, *_KNOWN)):
             raise RebuildError(f"torch has no operator {target}")

@@ -1,4 +1,4 @@
-"""Tensors of a trace or a record, read when they are asked for, missing when they are not there."""
+"""Tensors of a trace or a record, read on first access, missing when they are not there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MissingTensor:
 
     Attributes:
         shape: its sizes
-        dtype: name of its element type
+        dtype: name of its dtype
         reason: why there are no elements
     """
 
@@ -87,7 +87,7 @@ class LoggedTensor:
             return found
         memory, view = found
         made = tensor_over(memory, self.logged.scalar_type, view.sizes, view.strides)
-        return self._missing("torch has no such element type") if made is None else made
+        return self._missing("torch has no such dtype") if made is None else made
 
     def array(self) -> NDArray[Any] | MissingTensor:
         """Return the elements, narrow floats as float32, or a MissingTensor."""
@@ -95,7 +95,7 @@ class LoggedTensor:
         if isinstance(found, MissingTensor):
             return found
         values = found[1].values()
-        return self._missing("its element type has no numbers") if values is None else values
+        return self._missing("its dtype has no numbers") if values is None else values
 
     def _find(self) -> tuple[memoryview, TensorView] | MissingTensor:
         source = self.buffer

@@ -45,7 +45,7 @@ def load_packages(data: bytes | memoryview) -> None:
 
 
 def torch_dtype(code: int) -> Torch | None:
-    """Return the torch dtype of an element type, None when torch has none."""
+    """Return the torch dtype of a dtype, None when torch has none."""
     name = scalar_type(code).name
     return getattr(load_torch(), _ALIASES.get(name, name), None)
 
@@ -53,7 +53,7 @@ def torch_dtype(code: int) -> Torch | None:
 def tensor_over(
     memory: memoryview, code: int, sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> Torch | None:
-    """Return a tensor that shares this memory, None for an element type torch has not.
+    """Return a tensor that shares this memory, None for a dtype torch has not.
 
     The memory must be writable: what a caller does to the tensor in place happens there. Memory
     at an address torch cannot use is copied.

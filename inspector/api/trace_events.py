@@ -1,4 +1,4 @@
-"""The events of a block as a sequence over columns: an Event is made when it is asked for."""
+"""The events of a block as a sequence over columns: an Event is made on first access."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from schema.etrecord import TensorData
 
 
 class LazyValues(Sequence[Any]):
-    """A list of numbers, texts, None, lists and tensors.
+    """A list of numbers, strings, None, lists and tensors.
 
     Args:
         load: returns the items as they are kept, tensors as the places of their elements

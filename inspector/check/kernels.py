@@ -1,6 +1,6 @@
 """Events inside delegates against the payload: how many matmuls there are, of which dtype.
 
-Kernels name the dtypes they work on: ``Convolution (NHWC, F32) IGEMM #1``. `schema.backends` says
+Kernels name the dtypes they work on: ``Convolution (NHWC, F32) IGEMM #1``. `schema.backends` lists
 for which backends the names of such events are known.
 """
 
@@ -82,7 +82,7 @@ def is_product(name: str) -> bool:
 
 
 def quantised_product(nodes: Sequence[GraphNode]) -> str:
-    """Return the operator of the first product whose left side is dequantised among these nodes."""
+    """Return the operator of the first product whose left side is dequantized among these nodes."""
     made = {name: node for node in nodes for name in node.outputs}
     for node in nodes:
         if base_operator(node.target).split("::")[-1] not in _PRODUCTS:
@@ -153,13 +153,13 @@ def _against(payload: Payload, names: list[str]) -> str | None:
     stored = sum(_is_quantised(payload.graph, node) for node in nodes)
     if quantised != stored:
         return (
-            f"{quantised} convolutions and matrix products of the trace are quantised,"
+            f"{quantised} convolutions and matrix products of the trace are quantized,"
             f" {stored} of the payload"
         )
     return "" if nodes else None
 
 
 def _is_quantised(graph: Graph, node: GraphNode) -> bool:
-    """Return whether a node reads something quantised: an input or its weights."""
+    """Return whether a node reads something quantized: an input or its weights."""
     tensors = [graph.values[name].tensor for name in node.inputs if name in graph.values]
     return any(tensor is not None and tensor.quantization is not None for tensor in tensors)

@@ -109,7 +109,7 @@ def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
         here, there = called.get(number), recorded.get(number)
         if there is not None and here != there.name:
             found = f"calls {here}" if here else "calls no delegate"
-            return 0, f"instruction {number}: the record says {there.name}, the program {found}"
+            return 0, f"instruction {number}: the record has {there.name}, the program {found}"
         if there is None and not jumps:
             return 0, f"instruction {number}: the program calls {here}, the record no delegate"
     return len(called), ""
@@ -213,7 +213,7 @@ def program_and_data(program: Program, data: FlatTensor) -> Evidence:
     """What the data has must be laid out as the program asks; delegates look up blobs by key.
 
     A program's tensors may be in several files, and several programs may share one file. Tensors
-    that are not in this one therefore speak against it only when it also has what nobody asks for.
+    that are not in this one therefore speak against it only when it also has what is not required.
     """
     what = "keys and layouts of external tensors and of delegates' constants"
     entries = {entry.key: entry for entry in data.entries}

@@ -1,8 +1,8 @@
 """Two traces without a program or record that could judge them: do they run the same instructions?
 
-A run says which operator it had at which instruction, not of which method or program it is. Runs of
+A run has the operator at which instruction, not of which method or program it is. Runs of
 one method agree in all of that. Where no run of one trace agrees with one of the other, they are of
-two programs or of two methods of one; the first is what is said, since traces that are opened
+two programs or of two methods of one; the first is reported, since traces that are opened
 together are taken for runs of one thing.
 """
 

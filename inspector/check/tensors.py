@@ -1,6 +1,6 @@
 """Shapes and numbers of a program's tensors against those of a record.
 
-Numbers are compared where a constant of an operator can be told to be one tensor of the record: it
+Numbers are compared where a constant of an operator can only be one tensor of the record: it
 is the only one of its type and shape on both sides. Enough of each is read to tell trained
 weights apart, so that files of any size are compared at once.
 """
@@ -29,7 +29,7 @@ _COMPARED_BYTES = 1 << 16
 _REWRITTEN = "batch_norm"  # is folded into the weights before it
 _FLOAT32 = 6
 
-Key = tuple[int, tuple[int, ...]]  # element type, shape
+Key = tuple[int, tuple[int, ...]]  # dtype, shape
 
 
 def tensors_against(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Finding:

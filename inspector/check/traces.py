@@ -153,7 +153,7 @@ def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
 
 
 def _inner_against(block: Block, record: ETRecord, method: str, graph: Graph | None) -> str:
-    """Kernels in a delegate must be those of its backend, and quantised only if the model is."""
+    """Kernels in a delegate must be those of its backend, and quantized only if the model is."""
     delegates = record_maps.delegates(record, method)
     handles = record_maps.handles(record, method)
     nodes: Nodes = nodes_by_handle(graph) if graph is not None else {}
@@ -165,7 +165,7 @@ def _inner_against(block: Block, record: ETRecord, method: str, graph: Graph | N
                 return f"instruction {number}: {against}"
         first = next(filter(is_quantised_kernel, names), "")
         if first and not quantised:
-            return f"instruction {number}: the trace has {first!r}, the record nothing quantised"
+            return f"instruction {number}: the trace has {first!r}, the record nothing quantized"
         inside = [node for handle in handles.get(number, ()) for node in nodes.get(handle, ())]
         against = "" if first else _float_against(names, inside)
         if against:
@@ -179,7 +179,7 @@ def _float_against(names: list[str], inside: list[GraphNode]) -> str:
     recorded = quantised_product(inside) if product else ""
     if not recorded:
         return ""
-    return f"the trace has {product!r}, the record {recorded} of quantised numbers"
+    return f"the trace has {product!r}, the record {recorded} of quantized numbers"
 
 
 def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:

@@ -49,7 +49,7 @@ def shown(
     Args:
         table: all rows
         title: line above it
-        top: at most so many rows; the title then says how many there are
+        top: at most so many rows; the title then has how many there are
         total: whether a last line adds up
     """
     length = table.rows.length if isinstance(table, Tree) else table.length

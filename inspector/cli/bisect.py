@@ -118,7 +118,7 @@ def _bound(text: str) -> Bound:
 
 
 def _recipe_among(files: list[str]) -> str:
-    """Return the file that says how the program is made."""
+    """Return the file of the recipe."""
     for name in files:
         path = Path(name)
         if path.is_dir():
@@ -154,7 +154,7 @@ def _bisected(
     except FolderError as error:
         raise refused(error) from error
     except StateError as error:
-        raise CommandError(f"{error}; --force begins anew", UNREADABLE) from error
+        raise CommandError(f"{error}; --force starts over", UNREADABLE) from error
     return outcome.result, running.state
 
 
@@ -177,13 +177,13 @@ class _Log(Progress):
         self._count = 0
 
     def begin(self, state: State) -> None:
-        """Say where it goes on."""
+        """Report where it continues."""
         self._count = len(state.trials)
         if self._count:
             self.note(f"goes on behind trial {self._count:,}")
 
     def show(self, messages: Any) -> None:  # noqa: ANN401 - as the base
-        """Show what was said."""
+        """Show the messages."""
         for message in messages:
             self._tried(message)
         super().show(messages)

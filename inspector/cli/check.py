@@ -45,6 +45,6 @@ def run(options: Namespace) -> Answer:
     if found.mismatch:
         lines.append(f"First mismatch: {found.mismatch}")
     if found.odd_one_out:
-        lines.append(f"The odd one out: {found.odd_one_out}")
+        lines.append(f"The one that differs: {found.odd_one_out}")
     code = JUDGED if found.verdict == DO_NOT_BELONG else FINE
     return Answer(data, lines=lines, tables=(shown(link_table(found)),), code=code)

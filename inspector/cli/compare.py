@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--measure",
         type=count,
         metavar="N",
-        help="run the programs here, in N blocks of warm runs one after the other; 16 say enough",
+        help="run the programs here, in N blocks of warm runs one after the other; 16 are enough",
     )
     parser.add_argument(
         "--inputs",
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Compare; that sessions differ is no error, a program that cannot be measured is one."""
+    """Compare; a difference is not an error, a program that cannot be measured is one."""
     if len(options.sessions) < 2:
         raise CommandError("compare takes two or more: A B, each a file or folder", USAGE)
     if options.inputs_file not in MADE_INPUTS:
@@ -98,7 +98,7 @@ def run(options: Namespace) -> Answer:
     gaps, issues = ([], []) if options.no_gap else _gaps(sessions, options, progress)
     blocks: int = options.measure or _FEW
     if blocks < _FEW:
-        words = f"{blocks} blocks say little; {_FEW} or more tell small differences"
+        words = f"{blocks} blocks are few; {_FEW} or more tell small differences"
         issues.append(Issue(Severity.INFO, "compare", words))
     lost = [each for each in (measured.programs if measured is not None else ()) if each.failure]
     issues += [Issue(Severity.ERROR, each.job.program, each.failure) for each in lost]

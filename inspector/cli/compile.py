@@ -71,7 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--recipe",
         metavar="FILE",
-        help="compile as this recipe.json or ETRecord says; other options replace its own",
+        help="compile by this recipe.json or ETRecord; other options replace its own",
     )
     parser.add_argument(
         "--as-python", action="store_true", help="print a script that compiles the same instead"
@@ -129,7 +129,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
-    """Return what the recipe and the options ask for, and what is to be said of the recipe."""
+    """Return the job of recipe and options, and issues of the recipe."""
     job = _asked(options)
     issues: list[Issue] = []
     if options.recipe is not None:

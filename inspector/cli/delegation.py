@@ -104,7 +104,7 @@ def _tables(session: Session, entry: MethodDelegation) -> list[Shown]:
 
 
 def _issues(entry: MethodDelegation) -> list[Issue]:
-    """Return what is odd in the payloads; delegates with the same trouble share an issue."""
+    """Return the issues of the payloads; delegates with the same trouble share an issue."""
     alike: dict[tuple[str, Severity, str], list[int]] = {}
     for one in entry.delegates:
         for issue in one.payload.issues if one.payload is not None else ():

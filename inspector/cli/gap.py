@@ -137,7 +137,7 @@ def _size(metrics: Metrics | None) -> float:
 
 
 def _divergence(runs: list[RunGap]) -> dict[str, Any] | None:
-    """Return the first row that leaves the tolerance by itself, in the order of the runs."""
+    """Return the first row that exceeds the tolerance by its own error."""
     for each in runs:
         row = each.first_divergence()
         if row is not None:
@@ -225,6 +225,6 @@ def _lines(data: dict[str, Any]) -> list[str]:
         lines.append(
             f"join uncertain: {len(doubtful):,} that are joined by order only differ, the first is"
             f" {one['node']} ({one['operator']}, instruction {one['instruction']});"
-            " they may be other nodes' values and are no divergence"
+            " they may be other nodes' values and are not a divergence"
         )
     return lines

@@ -97,7 +97,7 @@ def _add_running(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> Answer:
     """Judge; exit code 1 when a requirement is not met.
 
-    Where nothing can be judged, the JUnit documents that were asked for say so as errors.
+    Where nothing can be judged, the JUnit documents that were requested have it as errors.
     """
     if options.junit is not None:
         refuse_existing(Path(options.junit), force=options.force)
@@ -142,7 +142,7 @@ def _run(options: Namespace) -> Answer:
 
 def _asked(options: Namespace) -> list[Requirement]:
     if not options.require:
-        raise CommandError("what is required? --require 'delegated>=98%' says it", USAGE)
+        raise CommandError("what is required? --require 'delegated>=98%'", USAGE)
     try:
         asked = [parse_requirement(text) for text in options.require]
     except RequirementError as error:

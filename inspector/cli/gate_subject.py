@@ -37,7 +37,7 @@ class Subject:
         session: its files
         what: the files as the user named them
         folder: where a recipe was compiled into; None for files that were there
-        issues: what is to be said of the recipe
+        issues: of the recipe
         libraries: that register what the program calls
     """
 
@@ -94,7 +94,7 @@ def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = 
 
 
 def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue, ...], CompileJob]:
-    """Compile a recipe into a folder; return what is to be said of it, and what was compiled."""
+    """Compile a recipe into a folder; return its issues and what was compiled."""
     job, issues = known_recipe(path, own_source=True)
     job = replace(job, libraries=tuple(dict.fromkeys((*job.libraries, *options.libraries))))
     for needed in (job.source.path, *job.libraries):

@@ -32,7 +32,7 @@ class Running(Protocol):
         ...
 
     def take(self, timeout: float = 0.0) -> Sequence[Message]:
-        """Return what was said since the last call, waiting for it if there is nothing yet."""
+        """Return the messages since the last call, waiting for it if there is nothing yet."""
         ...
 
     def close(self) -> None:
@@ -133,7 +133,7 @@ def check_there(path: str) -> None:
     Raises: OSError, CommandError
     """
     if not stat.S_ISREG(Path(path).stat().st_mode):
-        raise CommandError(f"{path} is no file", UNREADABLE)
+        raise CommandError(f"{path} is not a file", UNREADABLE)
 
 
 def refused(error: FolderError) -> CommandError:

@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Convert to the other form; the content of the file says which one it has.
+    """Convert to the other form; which one it has follows from its content.
 
     Raises: CommandError without a target where one is needed, or for a file without a flatbuffer;
         FormatError, OSError

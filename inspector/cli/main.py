@@ -65,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        raise CommandError(f"{message} ({self.prog} --help says more)", USAGE)
+        raise CommandError(f"{message} ({self.prog} --help describes it)", USAGE)
 
 
 def _verb(name: str) -> Any:  # noqa: ANN401 - a module
@@ -80,7 +80,7 @@ def help_text(extra_verbs: dict[str, str] | None = None) -> str:
     lines += [
         "",
         "FILES are any mix of .pte, .ptd, .bpte, ETRecord, ETDump and debug buffer, or folders of",
-        "them; what a file is, is told by its content. Without a verb the window opens.",
+        "them; the kind of a file follows from its content. Without a verb the window opens.",
         "",
         "examples:",
         "  etscope model.pte model.etrecord run.etdp",
@@ -90,7 +90,7 @@ def help_text(extra_verbs: dict[str, str] | None = None) -> str:
         "exit codes: 0 fine, 1 check, diff, verify, gate or port found something, 2 wrong usage,",
         "3 unreadable file, 4 the job failed, 130 interrupted",
         "",
-        "etscope VERB --help says more of one verb; etscope --version prints the version.",
+        "etscope VERB --help describes one verb; etscope --version prints the version.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -115,7 +115,7 @@ def _sentence(file: LoadedFile) -> str:
 
 
 def methods(session: Session, options: Namespace) -> tuple[str, ...]:
-    """Return the methods asked for; empty when no file says which there are."""
+    """Return the methods asked for; empty when unknown."""
     if options.method:
         return tuple(name for name in session.methods if name == options.method)
     return session.methods

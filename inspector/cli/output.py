@@ -1,4 +1,4 @@
-"""Writes answers: envelope, formats, and files that appear whole or not at all."""
+"""Writes answers: envelope, formats, and atomic writes."""
 
 from __future__ import annotations
 
@@ -102,10 +102,10 @@ def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What every answer says beside its data.
+    """What every answer has beside its data.
 
     Attributes:
-        verb: what was asked
+        verb: name
         inputs: files that were opened
         issues: odd things in them
         error: files that could not be read, as a sentence; empty when all could
@@ -159,7 +159,7 @@ def refuse_inputs(path: Path, inputs: Sequence[str]) -> None:
 
 
 def write_text(path: Path, pieces: Iterable[str], *, force: bool) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
 
     def write(stream: BinaryIO) -> None:
         for piece in pieces:
@@ -169,7 +169,7 @@ def write_text(path: Path, pieces: Iterable[str], *, force: bool) -> None:
 
 
 def write_bytes(path: Path, data: bytes, *, force: bool) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     write_file(path, lambda stream: stream.write(data), force=force)
 
 

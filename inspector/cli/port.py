@@ -83,7 +83,7 @@ def _ported(names: Sequence[str]) -> tuple[list[PortedFile], list[str]]:
 
 
 def _written(ported: list[PortedFile], options: Namespace) -> dict[Path, Path]:
-    """Write what was asked for; return where the ported text of each file is now."""
+    """Write the results; return where the ported text of each file is now."""
     if options.write:
         places = {one.path: one.path for one in ported if one.changed}
         force = True

@@ -61,7 +61,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _indices(profile: Profile, method: str | None) -> Sequence[int]:
-    """Return the rows of the blocks that may have run a method, all when none is asked for."""
+    """Return the rows of the blocks that may have run a method, all when none is given."""
     found: list[int] = []
     start = 0
     for source in profile.rows.sources:
@@ -170,9 +170,9 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         if time.emulated:
             lines.append(f"{time.title}: delegates are {EMULATION}")
     if profile.unit_is_time and profile.unit_assumed:
-        lines.append(f"ticks are taken for {profile.unit} (assumed; --source-time-scale says else)")
+        lines.append(f"ticks are taken for {profile.unit} (assumed; see --source-time-scale)")
     if not profile.unit_is_time:
-        lines.append(f"ticks are {profile.unit}, which are no time: they are shown as they are")
+        lines.append(f"ticks are {profile.unit}, not time: they are shown as they are")
     return lines
 
 

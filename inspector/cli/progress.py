@@ -27,8 +27,8 @@ class Progress:
 
         Args:
             stream: standard error
-            runs_code: file of Python code that will be run, which is said before it is
-            verbose: write finished stages to a stream that is no terminal, too
+            runs_code: file of Python code that will be run, which is reported first
+            verbose: write finished stages to a stream that is not a terminal, too
         """
         self._stream = stream
         self._live = stream.isatty()
@@ -44,7 +44,7 @@ class Progress:
         self._begin(Stage("start"))
 
     def show(self, messages: Sequence[Message]) -> None:
-        """Show what was said."""
+        """Show the messages."""
         for message in messages:
             if isinstance(message, Log):
                 self._crashed |= message.text.startswith(_CRASH)

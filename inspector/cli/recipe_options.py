@@ -115,7 +115,7 @@ def _check_quantization(wanted: Quantization) -> None:
     if not wanted.wanted and wanted != Quantization():
         raise CommandError("options about quantization need --quantize MODE", USAGE)
     if wanted.quantizer and replace(wanted, calibration="", quantizer="") != Quantization():
-        raise CommandError("--quantizer replaces --quantize and what is said of parts", USAGE)
+        raise CommandError("--quantizer replaces --quantize and modules", USAGE)
     if wanted.quantizer and not in_file(wanted.quantizer):
         raise CommandError(f"--quantizer {wanted.quantizer}: expected file.py:NAME", USAGE)
     if wanted.calibration:

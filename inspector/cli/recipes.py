@@ -15,7 +15,7 @@ _Part = TypeVar("_Part")
 
 
 def known_recipe(path: str, *, own_source: bool) -> tuple[CompileJob, list[Issue]]:
-    """Return the job of a recipe, and what is to be said about it.
+    """Return the job of a recipe, and its issues.
 
     Args:
         path: of a recipe or an ETRecord
@@ -36,7 +36,7 @@ def known_recipe(path: str, *, own_source: bool) -> tuple[CompileJob, list[Issue
 
 
 def merged(known: _Part, asked: _Part) -> _Part:
-    """Return a job, or a part of one, in which what was asked for replaces what was known.
+    """Return a job, or a part of one, in which given options replace known ones.
 
     A value that is the default was not asked for.
     """

@@ -180,7 +180,7 @@ def _job(options: Namespace) -> RunJob:
         words = "--debug-module and --debug-handle need --record MODEL.etrecord"
         raise CommandError(f"{words}: the program names neither", USAGE)
     if case is not None and options.inputs is not None:
-        raise CommandError("--inputs and --bundled both say which inputs", USAGE)
+        raise CommandError("--inputs and --bundled both name inputs", USAGE)
     return RunJob(
         program=program,
         method=options.method,

@@ -31,7 +31,7 @@ def run(options: Namespace) -> Answer:
     sizes = session_sizes(session)
     chosen = [one for one in sizes if one.file.kind in _MEASURED] or list(sizes)
     issues = [
-        Issue(Severity.ERROR, one.file.path, f"its parts cannot be told: {one.problem}")
+        Issue(Severity.ERROR, one.file.path, f"its parts are unknown: {one.problem}")
         for one in chosen
         if one.size is None
     ]

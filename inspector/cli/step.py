@@ -144,7 +144,7 @@ def _frame(node: GraphNode) -> SourceFrame | None:
 
 def _job(options: Namespace) -> StepJob:
     if options.case is not None and options.inputs is not None:
-        raise CommandError("--inputs and --case both say which inputs", USAGE)
+        raise CommandError("--inputs and --case both name inputs", USAGE)
     return StepJob(
         program=options.program,
         method=options.method,

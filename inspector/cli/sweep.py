@@ -80,7 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Work until every point has ended; an interrupted sweep goes on when it is asked again."""
+    """Work until every point has ended; an interrupted sweep continues when run again."""
     plan, issues = _plan(options)
     options.inputs = [options.recipe]
     if options.folder is None:
@@ -109,7 +109,7 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     Raises: CommandError, OSError
     """
     if not options.grid:
-        raise CommandError("what is varied? --grid FIELD=VALUE,VALUE… says it", USAGE)
+        raise CommandError("what is varied? --grid FIELD=VALUE,VALUE…", USAGE)
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
     if options.run_inputs not in MADE_INPUTS:

@@ -24,7 +24,7 @@ class SweepProgress:
         Args:
             stream: standard error
             total: how many points there are
-            verbose: write points to a stream that is no terminal, too
+            verbose: write points to a stream that is not a terminal, too
         """
         self._stream, self._total = stream, total
         self._live = stream.isatty() and wants_colour(stream)
@@ -32,7 +32,7 @@ class SweepProgress:
         self._since = time.monotonic()
 
     def show(self, sweep: Sweep, ended: Sequence[PointResult]) -> None:
-        """Show what has ended and what is at work."""
+        """Show what has ended and what is running."""
         if self._lines:
             for one in ended:
                 self._write(self._line(sweep, one))
@@ -40,7 +40,7 @@ class SweepProgress:
             self._draw(sweep)
 
     def end(self, sentence: str = "") -> None:
-        """Leave the last line clean, and say something last."""
+        """Leave the last line clean, and write a last line."""
         if self._live:
             self._stream.write(_CLEAR)
             self._stream.flush()

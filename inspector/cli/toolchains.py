@@ -39,7 +39,7 @@ def add_listing(parser: ArgumentParser) -> None:
 
 
 def toolchain_python(options: Namespace, own: str = "") -> str:
-    """Return the interpreter that is asked for.
+    """Return the requested interpreter.
 
     Args:
         options: of the verb
@@ -57,7 +57,7 @@ def toolchain_python(options: Namespace, own: str = "") -> str:
 
 
 def partitioner_list(options: Namespace) -> Answer:
-    """Return the partitioners of the toolchain that is asked for.
+    """Return the partitioners of the requested toolchain.
 
     Raises: CommandError
     """

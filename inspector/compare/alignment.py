@@ -1,6 +1,6 @@
-"""Which node of one graph is which of another, told by where they come from and how they hang.
+"""Which node of one graph is which of another, by origin and structure.
 
-What a node is said to be goes from strict to loose: all that is known of it (operator, types,
+The identity of a node goes from strict to loose: all that is known of it (operator, types,
 literals, module, line, origin), then less and less, down to the operator alone. Each step aligns,
 in the order of execution, what the steps before left between their pairs; so an inserted node is
 one difference, renumbered modules are none, and ten thousand nodes take a moment. What is left and
@@ -250,7 +250,7 @@ _SAME, _ALIKE, _PERFECT = 16, 4, 21  # agreement of a pair: what it computes, op
 
 
 def _ordered(sides: tuple[_Side, _Side], levels: Levels) -> dict[int, tuple[int, str]]:
-    """Return the pairs that stand in one order in both, old id -> new id and how it was told."""
+    """Return the pairs that stand in one order in both, old id -> new id and how it was matched."""
     found: dict[int, tuple[int, str]] = {}
     stretches: list[Stretch] = [(0, len(sides[0].facts), 0, len(sides[1].facts))]
     for key, how in levels:

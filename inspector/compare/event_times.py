@@ -27,7 +27,7 @@ PORTABLE = "portable"
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """One event: a kernel, a node inside a delegate, or a delegate that tells no more.
+    """One event: a kernel, a node inside a delegate, or a delegate without events inside.
 
     Attributes:
         nodes: ids of the nodes it covers; empty when that is not known
@@ -76,7 +76,7 @@ def logs_tensors(session: Session) -> bool:
 
 
 def method_times(session: Session, method: str, graph: ModelGraph | None) -> MethodTimes | None:
-    """Return the time of a method, None when no run of it is known or ticks are no time.
+    """Return the time of a method, None when no run of it is known or ticks are not time.
 
     It is that of ``operator_rows``, over all traces whose method is known to be this one.
 
@@ -105,10 +105,10 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
 
 
 class _Reader:
-    """Says of each row which nodes it covers.
+    """Finds the nodes that each row covers.
 
     Attributes:
-        cycles: whether something was left out that is no time
+        cycles: whether something was left out that is not time
     """
 
     def __init__(

@@ -64,7 +64,7 @@ def _change(row: GapRow) -> float:
 
 
 def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
-    """Return the largest error, and how many outputs leave the tolerance by themselves."""
+    """Return the largest error, and how many outputs exceed the tolerance by their own error."""
     if all(not _rows(report, method) for report in reports):
         return ()
     largest: list[float | None] = []

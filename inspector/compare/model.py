@@ -49,7 +49,7 @@ class Delta:
         verdicts: of measured times, one a session and None for the first; empty without
         note: why something is missing, or what the number is
         places: where to look, one a session; None where there is nothing to see
-        alike: whether the values may be held to each other at all; the note says why not
+        alike: whether the values may be held to each other at all; the note has the reason
     """
 
     area: str
@@ -64,7 +64,7 @@ class Delta:
     alike: bool = True
 
     def difference(self, number: int) -> float | int | None:
-        """Return a session's value less that of the first, None where that says nothing."""
+        """Return a session's value less that of the first, None where it is meaningless."""
         if not self.alike:
             return None
         old, new = self.values[0], self.values[number]
@@ -108,7 +108,7 @@ class OwnerChange:
         new_owner: likewise
         old_delegate: partition, None outside of delegates
         new_delegate: likewise
-        reason: what the partitioner said of it there, empty when nothing is recorded
+        reason: reason of the partitioner there, empty when nothing is recorded
     """
 
     method: str
@@ -143,7 +143,7 @@ def _owner(name: str, delegate: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChange:
-    """A delegate of the first session and what became of it, or a new one.
+    """A delegate of the first session and its counterpart, or a new one.
 
     Attributes:
         method: name
@@ -262,10 +262,10 @@ class Comparison:
     """Two sessions or more side by side.
 
     Attributes:
-        names: of the sessions, told apart
+        names: of the sessions, unique
         methods: those the first session shares with another
         summary: what matters most, first
-        recipes: what was asked for otherwise, where recipes are recorded
+        recipes: fields that differ, where recipes are recorded
         graphs: a method
         owners: nodes that changed owner
         partitions: delegates that are new, gone, or have other nodes
@@ -276,7 +276,7 @@ class Comparison:
         sizes: bytes by kind of part
         gaps: outputs by how much their error differs
         weights: recorded weights that differ
-        changes: everything `etscope diff` says, one tuple a session after the first
+        changes: everything `etscope diff` finds, one tuple a session after the first
         notes: what is missing and why
     """
 

@@ -137,7 +137,7 @@ def delegation_summary(sessions: Sequence[Session], method: str) -> tuple[Delta,
 
 @identity_cache
 def without_records(session: Session) -> Session:
-    """Return a session without its ETRecord: what its program alone says."""
+    """Return a session without its ETRecord: what its program alone has."""
     files = tuple(file for file in session.files if file.kind != "etrecord")
     return Session(session.name, files, session.options, session.issues)
 

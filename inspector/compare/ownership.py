@@ -1,4 +1,4 @@
-"""Nodes that changed owner, and what became of each partition."""
+"""Nodes that changed owner, and the fate of each partition."""
 
 from __future__ import annotations
 

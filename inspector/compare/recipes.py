@@ -1,4 +1,4 @@
-"""What was asked for otherwise: the recipes of several sessions, field by field."""
+"""Fields that differ: the recipes of several sessions, field by field."""
 
 from __future__ import annotations
 

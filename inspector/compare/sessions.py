@@ -69,7 +69,7 @@ def compare_sessions(
 
 
 class _Comparing:
-    """One comparison at work."""
+    """One comparison in progress."""
 
     def __init__(
         self,
@@ -353,7 +353,7 @@ def _missing(sessions: Sequence[Session], names: Sequence[str]) -> list[str]:
             ]
     for session, name in zip(sessions, names, strict=True):
         if session.dumps and not is_time(session.options.source_time_scale):
-            found.append(f"{name}: its trace counts cycles, which are no time")
+            found.append(f"{name}: its trace counts cycles, which are not time")
     return found
 
 

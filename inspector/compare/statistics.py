@@ -2,7 +2,7 @@
 
 Times of one process are not independent: where its memory lies, what the machine did before and how
 warm it is stay the same for a while. So runs come in blocks, between which a program is loaded
-anew, and a block counts as one sample. That is its fastest run: whatever disturbs a run makes it
+again, and a block counts as one sample. That is its fastest run: whatever disturbs a run makes it
 slower, and where there are two speeds a median falls on one or the other by chance. Block i of both
 programs is measured one after the other, so that what changes slowly changes both. The median of
 the logarithms of their quotients is bootstrapped, and its interval is widened for few blocks. A
@@ -49,7 +49,7 @@ class TimeVerdict:
         new: likewise of the new ones
         blocks: how many blocks of each were compared
         paired: whether block i of both was measured together
-        reason: why no claim is made where the numbers alone would not say, else empty
+        reason: why no claim is made where the numbers alone do not show it, else empty
     """
 
     ratio: float
@@ -85,14 +85,14 @@ class TimeVerdict:
 
 
 def judge(old_blocks: Blocks, new_blocks: Blocks, *, none: float = NONE) -> TimeVerdict:
-    """Return whether the new program is faster or slower, or that this cannot be told.
+    """Return whether the new program is faster or slower, or that this is not distinguishable.
 
     Args:
         old_blocks: times of each block of runs, in the order measured
         new_blocks: likewise; with as many blocks, block i of both is taken for measured together
         none: relative difference that is treated as none
 
-    Raises: ValueError for a time that is no positive number
+    Raises: ValueError for a time that is not a positive number
     """
     times = [_times(blocks) for blocks in (old_blocks, new_blocks)]
     old, new = (np.array([float(np.median(each)) for each in side]) for side in times)

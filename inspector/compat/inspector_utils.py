@@ -50,7 +50,7 @@ _DIGITS = 2  # to which the stock functions round
 
 @dataclass
 class NodeFilter:
-    """Says which nodes of a graph count.
+    """Selects the nodes of a graph that count.
 
     Attributes:
         metadata_key: what their metadata has
@@ -79,7 +79,7 @@ class IntermediateOutputCapturer:
 
     Attributes:
         module: the graph module
-        node_filters: say whose values are kept, one for a debug handle
+        node_filters: select whose values are kept, one for a debug handle
     """
 
     def __init__(self, module: GraphModule) -> None:
@@ -108,7 +108,7 @@ def _key(handles: Any) -> Handles:  # noqa: ANN401
 
 # ---- values
 def is_inference_output_equal(output1: object, output2: object) -> bool:
-    """Return whether two outputs are the same: tensors, lists of them, numbers or texts."""
+    """Return whether two outputs are the same: tensors, lists of them, numbers or strings."""
     torch = load_torch()
     if isinstance(output1, torch.Tensor) and isinstance(output2, torch.Tensor):
         return torch.equal(output1, output2)

@@ -289,7 +289,7 @@ def save(
     Args:
         ep_save: exported, of the edge dialect, delegated or planned
         f: path or stream
-        extra_files: texts by name that are kept in the file
+        extra_files: strings by name that are kept in the file
         opset_version: taken as documented
 
     Raises: UnsupportedError if an argument has no form in the format; OSError
@@ -317,7 +317,7 @@ def load(f: Target, *, extra_files: dict[str, str] | None = None) -> ExportedPro
 
     Args:
         f: path or stream
-        extra_files: gets the texts beside it, by name
+        extra_files: gets the strings beside it, by name
 
     Raises: FormatError if it cannot be read; RebuildError if it holds no program, or torch cannot
         make one of it; OSError

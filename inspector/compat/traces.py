@@ -29,7 +29,7 @@ _DIFFERENT = "the runs of one pattern logged different values"
 
 
 class DelegateMetadata(TypedDict):
-    """What a record says about a delegate: its backend, and debug handles by its own ids."""
+    """A delegate in a record: its backend, and debug handles by its own ids."""
 
     name: str
     delegate_map: Mapping[Any, Any] | None

@@ -135,7 +135,7 @@ class _Numbers:
 
 
 def _compare(old: memoryview, new: memoryview, code: int, samples: int) -> _Numbers | None:
-    """Compare elements piece by piece; None where they are no numbers or have no difference."""
+    """Compare elements piece by piece; None where they are not numbers or have no difference."""
     item = scalar_type(code).item_bytes
     if not has_numbers(code) or len(old) != len(new) or len(old) % item:
         return None

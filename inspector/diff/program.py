@@ -145,7 +145,7 @@ def _argument(plan: m.ExecutionPlan, index: int) -> str:
 
 
 def _values(old: Program, new: Program, method: str) -> list[Change]:
-    """Count planned values by role, type and shape; their numbers and places say nothing."""
+    """Count planned values by role, type and shape; their numbers and places are not compared."""
     before, after = (
         Counter(
             f"{value.role} {value.scalar_type} {list(value.sizes)}"

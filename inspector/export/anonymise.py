@@ -1,7 +1,7 @@
 """A copy of a session for a bug report: no weights, no inputs, no names, no paths.
 
 Files are changed in place, byte for byte of the same length: what made the original odd is in
-the copy as well. Only the graphs of a record are written anew, without their tensors.
+the copy as well. Only the graphs of a record are rewritten, without their tensors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AnonymousFile:
     """A file of the copy.
 
     Attributes:
-        name: a name that says only what kind of file it is
+        name: a name that reveals only the kind of file
         kind: as in the session
         source: path of the original
         data: the bytes
@@ -140,7 +140,7 @@ def _payload_places(
 
 
 def _without_data(view: memoryview, payload: Payload) -> bytes:
-    """Return a payload with its constants and whatever nobody can read overwritten."""
+    """Return a payload with its constants and whatever cannot be read overwritten."""
     content = bytearray(view)
     cleared: list[tuple[int, int]] = []
     for constant in payload.constants:
@@ -253,7 +253,7 @@ def anonymous_bundle(data: BundledProgram, buffer: memoryview, names: Names) -> 
         for case in suite.test_cases
         for value in (*case.inputs, *case.expected_outputs)
     )
-    if numbers:  # they are inline in tables, so the file is written anew
+    if numbers:  # they are inline in tables, so the file is rewritten
         suites = tuple(_empty_suite(suite) for suite in data.method_test_suites)
         program = memoryview(inner)
         return bundled.encode(replace(data, method_test_suites=suites, program=program))
@@ -293,7 +293,7 @@ def _empty_value(value: bundled.BundledValue) -> bundled.BundledValue:
 def anonymous_trace(dump: ETDump, buffer: memoryview, names: Names) -> bytes:
     """Return a trace with the same events and times, without delegate metadata.
 
-    A damaged trace is written anew with the events that could be read.
+    A damaged trace is rewritten with the events that could be read.
 
     Raises: ValueError if those exceed what a trace can hold
     """

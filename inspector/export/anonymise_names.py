@@ -89,7 +89,7 @@ class Names:
         return self._files[path]
 
     def function(self, name: str) -> str:
-        """Return the replacement of a function name; ``forward`` says nothing and stays."""
+        """Return the replacement of a function name; ``forward`` is harmless and stays."""
         if name in ("forward", "<module>", "<lambda>", "__call__", ""):
             return name
         if name not in self._functions:
@@ -141,5 +141,5 @@ def without_paths(data: bytes) -> bytes:
 
 
 def is_path_like(text: str) -> bool:
-    """Return whether a text looks like a place on somebody's machine."""
+    """Return whether a text looks like a path of a machine."""
     return _PATH.search(text.encode("utf-8", "replace")) is not None

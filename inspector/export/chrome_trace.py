@@ -26,7 +26,7 @@ def chrome_trace(session: Session) -> dict[str, Any]:
     """Return the trace; one process a run, thread 0 the method.
 
     Units: microseconds from the earliest event of each trace file, as the format asks for; a trace
-        that counts cycles keeps them and says so
+        that counts cycles keeps them, with a note
     """
     unit = session.options.source_time_scale
     scale = scale_factor(unit, "us") if is_time(unit) else 1.0

@@ -1,4 +1,4 @@
-"""The few facts that say what a file is."""
+"""The few facts that describe a file."""
 
 from __future__ import annotations
 

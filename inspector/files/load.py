@@ -197,7 +197,7 @@ def pair(path: str) -> tuple[str, ...]:
 def open_bytes(path: str) -> memoryview:
     """Return the bytes of a file, mapped when it is large.
 
-    Raises: OSError; FormatError for an empty file and for what is no regular file: opening a pipe
+    Raises: OSError; FormatError for an empty file and one that is not regular: opening a pipe
         would wait for its writer
     """
     if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
@@ -296,7 +296,7 @@ def session_name(paths: Sequence[str]) -> str:
 
 
 def _point_name(folder: Path) -> str:
-    """Return what a point of a sweep is called, whose folder says nothing; empty for others."""
+    """Return what a point of a sweep is called, whose folder has no meaning; empty for others."""
     from inspector.experiments.sweeps.results import POINT, POINTS
 
     if folder.parent.name != POINTS:

@@ -1,9 +1,9 @@
-"""Mapped files: which there are, whether they were rewritten, and survival when one is cut short.
+"""Mapped files: their list, whether they were rewritten, and survival when one is cut short.
 
 Reading a page of a mapped file that was truncated kills the process with SIGBUS, whoever reads and
 in whichever thread: compiling over a large program that is open is enough. ``guard`` takes that
-signal: the pages that are gone become zeros, so that the reader goes on, and ``is_rewritten`` tells
-that what is read is no longer the file that was opened. Windows lets nobody truncate a mapped file.
+signal: pages that are gone become zeros, so that the reader goes on, and ``is_rewritten`` is set:
+what is read is no longer the file that was opened. On Windows a mapped file cannot be truncated.
 """
 
 from __future__ import annotations

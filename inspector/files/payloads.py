@@ -15,7 +15,7 @@ from schema.program import model as m
 def delegate_payload(
     program: Program, plan: m.ExecutionPlan, index: int, external: tuple[object, ...] = ()
 ) -> Payload:
-    """Return the payload of a delegate; never raises, issues say what could not be read.
+    """Return the payload of a delegate; never raises, issues name what could not be read.
 
     Args:
         program: the program that holds the bytes

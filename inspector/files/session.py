@@ -44,7 +44,7 @@ class SessionOptions:
 
     Attributes:
         source_time_scale: unit of ETDump ticks: ns, us, ms, s or cycles
-        time_scale_assumed: True while nobody has said what the unit is
+        time_scale_assumed: True while the unit is not known
         source_roots: folders in which source files of stack traces are looked for
         path_mapping: prefix in a stack trace -> folder on this machine
     """

@@ -1,8 +1,8 @@
-"""The stages of a compile: the graph before and after each, what became of its nodes, how long.
+"""The stages of a compile: the graph before and after each, changes of its nodes, how long.
 
-A compile writes them as ``stages.json`` beside the program when it is asked to. Graphs that are
+A compile writes them as ``stages.json`` beside the program on request. Graphs that are
 equal are in the file once; a compile of many passes over a large graph keeps the first ones whole
-and counts alone of the others, which it says.
+and counts alone of the others, which is noted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StageNode:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What became of the nodes of a graph.
+    """Changes of the nodes of a graph.
 
     Attributes:
         kept: nodes that are there as before, some under another name
@@ -126,7 +126,7 @@ class Step:
         before: number of the graph it found; None where it has none, or it was not kept
         after: number of the graph it left; likewise
         nodes: calls in the graph it left, None where it leaves no graph
-        change: what became of the nodes; None where there is no graph before, or none was kept
+        change: changes of the nodes; None where there is no graph before, or none was kept
     """
 
     stage: str
@@ -155,7 +155,7 @@ class StageLog:
     program_sha256: str = ""
 
     def content(self) -> dict[str, Any]:
-        """Return it as a JSON object; texts that nodes share are in it once."""
+        """Return it as a JSON object; strings that nodes share are in it once."""
         texts = _Texts()
         graphs = [
             [
@@ -200,7 +200,7 @@ class StageLog:
         return tuple(names)
 
     def _is_redone(self, number: int, to: int) -> bool:
-        """Return whether what a step did was thrown away: a later one lowered the method anew."""
+        """Return whether what a step did was thrown away: a later one lowered the method again."""
         method = self.steps[number].method
         later = self.steps[number + 1 : to + 1]
         return any((one.stage, one.method) == (EDGE, method) for one in later)
@@ -254,7 +254,7 @@ def _step_content(step: Step) -> dict[str, Any]:
 def changed(
     before: Sequence[StageNode], after: Sequence[StageNode], origins: Mapping[str, Sequence[str]]
 ) -> Change:
-    """Return what became of the nodes of a graph.
+    """Return changes of the nodes of a graph.
 
     A node of the same name and operator is the same. Another one comes from the nodes that
     ``origins`` names, else from the one of its own name, else from those that are gone and have its

@@ -50,7 +50,7 @@ def refusal_findings(session: Session) -> list[Finding]:
 
 
 def _unread(program: Program | None) -> list[Finding]:
-    """Return that payloads are damaged, or of a format nobody here knows."""
+    """Return that payloads are damaged, or of an unknown format."""
     issues = unread_payloads(program) if program is not None else ()
     if not issues:
         return []

@@ -50,7 +50,7 @@ def _belonging(session: Session) -> list[Finding]:
         return []
     check = check_session(session)
     if check.verdict == DO_NOT_BELONG:
-        odd = f"{check.odd_one_out} is the odd one out" if check.odd_one_out else ""
+        odd = f"{check.odd_one_out} is the one that differs" if check.odd_one_out else ""
         text = f"The files do not belong together: {check.mismatch}"
         return [Finding(Tone.BAD, text, odd, weight=100)]
     count = len(session.files)
@@ -58,7 +58,7 @@ def _belonging(session: Session) -> list[Finding]:
         words = "Both files belong" if count == 2 else f"All {count} files belong"
         facts = sum(link.matched for link in check.links)
         return [Finding(Tone.GOOD, f"{words} together", f"{facts:,} facts agree", weight=5)]
-    text = "Nothing in the files tells whether all belong together"
+    text = "Nothing in the files shows whether all belong together"
     return [Finding(Tone.NEUTRAL, text, weight=6)]
 
 

@@ -1,4 +1,4 @@
-"""Findings about time: what is slow, what nothing accounts for, what the trace cannot say."""
+"""Findings about time: what is slow, what nothing accounts for, what the trace does not show."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MANY_ROWS = 20_000  # links are made one by one; beyond this they would delay t
 
 @dataclass(frozen=True, slots=True)
 class _Main:
-    """The block that says most about a method: the one with the most time in it.
+    """The main block of a method: the one with the most time in it.
 
     Attributes:
         time: means over the method's runs
@@ -65,7 +65,7 @@ def time_findings(session: Session) -> list[Finding]:
         found += [_placed(finding, main.time.label) for finding in _method(main)]
     found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
     if profile.unit_assumed and profile.methods:
-        text = f"Ticks are taken for {profile.unit}; the file does not say its unit"
+        text = f"Ticks are taken for {profile.unit}; the file does not name its unit"
         found.append(Finding(Tone.NEUTRAL, text, view="operators", weight=2))
     return found
 
@@ -91,7 +91,7 @@ def _report_warnings(trace: str) -> list[str]:
 
 
 def _placed(finding: Finding, label: str) -> Finding:
-    """Return a finding that says which trace it is about, where that is not clear."""
+    """Return a finding that names its trace, where that is not clear."""
     detail = "; ".join(filter(None, (label, finding.detail)))
     return replace(finding, detail=detail) if label else finding
 

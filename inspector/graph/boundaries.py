@@ -19,10 +19,10 @@ class Crossing:
 
     Attributes:
         name: of the node that makes it
-        kind: element type and sizes, as in ``float32[1, 3, 8, 8]``
+        kind: dtype and sizes, as in ``float32[1, 3, 8, 8]``
         nbytes: what is copied or handed over; None when a size is not known
         layout_copies: transpositions that the delegate makes of it
-        quantising: nodes outside that quantise or dequantise it
+        quantizing: nodes outside that quantize or dequantize it
     """
 
     name: str
@@ -62,7 +62,7 @@ class Boundary:
 
     @property
     def quantising(self) -> tuple[str, ...]:
-        """Return the nodes outside that quantise or dequantise for it."""
+        """Return the nodes outside that quantize or dequantize for it."""
         return tuple(dict.fromkeys(name for value in self.values for name in value.quantising))
 
 
@@ -70,7 +70,7 @@ def program_boundaries(program: Program, method: str) -> tuple[Boundary, ...]:
     """Return the boundaries of the delegates of a compiled method, whoever compiled it.
 
     Partitions are numbered in the order of their calls. Layout copies are known of payloads that
-    say their nodes.
+    list their nodes.
 
     Args:
         program: as it is in its file
@@ -116,7 +116,7 @@ def _crossing(graph: Graph, name: str, maker: GraphNode, reader: GraphNode) -> C
 
 
 def is_quantising(operator: str) -> bool:
-    """Return whether an operator quantises or dequantises, or chooses how."""
+    """Return whether an operator quantizes or dequantizes, or chooses how."""
     return any(part.startswith(QUANTISING) for part in operator.replace("::", ".").split(".")[1:])
 
 

@@ -1,8 +1,8 @@
 """What a delegate took and what it left, for the compiled program.
 
-Three sources, best first; ``counting`` says which one was used:
+Three sources, best first; ``counting`` is the one used:
 ``lowered``  the record holds the graph after delegation, its lowered modules are counted;
-``handles``  the record holds the graph before delegation, its nodes are told apart by the handles
+``handles``  the record holds the graph before delegation, its nodes are split by the handles
              listed at the delegate instructions;
 ``payload``  only the program is there: nodes of the decoded payloads against kernel calls.
 """

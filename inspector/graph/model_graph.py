@@ -1,6 +1,6 @@
 """The graph people look at: operators with their module, delegate, time and bytes, and edges.
 
-Made from the best source there is: the recorded graph, told apart by delegate; else the program's
+Made from the best source there is: the recorded graph, split by delegate; else the program's
 instructions with the decoded payloads in place of the delegate calls. Weights are folded into the
 node that uses them, so that what is left is the flow of activations.
 """
@@ -328,7 +328,7 @@ def _modules(node: GraphNode, outer: Iterable[Region], owner: Owner | None) -> t
 
 
 def describe(value: GraphValue) -> str:
-    """Return element type and shape, as in ``float32 [8, 3, 3, 3]``; the kind of other values."""
+    """Return dtype and shape, as in ``float32 [8, 3, 3, 3]``; the kind of other values."""
     if value.tensor is None:
         return value.kind
     sizes = ", ".join(str(size) for size in value.tensor.sizes)

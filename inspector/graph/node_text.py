@@ -29,7 +29,7 @@ def operator_title(target: str) -> str:
 
 
 def value_text(value: GraphValue) -> str:
-    """Return element type and shape in short, as in ``f32 [1, 64, 98]``."""
+    """Return dtype and shape in short, as in ``f32 [1, 64, 98]``."""
     tensor = value.tensor
     if tensor is None:
         return value.kind

@@ -1,4 +1,4 @@
-"""Which operators of a program need a library, and what registers them as far as a recipe tells."""
+"""Which operators of a program need a library, and what registers them as far as known."""
 
 from __future__ import annotations
 

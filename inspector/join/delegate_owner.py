@@ -2,7 +2,7 @@
 
 The record lists, for each delegate call, one handle for each node it took. Nodes of one operator
 of the user's share a handle, and a delegate may take only some of them: then the instructions
-that are left in the program say which ones it left.
+that are left in the program show which ones it left.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Ownership:
 
 
 def call_nodes(graph: Graph) -> tuple[ListedNode, ...]:
-    """Return the call nodes of the stock tool's graph, without results nobody uses."""
+    """Return the call nodes of the stock tool's graph, without unused results."""
     return tuple(
         node
         for node in node_list(graph)
@@ -83,7 +83,7 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
 def _told_owners(
     record: ETRecord, method: str, nodes: Sequence[ListedNode], taken: Mapping[int, Counter[int]]
 ) -> tuple[int | None, ...] | None:
-    """Return the owners as the record's verdicts tell them; None where they do not say it all.
+    """Return the owners as the record's verdicts tell them; None where they are incomplete.
 
     A partition is the call that lists its nodes, or else its handles; of several alike, in order.
     """

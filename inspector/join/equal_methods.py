@@ -1,4 +1,4 @@
-"""Methods of one program that cannot be told apart by a run, because they do the same.
+"""Methods of one program that cannot be distinguished by a run, because they do the same.
 
 Prefill and decode of one module are an example: which of them ran is unknown, yet every event is of
 the same operator of the same instruction in either.

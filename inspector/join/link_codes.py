@@ -39,7 +39,7 @@ class LinkCodes:
 
 @identity_cache
 def link_codes(session: Session, block: Block) -> LinkCodes:
-    """Return what ``BlockLinks.link`` says of every event, asking once for those alike."""
+    """Return ``BlockLinks.link`` of every event, asking once for those alike."""
     links = link_block(session, block)
     layout = block.layout
     depends = _depends(links, block)
@@ -61,7 +61,7 @@ def shown_texts(block: Block) -> Ints:
 
 
 def texts_among(block: Block, texts: Ints, names: Collection[str]) -> Mask:
-    """Return which of the numbers of texts stand for one of the names."""
+    """Return which of the numbers of strings stand for one of the names."""
     used, which = np.unique(texts, return_inverse=True)
     hit = [number >= 0 and block.strings[number] in names for number in used.tolist()]
     return np.array(hit, np.bool_)[which]

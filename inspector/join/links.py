@@ -80,7 +80,7 @@ def inner_label(link: Link, name: str) -> str:
 
 @identity_cache
 def link_block(session: Session, block: Block) -> BlockLinks:
-    """Return the links of a block; each is made when it is asked for."""
+    """Return the links of a block; each is made on first access."""
     program = session.program
     return BlockLinks(session, program, method_of(block, session.record, program), block)
 
@@ -262,7 +262,7 @@ def _order_matches(
     handles: Mapping[int, tuple[int, ...]],
     nodes: Mapping[int, tuple[GraphNode, ...]],
 ) -> dict[int, tuple[str, bool]]:
-    """Return (node, inferred) of kernel calls that can be told to be one node.
+    """Return (node, inferred) of kernel calls that can only be one node.
 
     Of the nodes of a shared handle, those of one operator are matched to the instructions of that
     operator by position, where there are equally many of both.

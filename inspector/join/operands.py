@@ -58,7 +58,7 @@ def plan_operands(
     Args:
         plan: the method
         delegate_outputs: number of outputs of each delegate where it is known; without it an
-            argument nobody touched before, which is no input or constant, counts as an output
+            argument not touched before, neither input nor constant, counts as an output
     """
     touched = set(plan.inputs) | _constants(plan)
     found: list[Operands] = []
@@ -137,7 +137,7 @@ def _delegate_operands(
 
 
 def delegate_output_counts(program: Program, plan: m.ExecutionPlan) -> tuple[int | None, ...]:
-    """Return how many outputs each delegate's payload declares, None where it does not say."""
+    """Return how many outputs each delegate's payload declares, None where it does not."""
     from inspector.files.payloads import delegate_payload
 
     counts: list[int | None] = []

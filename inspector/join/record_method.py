@@ -1,4 +1,4 @@
-"""Which method of a record a block of events is a run of, told by the record alone."""
+"""Which method of a record a block of events is a run of, by the record alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schema.program import Program
 
 
 def method_of(block: Block, record: ETRecord | None, program: Program | None) -> str | None:
-    """Return the method, None when the files do not say which one of several it is.
+    """Return the method, None when the files do not show which one of several it is.
 
     A block that only loads belongs to no method. The program decides when there is one; else the
     record's only method, else the one method whose operators and delegate calls fit the events.

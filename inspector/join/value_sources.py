@@ -1,4 +1,4 @@
-"""Names and source lines of planned values, where a record says them."""
+"""Names and source lines of planned values, where a record has them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def value_sources(session: Session, method: str) -> dict[int, ValueSource]:
     """Return value index -> source of each value the record can name; never a guess.
 
     An operator of the user's may become several nodes and instructions of one debug handle. Which
-    of them makes a value is told by what it reads, as the numeric gap tells it; where that is not
+    of them makes a value follows from what it reads, as in the numeric gap; where that is not
     known a value has the name of the only node there is, or none. Inputs are named by position.
     """
     program, record = session.program, session.record

@@ -1,6 +1,6 @@
 """How long each value of a plan lives: from where its bytes are made to where they are last needed.
 
-A view that shares memory with what it views is no instruction of the program, so its bytes are
+A view that shares memory with what it views is not an instruction of the program, so its bytes are
 followed: a value that no instruction writes is made where its bytes were written last.
 """
 
@@ -49,7 +49,7 @@ class Lifetimes:
 
     Attributes:
         state: values that keep their content from one execution to the next
-        views: instruction that writes the bytes of each value which is no result of its own, -1
+        views: instruction that writes the bytes of each value which is not a result of its own, -1
             for bytes that are there before
         overwrites: what one value loses to another that the plan puts on the same bytes
     """

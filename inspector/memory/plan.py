@@ -38,7 +38,7 @@ class PlannedValue:
         offset: byte offset in the arena
         first: first instruction that needs its bytes, -1 when none does
         last: last instruction that needs them, inclusive
-        scalar_type: element type name
+        scalar_type: name of the dtype
         sizes: upper-bound shape
         made_by: instruction that first writes it, or its bytes if it is a view; None for inputs and
             state

@@ -1,7 +1,7 @@
 """Compares what a run has logged with the recorded program, run on the same inputs.
 
 Two runs of the recorded graph go side by side: one on the reference's own values, one on the
-values of the run. Their distances say what an instruction adds and what it has received.
+values of the run. Their distances show what an instruction adds and what it has received.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def analyse_gap(
     Args:
         session: with a program and a trace; a record and a debug buffer make it useful
         options: what and how
-        tell: told how many nodes of how many are done
+        tell: called with the number of nodes done and of all
 
-    Raises: RebuildError if torch cannot make a program of the graph that was asked for
+    Raises: RebuildError if torch cannot make a program of the requested graph
     """
     return _Analysis(session, options, tell).report()
 
@@ -123,7 +123,7 @@ class _Analysis:
         return GapReport(tuple(runs), () if runs else self._why_none(program))
 
     def _why_none(self, program: Program) -> tuple[str, ...]:
-        """Say why there is nothing to compare."""
+        """Give the reason why nothing is compared."""
         wanted = self._options.method
         blocks = [each for each in trace_blocks(self._session.dumps).blocks if is_execution(each)]
         if not blocks:
@@ -132,9 +132,9 @@ class _Analysis:
         if wanted:
             return (f"the trace has no run of {wanted}",)
         if len(fitting) < 2:
-            return ("the trace is of no method of the program: etscope check says what differs",)
+            return ("the trace is of no method of the program: etscope check lists what differs",)
         names = ", ".join(sorted(fitting))
-        return (f"the trace does not say which method ran, {names} fit: name one with --method",)
+        return (f"the method that ran is unknown, {names} fit: name one with --method",)
 
     def _method(self, program: Program, block: Block) -> str | None:
         """Return the method of a block; of several that fit, the one that the user names."""

@@ -96,7 +96,7 @@ def _handles(event: Event) -> tuple[int, ...]:
 
 
 class _Bodies:
-    """What a run made in nested graphs, by value; told node by node, from the inside outwards."""
+    """Results of a run in nested graphs, by value; reported node by node, from the inside."""
 
     def __init__(self, flat: FlatGraph, executed: Executed) -> None:
         self._flat = flat

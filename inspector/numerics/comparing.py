@@ -26,7 +26,7 @@ from schema.payloads.identity import tells_order
 NOT_LOGGED = "the trace has no tensor of it"
 ODD_LOG = "what the trace has of it does not fit its outputs"
 AMBIGUOUS = (
-    "layout not distinguishable: its shape is the same with channels last, the trace does not say"
+    "layout not distinguishable: its shape is the same with channels last, the trace does not show"
     " which it is, and it agrees with neither"
 )
 UNCERTAIN = "join uncertain"
@@ -365,8 +365,8 @@ class Comparison:
 def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  # noqa: ANN401
     """Return a tensor of a delegate in a shape that differs from its own by sizes of one.
 
-    A mean may keep the sizes it goes over, a convolution of sequences is one of pictures of height
-    one. None where it is no such tensor, or could be one in two ways.
+    A mean may keep the sizes it goes over, a convolution of sequences is one of images of height
+    one. None where it is not such a tensor, or could be one in two ways.
 
     Args:
         found: what was logged

@@ -1,6 +1,6 @@
 """Pairs of recorded value and value of the run for each event, where groups of handles fail.
 
-Without a program an event is told by its handle, its operator and its place among the like ones; a
+Without a program an event is found by its handle, its operator and its place among the like ones; a
 delegate's outputs by the values that others need of the nodes it took. What several could be is
 left out.
 """

@@ -1,4 +1,4 @@
-"""A recorded graph laid flat: nested graphs in place, every value told by the graph it is in."""
+"""A recorded graph, flattened: nested graphs in place, every value named after its graph."""
 
 from __future__ import annotations
 

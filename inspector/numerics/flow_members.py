@@ -34,7 +34,7 @@ _BOUNDED = ("relu", "clamp", "hardtanh", "relu6")
 
 @dataclass(frozen=True, slots=True)
 class FlowMembers:
-    """What was told.
+    """What was found.
 
     Attributes:
         calls: delegate call -> the nodes it took, in graph order
@@ -317,9 +317,9 @@ class _Weights:
 
 
 def _moves_alike(node: FlatNode, payload: InsideNode) -> bool:
-    """Return whether a slice begins, or a transposition goes, where a recorded node says so.
+    """Return whether a slice begins, or a transposition goes, where a recorded node shows it.
 
-    Of four dimensions nothing is said: the payload may have them with channels last.
+    Of four dimensions nothing is known: the payload may have them with channels last.
     """
     facts = payload.node.attributes
     given = {argument.name: argument.literal for argument in node.node.args}

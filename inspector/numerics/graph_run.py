@@ -1,6 +1,6 @@
 """Runs a recorded graph twice at once: on reference values, and on the values a run has logged.
 
-The two go through the graph side by side, a node at a time, and values are let go after their last
+The two go through the graph side by side, a node at a time, and values are freed after their last
 use, so that no more than the live tensors of two runs are in memory.
 """
 
@@ -230,7 +230,7 @@ def _held(scope: Scope, name: str) -> str:
 
 
 def _last_uses(graph: Torch) -> dict[Any, list[Any]]:
-    """Return for each node the values nobody needs after it."""
+    """Return for each node the values not needed after it."""
     last: dict[Any, Any] = {}
     for node in graph.nodes:
         last[node] = node  # what nobody reads goes at once

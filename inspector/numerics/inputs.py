@@ -1,4 +1,4 @@
-"""The inputs a run had, as far as any file says: the trace itself, a test case, the record."""
+"""The inputs a run had, as far as any file has them: the trace itself, a test case, the record."""
 
 from __future__ import annotations
 
@@ -193,4 +193,4 @@ def logged_tensor(buffer: DebugBuffer | None, logged: Bytes) -> Any:  # noqa: AN
         return f"its bytes are missing: {error}"
     memory = memoryview(bytearray(view.raw))
     made = tensor_over(memory, logged.scalar_type, view.sizes, view.strides)
-    return "torch has no such element type" if made is None else made
+    return "torch has no such dtype" if made is None else made

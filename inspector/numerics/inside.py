@@ -25,11 +25,11 @@ FUSED = "it is part of a fused operator; the last node of that is compared"
 SHARED = (
     "several operators of this delegate share its debug handle, and no event is known to be its"
 )
-HELD_QUANTISED = "what the trace has of it is quantised, or was, and no recorded node is that"
+HELD_QUANTISED = "what the trace has of it is quantized, or was, and no recorded node is that"
 ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
 # What makes the same numbers of the same shape and type, in other memory at most.
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
-_QUANTISED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # element types
+_QUANTISED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
 _GETITEM = "_operator::getitem"
 _Origins = Mapping[int, Mapping[str, tuple[str, ...]]]
 
@@ -99,9 +99,9 @@ def inside_outputs(
 
 
 def _absorbed(nodes: Sequence[FlatNode], origins: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return why nodes have no event that the backend, which says of what its own are, has none of.
+    """Return why nodes have no event that the backend, which declares its own, has none of.
 
-    Empty where it does not say so.
+    Empty where it does not.
     """
     steps = {name.rpartition("/")[2] for names in origins.values() for name in names}
     names = [node.node.name for node in nodes if origins]
@@ -206,7 +206,7 @@ def _is_copy(node: FlatNode) -> bool:
 
 
 def _in_its_type(graph: FlatGraph, members: Mapping[str, FlatNode], event: Event) -> Event:
-    """Return the event with the node last whose value it logged: a delegate may hold it quantised.
+    """Return the event with the node last whose value it logged: a delegate may hold it quantized.
 
     Or it logged the real numbers of what is recorded as integers. It has no passes where none of
     its nodes is of the type that it logged.
@@ -235,7 +235,7 @@ def _quantiser(graph: FlatGraph, members: Mapping[str, FlatNode], node: FlatNode
 
 
 def _is_quantised(code: int) -> bool | None:
-    """Return whether an element type is that of quantised values, None for neither."""
+    """Return whether a dtype is that of quantized values, None for neither."""
     return True if code in _QUANTISED else False if code in _FLOATS else None
 
 

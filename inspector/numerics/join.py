@@ -4,7 +4,7 @@ A compiler may have recorded the node of each instruction. Otherwise there is th
 operator of the user's it came from, and several nodes and several instructions may share one. Among
 those, an instruction is the only node of its operator that reads what the instruction reads. Where
 several do, the next one is taken, and everything that follows from it is as uncertain as that.
-What cannot be told is left out, with a reason.
+What is unknown is left out, with a reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from schema.program import model as m
 
 WRITE_BACK = "aten::copy_"
 NO_NODE = "no node of the recorded graph is known to be this instruction"
-UNREAD = "nobody reads this result of an operator that writes to its arguments"
+UNREAD = "nothing reads this result of an operator that writes to its arguments"
 _ROUNDS = 4
 
 
@@ -45,7 +45,7 @@ def join_method(session: Session, method: str) -> Join:
 
 
 class _Joining:
-    """Walks the instructions of a method in order, as often as that tells something new."""
+    """Walks the instructions of a method in order, as often as that finds something new."""
 
     def __init__(self, facts: MethodFacts) -> None:
         self.facts = facts
@@ -70,7 +70,7 @@ class _Joining:
             self.known.update(zip(self.plan.inputs, inputs, strict=True))
 
     def join(self) -> Join:
-        """Return everything that can be told."""
+        """Return everything that is known."""
         before = -1
         for _ in range(_ROUNDS):
             self._reset()
@@ -272,7 +272,7 @@ class _Joining:
             self._define(output, None)
 
     def _alike(self, step: int, source: int) -> None:
-        """Say of a move or a write-back that its output is what it was given."""
+        """Mark a move or a write-back: that its output is what it was given."""
         value, came = self.known.get(source), self.definer.get(source)
         for output in self.outputs.get(step, ()):
             if value is None:
@@ -286,7 +286,7 @@ class _Joining:
             self._define(output, Target(value, name, covers, handles, grade, same=False))
 
     def _view(self, step: int, source: int) -> None:
-        """Say of a view which recorded view it is, or that it is another view of its source."""
+        """Mark which recorded view a view is, or that it is another view of its source."""
         value = self.known.get(source)
         outputs = self.outputs.get(step, ())
         if value is None or len(outputs) != 1:
@@ -332,7 +332,7 @@ class _Joining:
             self._define(output, target, flow)
 
     def _flowing(self, step: int) -> Mapping[int, tuple[Value, str]]:
-        """Return the outputs of a call that its payload tells, where handles leave them open."""
+        """Return the outputs of a call that its payload declares, where handles leave them open."""
         members, own = self.facts.calls.get(step, ()), self.handles.get(step, ())
         several = len(self.outputs.get(step, ())) > 1 and len(set(own)) < len(members)
         args = instructions(self.plan)[step][2].instr_args

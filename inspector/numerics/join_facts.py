@@ -80,7 +80,7 @@ class Join:
 
 
 class MethodFacts:
-    """The instructions of a method, its recorded graph, and what the maps of the record say.
+    """The instructions of a method, its recorded graph, and the maps of the record.
 
     Attributes:
         session: the files
@@ -89,7 +89,7 @@ class MethodFacts:
         operands: what each instruction reads and writes
         flat: the recorded graph
         handles: instruction -> debug handles
-        origins: which nodes the instructions are, where the record says it
+        origins: which nodes the instructions are, where the record has them
         outputs: instruction -> its tensor outputs
         calls: delegate call -> the nodes it took, in graph order
         unsure: calls of which that is not certain
@@ -143,7 +143,7 @@ class MethodFacts:
                 self._steps_of.setdefault(handle, []).append(step)
 
     def recorded(self, step: int, operator: str) -> FlatNode | None:
-        """Return the node that the record says a kernel call is, if its operator fits."""
+        """Return the node of a kernel call by the record, if its operator fits."""
         node = self._by_name.get(self.origins.nodes.get(step, ""))
         if node is None or node.place in self.delegated:
             return None
@@ -153,7 +153,7 @@ class MethodFacts:
         return node if fits and all(self.alike(*pair) for pair in outputs) else None
 
     def returned(self, step: int) -> list[Value]:
-        """Return the values that the record says a delegate call returns; empty without it."""
+        """Return the values that a delegate call returns by the record; empty without it."""
         names = (name.split("/") for name in self.origins.results.get(step, ()))
         values = [((*_scope(parts[:-1]),), parts[-1]) for parts in names]
         outputs = self.outputs.get(step, ())
@@ -223,7 +223,7 @@ class MethodFacts:
         ]
 
     def moves_alike(self, step: int, node: FlatNode) -> bool:
-        """Return whether the numbers that say which elements are moved do not contradict a node."""
+        """Return whether the indices of moved elements do not contradict a node."""
         call = instructions(self.plan)[step][2].instr_args
         return not isinstance(call, m.KernelCall) or moves_alike(self.plan, call, node)
 

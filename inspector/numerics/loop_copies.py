@@ -24,7 +24,7 @@ def loop_copies(
     Args:
         flat: the recorded graph
         handles: debug handles by instruction
-        clones: instructions that copy and are no recorded node, in order
+        clones: instructions that copy and are not a recorded node, in order
     """
     if not clones:
         return {}

@@ -19,7 +19,7 @@ class Measured:
     """What was measured of one output.
 
     Attributes:
-        dtype: element type of what was logged
+        dtype: dtype of what was logged
         sizes: its shape, that of one pass
         passes: how many there were
         by_reference: whether the reference's own value was known
@@ -47,7 +47,7 @@ class Values:
         reference: of the reference, or unknown
         own: of the node on the run's inputs, or unknown
         found: what was logged
-        quantised: whether rounding to steps lies between them
+        quantized: whether rounding to steps lies between them
         quantum: one of those steps, 0 where it is not known
     """
 

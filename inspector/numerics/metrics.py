@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Pieces = Callable[[], Iterator[tuple[NDArray[Any], NDArray[Any]]]]
 PIECE = 1 << 15  # elements that are converted at a time
 
-# element type -> bits of its fraction and its smallest exponent
+# dtype -> bits of its fraction and its smallest exponent
 _FLOATS = {
     "float64": (52, -1022),
     "float32": (23, -126),
@@ -44,7 +44,7 @@ class Tolerance:
     """When an element counts as different.
 
     Attributes:
-        relative: share of the largest magnitude of the reference; None for one by element type
+        relative: share of the largest magnitude of the reference; None for one by dtype
         absolute: added to it
     """
 
@@ -65,7 +65,7 @@ class Metrics:
     ``out_of_tolerance``; there, equal infinities and two NaN agree.
 
     Units: snr_db decibels, infinite without error; ulp units in the last place of the
-        reference's element type; out_of_tolerance a share of the elements
+        reference's dtype; out_of_tolerance a share of the elements
 
     Attributes:
         elements: how many there are
@@ -130,9 +130,9 @@ def measure(
     Args:
         reference: numbers of one shape
         found: numbers of the same shape
-        dtype: element type of the reference
+        dtype: dtype of the reference
         allowed: when an element counts as different
-        kind: what the tolerance is for, the element type if empty
+        kind: what the tolerance is for, the dtype if empty
     """
     a, b = (np.ascontiguousarray(each).ravel() for each in (reference, found))
     ends = [(at, at + PIECE) for at in range(0, a.size, PIECE)]
@@ -145,9 +145,9 @@ class Distance:
     """Adds up how far tensors are apart, a piece at a time, so that no whole one is converted.
 
     Args:
-        dtype: element type of the reference
+        dtype: dtype of the reference
         allowed: when an element counts as different
-        kind: what the tolerance is for, the element type if empty
+        kind: what the tolerance is for, the dtype if empty
     """
 
     def __init__(self, dtype: str, allowed: Tolerance, kind: str = "") -> None:
@@ -161,8 +161,8 @@ class Distance:
         """Add a tensor; the tolerance is a share of its own largest magnitude.
 
         Args:
-            pieces: gives the pieces of reference and found anew, twice
-            quantum: step between quantised numbers, which is granted besides; 0 for none
+            pieces: gives the pieces of reference and found, twice
+            quantum: step between quantized numbers, which is granted besides; 0 for none
         """
         largest = 0.0
         for reference, found in pieces():

@@ -18,7 +18,7 @@ _MOVED_BY: Mapping[str, tuple[str, ...]] = {
 
 
 def moves_alike(plan: m.ExecutionPlan, call: m.KernelCall, node: FlatNode) -> bool:
-    """Return whether the numbers that say which elements are moved do not contradict a node."""
+    """Return whether the indices of moved elements do not contradict a node."""
     names = _MOVED_BY.get(node.operator, ())
     for argument in node.node.args:
         if argument.values or argument.name not in names:

@@ -1,4 +1,4 @@
-"""Tells a run that had other inputs than those assumed from one that computed wrong."""
+"""Distinguishes a run that had other inputs than those assumed from one that computed wrong."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def with_other_inputs(
 def _open_questions(
     rows: list[Row], join: Join, readers: dict[int, list[int]], *, named: bool
 ) -> tuple[tuple[Row, ...], list[str]]:
-    """Say where an error may as well be another input than the one assumed.
+    """Mark where an error may as well be another input than the one assumed.
 
     Args:
         rows: are changed
         join: of the method
         readers: input -> rows that read it
-        named: whether such an error is a divergence all the same: inputs that somebody recorded for
+        named: whether such an error is a divergence all the same: inputs recorded for
             this are likelier than examples that a program was exported with
     """
     assert join.graph is not None
@@ -79,7 +79,7 @@ def _open_questions(
             continue
         notes.append(
             f"not distinguishable: {rows[numbers[0]].node} computed otherwise, or the run had"
-            f" another {join.graph.inputs[place][1]} than the one assumed; --inputs FILE says which"
+            f" another {join.graph.inputs[place][1]} than the one assumed; --inputs FILE names them"
         )
         for number in numbers if not named else ():
             rows[number] = replace(rows[number], diverges=False, note=_EITHER)

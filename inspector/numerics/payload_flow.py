@@ -64,7 +64,7 @@ def outputs_by_flow(
     nodes: Sequence[FlatNode],
     known: Mapping[int, Value],
 ) -> dict[int, tuple[Value, str]]:
-    """Return index of a value that a call writes -> recorded value, as far as the payload tells.
+    """Return index of a value that a call writes -> recorded value, as far as the payload has it.
 
     With FLOW where nothing else fits, ORDER where the first of several was taken.
 
@@ -120,7 +120,7 @@ def by_flow(
     events: Sequence[Event],
     border: Mapping[str, Value],
 ) -> dict[str, Event]:
-    """Return node -> event for each kind of which all events can be told; the rest is left out.
+    """Return node -> event for each kind of which all events are known; the rest is left out.
 
     Args:
         graph: the recorded graph
@@ -157,7 +157,7 @@ class _Flow:
                 self._open[number] = fitting[event.kind]
 
     def told(self) -> dict[str, Event]:
-        """Return what is told."""
+        """Return what is known."""
         kinds = {self._events[number].kind for number in self._open}
         while self._open:
             number = self._next()

@@ -55,7 +55,7 @@ def plain_run(
     Args:
         graph: of ``plain_graph``
         inputs: tensors and numbers
-        made: is told what each operator gives
+        made: receives the results of each operator
     """
     if len(inputs) != len(graph.inputs):
         return False

@@ -1,4 +1,4 @@
-"""The steps between quantised numbers, which rounding may go up or down."""
+"""The steps between quantized numbers, which rounding may go up or down."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Quanta:
         self._least[place] = min((float(side.min()) for side in sides), default=_OF_ZEROS)
 
     def of(self, target: Target, *, whole: bool) -> float:
-        """Return the step of what a target is rounded to, 0 where it is not or nothing tells.
+        """Return the step of what a target is rounded to, 0 where it is not, or unknown.
 
         Args:
             target: a value and the nodes it is made by

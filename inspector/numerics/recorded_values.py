@@ -91,7 +91,7 @@ def handles_of_exported(record: ETRecord, method: str, *, best_effort: bool) -> 
     Args:
         record: with an exported program
         method: name
-        best_effort: take what there is, also when edge nodes have no counterpart
+        best_effort: take what is available, also when edge nodes have no counterpart
 
     Returns: empty where an edge node has no counterpart
     """

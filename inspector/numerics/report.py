@@ -31,7 +31,7 @@ class Row:
         handles: their debug handles
         grade: INSTRUCTION, DEBUG_HANDLE, DELEGATE_ID, FLOW or ORDER; empty when there is no node
         inferred: whether order or data flow had to tell what the handle leaves open
-        dtype: element type of what was logged
+        dtype: dtype of what was logged
         sizes: its shape
         passes: how often a loop went through, 1 outside of loops
         basis: ``reference`` when compared with the reference's own values; ``values of the run``
@@ -39,9 +39,9 @@ class Row:
         total: distance from the reference; None when not compared
         own: distance from the node run on the run's own inputs: what it adds itself
         inherited: distance of that from the reference: what it received
-        diverges: whether the node itself leaves the tolerance for certain: never of a join by
+        diverges: whether the node itself exceeds the tolerance for certain: never of a join by
             order, nor where what the node received is not known
-        differs: whether what was logged leaves the tolerance, whatever the reason
+        differs: whether what was logged exceeds the tolerance, whatever the reason
         reason: why it is not compared, empty when it is
         note: more to know about the comparison
         module: dotted module path of the node
@@ -86,12 +86,12 @@ class Row:
 
     @property
     def uncertain(self) -> bool:
-        """Return whether only its order tells which node it is."""
+        """Return whether it is matched by order only."""
         return self.grade == ORDER
 
     @property
     def doubtful(self) -> bool:
-        """Return whether it differs and may be another node's value: it says nothing then."""
+        """Return whether it differs and may be another node's value: not evidence then."""
         return self.uncertain and self.differs
 
     def content(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class RunGap:
         return tuple(row for row in self.rows if row.place == INSIDE)
 
     def first_divergence(self) -> Row | None:
-        """Return the first row that leaves the tolerance by itself, None when none does."""
+        """Return the first row that exceeds the tolerance by its own error, None when none does."""
         return next((row for row in self.rows if row.diverges), None)
 
     def doubtful(self) -> tuple[Row, ...]:

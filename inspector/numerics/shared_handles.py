@@ -1,4 +1,4 @@
-"""Events inside a delegate whose nodes share a debug handle, told apart by kind and order."""
+"""Events inside a delegate whose nodes share a debug handle, matched by kind and order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Event:
 
     Attributes:
         name: identifier the backend gave it
-        nodes: recorded nodes of its debug handles; told apart they are in graph order
+        nodes: recorded nodes of its debug handles, in graph order
         grade: how it was joined with those nodes; ORDER where another one may be meant
         passes: logged tensors, one a pass
         kind: of the payload node, empty when it is not known
@@ -75,12 +75,12 @@ def told_apart(
     Args:
         members: nodes of the delegate, in graph order
         events: of one call, in order
-        flow: returns node -> event of nodes that share handles, as far as what they read tells
-        fits: whether an event may be a node: of a kind one of which is not, order tells nothing
+        flow: returns node -> event of nodes that share handles, as far as what they read shows
+        fits: whether an event may be a node: of a kind one of which is not, order proves nothing
     """
     place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[Event]] = {}
-    for event in events:  # the order of handles is not that of the nodes: quantise, relu
+    for event in events:  # the order of handles is not that of the nodes: quantize, relu
         own = tuple(sorted({name for name in event.nodes if name in place}, key=place.__getitem__))
         if own:
             groups.setdefault(own, []).append(replace(event, nodes=own))
@@ -138,7 +138,7 @@ def _whole(event: Event, parts: Sequence[Event], events: Sequence[Event]) -> Eve
 
     Args:
         event: the first
-        parts: events of its handles that are no node's
+        parts: events of its handles that belong to no node
         events: of one call
     """
     last = event

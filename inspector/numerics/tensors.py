@@ -1,6 +1,6 @@
 """Stored and logged tensors of a session.
 
-A tensor whose bytes are not at hand is missing and says why; it never becomes zeros.
+A tensor whose bytes are not at hand is missing, with a reason; it never becomes zeros.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class StoredTensor:
         method: method whose value table it is in
         value: index in that table
         role: constant, state or external
-        dtype: element type name
+        dtype: name of the dtype
         sizes: shape
         dim_order: outermost dimension in memory first
         nbytes: bytes of the shape, None when a size below zero leaves them unknown
         data: its bytes, None when they are not in these files
         missing: why there are no bytes, empty otherwise
-        code: number of the element type
+        code: number of the dtype
     """
 
     name: str
@@ -81,7 +81,7 @@ class LoggedTensor:
         instruction: as logged, None for program outputs
         position: place among the values of its instruction
         is_output: whether it is an output of the program
-        dtype: element type name
+        dtype: name of the dtype
         sizes: shape
         nbytes: bytes of the shape, None when a size below zero leaves them unknown
         missing: why there are no bytes, empty otherwise

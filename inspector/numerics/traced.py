@@ -30,7 +30,7 @@ class Output:
         value: index in the value table
         kind: kernel, delegate or move
         operator: operator with its overload, backend id, or ``move``
-        code: number of the element type
+        code: number of the dtype
         sizes: shape, an upper bound unless static
         static: whether the shape is fixed
     """
@@ -165,7 +165,8 @@ def _add_results(
 ) -> None:
     """Add the outputs of the method, where the instructions that made them have logged nothing.
 
-    In a program with jumps the last pass would have to be told from those before: it is left out.
+    In a program with jumps the last pass would have to be
+    distinguished from those before: it is left out.
     """
     if any(isinstance(each[2].instr_args, m.JumpFalseCall) for each in instructions(plan)):
         return
@@ -290,9 +291,9 @@ def _wanted(plan: m.ExecutionPlan, args: object, outputs: Sequence[Output]) -> l
 def _passes(
     plan: m.ExecutionPlan, wanted: Sequence[int], tensors: Sequence[DebugTensor]
 ) -> list[dict[int, DebugTensor]] | None:
-    """Tell which logged tensor is which value; None where that cannot be told.
+    """Tell which logged tensor is which value; None where that is unknown.
 
-    Runtimes leave out values of element types they do not log, so that fewer may be there.
+    Runtimes leave out values of dtypes they do not log, so that fewer may be there.
     """
     codes = {tensor.scalar_type for tensor in tensors}
     for chosen in (wanted, [value for value in wanted if _code(plan, value) in codes]):

@@ -1,4 +1,4 @@
-"""Values on both sides of a run; what cannot be known is said to be so."""
+"""Values on both sides of a run; what is unknown is marked."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def table_lines(table: Table, rows: Iterable[int], kind: TextFormat) -> Iterator
     """Yield a heading and rows as lines.
 
     CSV cells that a spreadsheet would run as a formula are preceded by an apostrophe, because
-    names in the table come from files of strangers.
+    names in the table come from untrusted files.
     """
     for cells in _cells(table, rows, None):
         if kind is TextFormat.TSV:
@@ -56,7 +56,7 @@ def _cells(table: Table, rows: Iterable[int], columns: Sequence[int] | None) -> 
 
 
 def _harmless(cell: str) -> str:
-    """Return a cell without what a terminal would obey: names come from files of strangers."""
+    """Return a cell without what a terminal would obey: names come from untrusted files."""
     return _CONTROLS.sub("\ufffd", cell)
 
 

@@ -119,7 +119,7 @@ def paragraph(text: str, tone: str = "") -> Markup:
 
 
 def left_out(shown: int, total: int, noun: str) -> Markup:
-    """Return the sentence that says what a cut list leaves out, nothing for a whole one."""
+    """Return the sentence on what a cut list leaves out, nothing for a whole one."""
     return _part("more", max(total - shown, 0), noun)
 
 

@@ -141,7 +141,7 @@ def _operators(session: Session, methods: tuple[str, ...], _words: Words) -> Mar
 
 
 def _known(table: Table, wanted: Sequence[str]) -> list[str]:
-    """Return the wanted columns that a table has; ticks that are no time have others."""
+    """Return the wanted columns that a table has; ticks that are not time have others."""
     return [one.id for one in table.columns if one.id in wanted or one.kind is ColumnKind.SHARE]
 
 

@@ -17,7 +17,7 @@ from inspector.tables.selection import Selection
 def json_value(selected: Selected) -> dict[str, Any]:
     """Return rows of a table as JSON: columns with id, title and unit, then rows of values.
 
-    A row is ``{"key": …, "depth": …, "values": […]}``; the key says what the row is (kind and its
+    A row is ``{"key": …, "depth": …, "values": […]}``; the key is the row's identity (kind and its
     ids) where it is something of the session, depth is there for trees.
     """
     return {

@@ -23,7 +23,7 @@ class SizedFile:
 
     Attributes:
         file: the file
-        size: its parts, None when they cannot be told
+        size: its parts, None when unknown
         problem: why not, empty otherwise
     """
 
@@ -34,7 +34,7 @@ class SizedFile:
 
 @identity_cache
 def session_sizes(session: Session) -> tuple[SizedFile, ...]:
-    """Return the parts of every file whose format says what its bytes are for.
+    """Return the parts of every file whose format defines what its bytes are for.
 
     Traces are tables of events throughout and debug buffers have no structure of their own; both
     are one part.

@@ -43,7 +43,7 @@ def stored_users(session: Session) -> Users:
 
 
 def users_of(part: Part, users: Users) -> tuple[str, ...]:
-    """Return who uses a part of a file; empty when nothing says so."""
+    """Return who uses a part of a file; empty when unknown."""
     names = part.name.split(" = ")
     return tuple(dict.fromkeys(user for name in names for user in users.get(name, ())))
 

@@ -31,12 +31,12 @@ class WeightBytes:
     Attributes:
         name: key or qualified name
         role: what it is to the node, empty when unknown
-        dtype: name of the element type
+        dtype: name of the dtype
         sizes: shape
         nbytes: of its bytes, None when unknown
         quantization: None for plain numbers
         data: the bytes, None when they are missing
-        code: number of the element type, -1 where the format has one of its own
+        code: number of the dtype, -1 where the format has one of its own
         missing: why there are no bytes
     """
 

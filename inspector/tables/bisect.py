@@ -78,7 +78,7 @@ def wish_named(metric: str) -> Wish:
 
 
 def bound_text(metric: str, value: str) -> str:
-    """Return what is asked for as a bound is written."""
+    """Return the requested bound as it is written."""
     one = wish_named(metric)
     if metric == LOADS:
         return LOADS

@@ -33,7 +33,7 @@ class Boundary:
         value: the tensor
         other: node at the other side: the maker of what enters, a reader of what leaves
         nbytes: its size, None when unknown
-        conversion: ``quantise``, ``dequantise`` or ``layout`` where the node at the other side only
+        conversion: ``quantize``, ``dequantize`` or ``layout`` where the node at the other side only
             fits the two sides together, else empty
     """
 
@@ -123,8 +123,8 @@ def border_group(
         facts.append(_added(added))
     outside = Counter(one.conversion for one in own if one.conversion)
     for word, title in (
-        ("dequantise", "dequantised outside"),
-        ("quantise", "quantised outside"),
+        ("dequantise", "dequantized outside"),
+        ("quantise", "quantized outside"),
         ("layout", "layout changed outside"),
     ):
         if outside[word]:

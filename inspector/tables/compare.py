@@ -63,7 +63,7 @@ def link_of(place: Place | None, letters: Sequence[str]) -> Link | None:
 
 
 def headline(found: Comparison, letters: Sequence[str]) -> str:
-    """Return the most important thing there is to say, with what changed for the worse."""
+    """Return the most important result, with what changed for the worse."""
     if len(letters) > 2:
         return f"{', '.join(letters[1:])} against {letters[0]}: {_best(found, letters)}"
     first, worse = _speed(found, letters), _worse(found)

@@ -161,7 +161,7 @@ def _owner(name: str, delegate: int | None) -> str:
 
 
 def _new_owner(one: OwnerChange, letters: Sequence[str]) -> str:
-    """Return the owner now; another delegate that happens to have the same number says whose."""
+    """Return the owner now; another delegate of the same number is named with its session."""
     found = _owner(one.new_owner, one.new_delegate)
     same = found == _owner(one.old_owner, one.old_delegate)
     return f"{found} (of {letters[one.session]})" if same else found

@@ -1,4 +1,4 @@
-"""What was delegated: operators counted, delegates, what their payloads say."""
+"""What was delegated: operators counted, delegates, facts of their payloads."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def delegate_table(entry: MethodDelegation) -> Table:
 
 
 def payload_table(entry: MethodDelegation) -> Table:
-    """Return what each payload says of itself, a fact a row."""
+    """Return the facts of each payload, a fact a row."""
     rows = [
         (one.index, key, str(value))
         for one in entry.delegates
@@ -78,7 +78,7 @@ def _entry(session: Session, method: str) -> MethodDelegation:
 def delegation(session: Session, method: str, _units: Units) -> Table:
     """Return how often each operator of a method was delegated.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     return operator_counts(_entry(session, method))
 
@@ -86,14 +86,14 @@ def delegation(session: Session, method: str, _units: Units) -> Table:
 def delegates(session: Session, method: str, _units: Units) -> Table:
     """Return the delegates of a method.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     return delegate_table(_entry(session, method))
 
 
 def payloads(session: Session, method: str, _units: Units) -> Table:
-    """Return what the payloads of a method's delegates say of themselves.
+    """Return the facts of the payloads of a method.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     return payload_table(_entry(session, method))

@@ -1,4 +1,4 @@
-"""What rows of events select: a million selections that are made when they are asked for."""
+"""What rows of events select: a million selections that are made on first access."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _POINTS = ("p50", "p10", "p90", "min", "max", "avg")
 
 
 class _Cells:
-    """What is said of the events of one block."""
+    """Columns of the events of one block."""
 
     def __init__(self, session: Session, source: BlockSamples, label: str) -> None:
         self.source = source
@@ -84,12 +84,12 @@ class _Cells:
         return _coded(pack(self.found.codes, delegated), words)
 
     def of_links(self, texts: Sequence[str]) -> tuple[Ints, Sequence[str]]:
-        """Return a column of what is said of each link."""
+        """Return a column of a string for each link."""
         return self.found.codes, texts
 
 
 def _coded(keys: Ints, text: Callable[[int], str | None]) -> tuple[Ints, list[str | None]]:
-    """Return a column of texts, asked for once for events of the same key."""
+    """Return a column of strings, asked for once for events of the same key."""
     codes, first = ranks(keys)
     return codes, [text(event) for event in first.tolist()]
 

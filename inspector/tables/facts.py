@@ -15,7 +15,7 @@ class Fact:
     Attributes:
         label: what it is
         value: as shown
-        exact: unrounded, on hover; empty when value says all
+        exact: unrounded, on hover; empty when value is complete
         badge: how sure the value is or where it comes from: exact, inferred, measured
         badge_tone: colour role of the badge
         link: what choosing the value leads to; handed back by the sheet, None for plain text
@@ -54,7 +54,7 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True)
 class FactSheet:
-    """All there is to say about one thing.
+    """All facts of one thing.
 
     Attributes:
         title: its name

@@ -31,7 +31,7 @@ _TONES = {
 
 
 def file_table(session: Session, size_unit: str = "auto") -> Table:
-    """Return name and size of each file; hovering tells format and folder; keyed by path."""
+    """Return name and size of each file; hovering shows format and folder; keyed by path."""
     files = session.files
     names = {file.path: PurePath(file.path).name for file in files}
     about = {file.path: f"{file.path}\n{_kind(file)}" for file in files}
@@ -86,7 +86,7 @@ def issue_table(issues: tuple[Issue, ...]) -> Table:
 
 
 def all_issues(session: Session) -> tuple[Issue, ...]:
-    """Return what is odd about the files, and about the payloads inside the program."""
+    """Return the issues of the files, and about the payloads inside the program."""
     inside = unread_payloads(session.program) if session.program is not None else ()
     return (*session.all_issues(), *inside)
 
@@ -102,5 +102,5 @@ def files(session: Session, _units: Units) -> Table:
 
 
 def issues(session: Session, _units: Units) -> Table:
-    """Return what is odd about the files, the worst first."""
+    """Return the issues of the files, the worst first."""
     return issue_table(all_issues(session))

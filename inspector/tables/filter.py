@@ -145,7 +145,7 @@ def _column_named(name: str, table: Table) -> int | None:
 
 
 def matches(term: str | re.Pattern[str]) -> Callable[[Sequence[str]], Mask]:
-    """Return the function that tells which of some texts contain a word or expression."""
+    """Return the function that finds which of some strings contain a word or expression."""
     if isinstance(term, str):
         return lambda texts: np.fromiter(
             (term in text.casefold() for text in texts), np.bool_, len(texts)

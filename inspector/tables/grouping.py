@@ -70,7 +70,7 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     """Return the shown rows of a table grouped by a text column.
 
     Groups come in the order of their first row. The first column of the tree holds the labels of
-    the groups and, below them, the first column of the table; what other columns say about a
+    the groups and, below them, the first column of the table; what other columns show of a
     group follows from their ``total``.
 
     Args:
@@ -168,7 +168,7 @@ def _common(
 
 
 def total_text(column: Column, shown: Order) -> str:
-    """Return what all shown rows of a column come to, as a group of them would say it."""
+    """Return what all shown rows of a column come to, as a group of them shows it."""
     if column.is_text or column.total is Total.NONE:
         return ""
     numbers = as_floats(column.values)[shown]

@@ -24,7 +24,7 @@ def memory_plan(session: Session, method: str) -> MemoryPlan | None:
 
 
 def value_names(session: Session, method: str, values: Sequence[PlannedValue]) -> tuple[str, ...]:
-    """Return what the record calls each value, as in ``v20`` where none says."""
+    """Return what the record calls each value, as in ``v20`` where none is recorded."""
     known = value_sources(session, method)
     return tuple(
         known[value.value].name if value.value in known else value.name for value in values

@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def method_group(session: Session, method: str, units: Units) -> FactGroup:
-    """Return what the files say about a method."""
+    """Return the facts of a method."""
     facts: list[Fact] = []
     program = session.program
     plan = program.plan(method) if program is not None else None
@@ -68,7 +68,7 @@ def _values(label: str, words: list[str]) -> list[Fact]:
 
 
 def _value_words(plan: m.ExecutionPlan, index: int) -> str:
-    """Return type and shape of a value; its kind when it is no tensor."""
+    """Return type and shape of a value; its kind when it is not a tensor."""
     if not 0 <= index < len(plan.values):
         return f"value {index}, which does not exist"
     value = plan.values[index].val

@@ -32,7 +32,7 @@ _FIELDS = (
 
 
 def method_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Return one row a method of what ``method_json`` says of it; a constant is shown as output."""
+    """Return one row a method from ``method_json``; a constant is shown as output."""
     rows = [
         (
             name,
@@ -57,7 +57,7 @@ def methods(session: Session, _units: Units) -> Table:
 
 
 def method_json(session: Session, method: str) -> dict[str, Any]:
-    """Return the JSON of a method; null where no file says it."""
+    """Return the JSON of a method; null where unknown."""
     program, record = session.program, session.record
     found: dict[str, Any] = {
         "instructions": None,

@@ -127,7 +127,8 @@ def summary(run: RunGap) -> str:
         size = own.max_abs if own is not None else 0.0
         start = f"First divergence: {first.node or first.operator}, off by {size:.4g} by itself"
     else:
-        start = "Nothing leaves the tolerance by itself" if compared else "Nothing was compared"
+        fine = "No node exceeds the tolerance by its own error"
+        start = fine if compared else "Nothing was compared"
     words = [start, f"{compared:,} of {whole:,} outputs compared", *run.notes]
     doubtful = run.doubtful()
     if doubtful:
@@ -159,7 +160,7 @@ class TensorLook:
         counts: elements a bin of the difference
         low: where the bins begin
         high: where they end
-        heat: absolute difference as a picture of 0 to 1, rows of the last dimension
+        heat: absolute difference as an image of 0 to 1, rows of the last dimension
         worst: the largest differences: index, reference, run, difference
         shape: of the tensor
     """
@@ -203,7 +204,7 @@ def _index(place: Sequence[Any]) -> str:
 
 
 def _heat(apart: Floats) -> Floats:
-    """Return the size of the difference as a picture, large tensors by the worst of each patch."""
+    """Return the size of the difference as an image, large tensors by the worst of each patch."""
     size: Floats = np.abs(np.where(np.isfinite(apart), apart, 0.0))
     last = size.shape[-1] if size.ndim > 1 else max(size.size, 1)
     flat: Floats = np.reshape(size, (-1, last))

@@ -178,7 +178,7 @@ def _modules(part: BlockRows) -> tuple[Ints, Sequence[str]]:
 
 
 def _by_kind(parts: Sequence[BlockRows], words: Callable[[Link, int, bool], str]) -> Categories:
-    """Return a column of what is said of links by kind of row, inside of delegates or not."""
+    """Return a column of strings for links by kind of row, inside of delegates or not."""
 
     def said(part: BlockRows) -> tuple[Ints, list[str]]:
         inside = part.in_delegate
@@ -256,7 +256,7 @@ def time_columns(
 
 
 def join_column(words: Sequence[str | None]) -> Column:
-    """Return the column that says how sure the joins are."""
+    """Return the column on how certain the joins are."""
     return badge_column("join", words, tone=_tone, explain=_reason)
 
 

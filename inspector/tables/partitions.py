@@ -53,7 +53,7 @@ class Partitions:
         times: times of its nodes
         boundaries: tensors at the borders of delegates
         tree: delegates with their nodes below, then what was not delegated by operator
-        sheets: delegate -> what is said of its border and of its events
+        sheets: delegate -> facts of its border and of its events
     """
 
     facts: MethodDelegation
@@ -82,7 +82,7 @@ class _Row:
 def partitions(
     session: Session, method: str, time_unit: str = "auto", size_unit: str = "auto"
 ) -> Partitions | None:
-    """Return the partitions of a method, None when nothing says what was delegated."""
+    """Return the partitions of a method, None without delegation data."""
     facts = next((one for one in analyse_delegation(session) if one.method == method), None)
     if facts is None:
         return None
@@ -285,7 +285,7 @@ COUNTING = {
 
 
 def delegate_sheet(made: Partitions, index: int) -> FactSheet:
-    """Return what is to be said about a delegate; an empty sheet when there is none."""
+    """Return the facts of a delegate; an empty sheet when there is none."""
     delegate = next((one for one in made.facts.delegates if one.index == index), None)
     if delegate is None:
         return FactSheet()
@@ -372,7 +372,7 @@ def constants_table(made: Partitions, delegate: int | None, size_unit: str = "au
 def known_partitions(session: Session, method: str, units: Units) -> Partitions:
     """Return the partitions of a method.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     found = partitions(session, method, units.time, units.size)
     if found is None:
@@ -383,7 +383,7 @@ def known_partitions(session: Session, method: str, units: Units) -> Partitions:
 def partition_tree(session: Session, method: str, units: Units) -> Tree:
     """Return delegates with their nodes below, then what was not delegated by operator.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     return known_partitions(session, method, units).tree
 
@@ -391,7 +391,7 @@ def partition_tree(session: Session, method: str, units: Units) -> Tree:
 def boundary_tensors(session: Session, method: str, units: Units) -> Table:
     """Return the tensors that go into delegates and out of them.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     return boundary_table(known_partitions(session, method, units), None, units.size)
 
@@ -399,6 +399,6 @@ def boundary_tensors(session: Session, method: str, units: Units) -> Table:
 def delegate_constants(session: Session, method: str, units: Units) -> Table:
     """Return the constants in the payloads of delegates.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     return constants_table(known_partitions(session, method, units), None, units.size)

@@ -1,4 +1,4 @@
-"""What is asked of a table: filter, order, groups, columns, and how many rows."""
+"""A query on a table: filter, order, groups, columns, and how many rows."""
 
 from __future__ import annotations
 

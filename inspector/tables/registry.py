@@ -31,7 +31,7 @@ class TableEntry:
 
     Attributes:
         name: on the command line and in ``inspector.table``
-        what: what a row is and says
+        what: what a row is
         maker: module and function that make it, below ``inspector.tables``
         subject: what the function takes: (session, units), (session, method, units),
             (sessions, method, units) or (path, units)

@@ -38,7 +38,7 @@ class Factors:
 
     Attributes:
         codes: index into labels, one a row
-        labels: the different texts as shown
+        labels: the different strings as shown
         missing: which labels stand for a missing value
     """
 
@@ -48,7 +48,7 @@ class Factors:
 
 
 def factorise(column: Column) -> Factors:
-    """Return the different texts of a column and which row has which."""
+    """Return the different strings of a column and which row has which."""
     if isinstance(column.values, Categories):
         codes = column.values.codes.astype(np.int64)
         values: Sequence[object] = column.values.labels
@@ -107,7 +107,7 @@ class RowOrder:
         """Return the shown rows in their order.
 
         Raises:
-            TooSlowError: a regular expression took too long over the texts of the table
+            TooSlowError: a regular expression took too long over the strings of the table
         """
         order = self._sorted(sort)
         if wanted is None or not wanted:

@@ -1,4 +1,4 @@
-"""What came of a run or a verification, as tables."""
+"""Results of a run or a verification, as tables."""
 
 from __future__ import annotations
 

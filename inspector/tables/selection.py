@@ -22,8 +22,8 @@ class SelectionKind(str, Enum):
 class Selection:
     """The one thing selected in all views.
 
-    ``kind`` says which key the user pointed at; other keys may be filled in by a view that knows
-    them. Views light up whatever the links of the session say belongs to it.
+    ``kind`` is which key the user pointed at; other keys may be filled in by a view that knows
+    them. Views highlight whatever belongs to it by the links of the session.
 
     Attributes:
         kind: what was pointed at

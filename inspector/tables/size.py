@@ -39,7 +39,7 @@ def parts_table(
         size_unit: of the sizes
         files: whether a column names the file
         users: what reads each part, for a column of it; None for no such column
-        compared: whether contents were compared, so that a column of blanks says "none"
+        compared: whether contents were compared, so that a blank means "none"
     """
     total = sum(part.nbytes for _, part in parts)
     sizes = np.array([part.nbytes for _, part in parts], np.int64)

@@ -1,4 +1,4 @@
-"""A sweep as a table, and any two of its metrics as points with the ones that nobody beats."""
+"""A sweep as a table, and any two of its metrics as points, Pareto-optimal ones marked."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Dot:
         x: value across, in base units
         y: value up, in base units
         best: whether no other point beats it in both
-        words: what hovering it says
+        words: shown on hover
     """
 
     key: str
@@ -99,7 +99,7 @@ class Scatter:
     left_out: int
 
     def front(self) -> tuple[Dot, ...]:
-        """Return the dots that nobody beats, from left to right."""
+        """Return the dots that are Pareto-optimal, from left to right."""
         return tuple(sorted((dot for dot in self.dots if dot.best), key=lambda dot: (dot.x, dot.y)))
 
 

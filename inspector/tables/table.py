@@ -58,7 +58,7 @@ class Categories(Sequence["str | None"]):
 
     Attributes:
         codes: label index of each row, read only
-        labels: the different texts, None for a missing one
+        labels: the different strings, None for a missing one
     """
 
     __slots__ = ("codes", "labels")
@@ -87,7 +87,7 @@ class Categories(Sequence["str | None"]):
     def of(
         cls, parts: Iterable[tuple[NDArray[np.integer[Any]], Sequence[str | None]]]
     ) -> Categories:
-        """Return one column of parts that have texts of their own, which may repeat each other."""
+        """Return one column of parts with strings of their own, which may repeat each other."""
         seen: dict[str | None, int] = {}
         found = [np.zeros(0, np.int64)]
         for codes, texts in parts:
@@ -99,7 +99,7 @@ class Categories(Sequence["str | None"]):
 
 
 class Keys(Sequence[Hashable], ABC):
-    """Keys of rows that are made when they are asked for, and found without making all of them."""
+    """Keys of rows that are made on first access, and found without making all of them."""
 
     @abstractmethod
     def at(self, row: int) -> Hashable:
@@ -217,7 +217,7 @@ class Table:
         return row if self.keys is None else self.keys[row]
 
     def finder(self) -> Callable[[Hashable], int]:
-        """Return what tells the first row with a key, -1 when there is none."""
+        """Return a function that finds the first row with a key, -1 when there is none."""
         keys, length = self.keys, self.length
         if keys is None:
             return lambda key: key if isinstance(key, int) and 0 <= key < length else -1
@@ -333,7 +333,7 @@ def badge_column(
     missing: str = "",
     explain: Formatter | None = None,
 ) -> Column:
-    """Return a column of short outlined words; ``explain`` is what hovering one says."""
+    """Return a column of short outlined words; ``explain`` is shown on hover."""
 
     def text(value: object) -> str:
         return missing if value is None else str(value)

@@ -94,7 +94,7 @@ class TreeOrder:
         """Return the arrangement for a sort order and a filter.
 
         Raises:
-            TooSlowError: a regular expression took too long over the texts of the tree
+            TooSlowError: a regular expression took too long over the strings of the tree
         """
         parents = self.tree.parents
         order = self._rows.rows(sort)

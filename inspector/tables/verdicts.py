@@ -69,7 +69,7 @@ def known_verdicts(session: Session, method: str) -> dict[str, tuple[Verdict, ..
 
 
 def verdict_group(session: Session, method: str, node: ModelNode) -> FactGroup | None:
-    """Return what partitioners said about a node, None when nobody recorded it."""
+    """Return the verdicts on a node, None when none is recorded."""
     found = known_verdicts(session, method).get(node.node.name)
     if not found:
         return None
@@ -90,7 +90,7 @@ def verdict_group(session: Session, method: str, node: ModelNode) -> FactGroup |
 
 
 def _sentence(reason: str) -> str:
-    """Return a reason below its outcome, without saying that once more."""
+    """Return a reason below its outcome, without repeating it."""
     text = reason.removeprefix(_VETO)
     own = _DENIED.fullmatch(text)
     return text if own is None else f"the recipe denies {own[1]}"
@@ -99,6 +99,6 @@ def _sentence(reason: str) -> str:
 def verdicts(session: Session, method: str, units: Units) -> Table:
     """Return the verdict on each node of a method; empty where none is recorded.
 
-    Raises: QueryError when no file says what was delegated
+    Raises: QueryError when no file has delegation data
     """
     return verdict_table(known_partitions(session, method, units), None)

@@ -1,6 +1,6 @@
 """What the time of a method is made of, and the one statistic of it.
 
-Everything that says how long something took asks here: which events are whole runs, which stand
+Everything that shows how long something took uses it: which events are whole runs, which stand
 for an instruction, which runs count, and what the share is of. The parts are means over all
 recorded runs, because only means add up: delegates, operators and control flow are sums over
 calls, what no call accounts for is unattributed, and all of them together are the whole.
@@ -106,7 +106,7 @@ def whole_ns(block: Block, source: str) -> Floats | None:
         block: runs that are alike
         source: unit of their ticks
 
-    Shapes: float64[runs]; None where no run is logged as a whole or ticks are no time
+    Shapes: float64[runs]; None where no run is logged as a whole or ticks are not time
     """
     whole = attribution(block).whole
     if not whole.any() or not is_time(source):
@@ -119,7 +119,7 @@ class MethodRuns:
     """The runs of one method in one trace file.
 
     Attributes:
-        method: name, empty where no file says it
+        method: name, empty where unknown
         block: the runs
         times_ns: time of each, float64[runs]; those that were not logged to their end are left out
     """

@@ -10,7 +10,7 @@ from inspector.trace.blocks import Block
 
 
 def block_labels(blocks: Sequence[Block]) -> tuple[str, ...]:
-    """Return a name for each block; those of one name are numbered and say what is theirs."""
+    """Return a name for each block; equal names are numbered, with what distinguishes them."""
     count = Counter(block.name for block in blocks)
     dumps = len({block.dump for block in blocks}) > 1
     seen: Counter[str] = Counter()

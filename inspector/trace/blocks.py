@@ -78,7 +78,7 @@ class Block:
         end: its end
         elapsed: its duration, as the stock Inspector reports it
         total: duration over all occurrences in the run
-        strings: texts that layout numbers refer to
+        strings: strings that layout numbers refer to
     """
 
     name: str

@@ -52,7 +52,7 @@ class NodeTimes:
 
 
 def no_times(nodes: int) -> NodeTimes:
-    """Return the times of a graph nobody ran."""
+    """Return the times of a graph that was not run."""
     return NodeTimes(np.full(nodes, np.nan), {}, {}, float("nan"), 0)
 
 

@@ -43,7 +43,7 @@ class BlockRows:
 
     Attributes:
         name: of the block, that no other block has
-        method: the method that ran, None where no file says it
+        method: the method that ran, None where unknown
         links: the different links
         modules: dotted path of each link, empty when unknown
         sources: source line of each link as ``file:line``, empty when unknown
@@ -56,7 +56,7 @@ class BlockRows:
         label: index into labels
         timed: whether there are samples
         samples: time of each run, all passes together
-        kernel_ns: the kernel's own mean time, where has_kernel says there is one
+        kernel_ns: the kernel's own mean time, where has_kernel is set
         passes: how often it happens in a run
         share: of the method's mean time, where it is timed and has_shares
         has_shares: whether the time of the method is known

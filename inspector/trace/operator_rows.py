@@ -74,7 +74,7 @@ class OperatorRow:
 
 
 class OperatorRows(Sequence[OperatorRow]):
-    """All rows of a method; a row is made when it is asked for.
+    """All rows of a method; a row is made on first access.
 
     Attributes:
         parts: the rows of each block, as columns

@@ -28,7 +28,7 @@ class MethodTime:
     """Mean time of one method over its runs, in ms; the parts add up to method_ms.
 
     Attributes:
-        method: name, empty when the trace does not say which method ran
+        method: name, empty when the method that ran is unknown
         runs: number of executions
         method_ms: time of the whole execution
         delegates_ms: inside delegate calls
@@ -55,7 +55,7 @@ class MethodTime:
 
     @property
     def title(self) -> str:
-        """Return the method in words, with where the runs are if only that tells them apart."""
+        """Return the method in words, with where the runs are if only that distinguishes them."""
         return self.method or (f"method unknown, {self.label}" if self.label else "method unknown")
 
     @property
@@ -69,10 +69,10 @@ class Profile:
     """The events of all blocks and the time of each method.
 
     Attributes:
-        rows: one an event; a row object is made when it is asked for
+        rows: one an event; a row object is made on first access
         methods: mean times
         unit: unit of the ticks
-        unit_assumed: nobody said what the unit is
+        unit_assumed: the unit is not known from the file
         unit_is_time: False when the trace counts cycles; every ms is then None
     """
 

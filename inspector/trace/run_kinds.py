@@ -1,6 +1,6 @@
 """Which runs are of one program when there is no program: those that run the same instructions.
 
-Without it a trace does not say which method ran. Times of runs that contradict each other are of
+Without it a trace does not name the method. Times of runs that contradict each other are of
 different methods or programs, and their mean would be the time of nothing.
 """
 

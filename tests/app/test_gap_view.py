@@ -54,7 +54,7 @@ def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
     qtbot.waitUntil(lambda: found.gap_runner.current.state is not None, timeout=PATIENCE)
-    assert found.note.text().startswith("Nothing leaves the tolerance by itself · 4 of 4")
+    assert found.note.text().startswith("No node exceeds the tolerance by its own error · 4 of 4")
     assert found.runs.count() == 3
     rows = found._run.rows
     assert found.table.rows.length == len(rows) == 7  # 4 outputs, 3 nodes inside delegates

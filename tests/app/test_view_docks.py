@@ -223,7 +223,7 @@ def test_overview_says_which_file_is_the_odd_one(qtbot) -> None:
     )
     words = _words(bench)
     assert "do not belong together" in words
-    assert "run.etdp is the odd one out" in words
+    assert "run.etdp is the one that differs" in words
 
 
 def test_overview_says_what_is_missing_and_how_to_make_it(qtbot) -> None:

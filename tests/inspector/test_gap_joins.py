@@ -61,7 +61,7 @@ def test_join_by_order_that_differs_is_no_divergence_in_text_json_and_window() -
     assert run.doubtful() == (ROWS[1],)
     options = Namespace(run=0, sort="execution", format="text", top=9)
     answer = _answer(found, options)
-    assert "nothing leaves the tolerance by itself" in answer.lines
+    assert "no node exceeds the tolerance by its own error" in answer.lines
     assert any(line.startswith(f"{UNCERTAIN}: 1 ") and "add_1" in line for line in answer.lines)
     (said,) = answer.data["uncertain"]
     assert (said["node"], said["uncertain"], said["diverges"]) == ("add_1", True, False)

@@ -101,4 +101,4 @@ def test_run_with_all_values_compares_every_node_inside_in_its_own_shape(
     first = lines_of(
         {"coverage": cover | {"inside": {"nodes": 0, "compared": 0}}, "first_divergence": None}
     )
-    assert first[-1] == "nothing leaves the tolerance by itself"
+    assert first[-1] == "no node exceeds the tolerance by its own error"

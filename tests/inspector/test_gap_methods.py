@@ -132,7 +132,7 @@ def test_inputs_that_a_run_kept_are_those_of_the_gap(tmp_path: Path) -> None:
     files = [folder / "model.pte", folder / "model.etrecord", out / "run.etdp", out / "run.debug"]
     told = run("gap", *files).out
     assert "the inputs are those of inputs.pt beside the trace" in told
-    assert "nothing leaves the tolerance by itself" in told
+    assert "no node exceeds the tolerance by its own error" in told
     (out / "inputs.pt").unlink()
     told = run("gap", *files).out
     assert "assumed: the run had the example inputs" in told

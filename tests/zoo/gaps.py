@@ -54,7 +54,7 @@ def summary(run: RunGap) -> dict[str, Any]:
 
 
 def divergence(row: Row) -> str:
-    """Return the output that leaves the tolerance by itself, and by how much."""
+    """Return the output that exceeds the tolerance by its own error, and by how much."""
     own = row.own or row.total
     amount = "" if own is None else f", off by {own.max_abs:.3g}"
     return f"{row.node or row.operator} (instruction {row.instruction}, {row.place}){amount}"

@@ -25,7 +25,7 @@ what the stock compiler makes. `make zoo` measures what was not measured yet, an
   two integers is rounded the other way: up to one quantum (an input moved by 1e-6 does the same).
 - *Gap*: runs without a divergence / runs compared with their record (float32, dynamic, static and
   weight-only, each on portable kernels and on both XNNPACK engines), then compared outputs of
-  instructions / all of them. No error is planted: whatever leaves the tolerance by itself is wrong.
+  instructions / all of them. No error is planted: whatever exceeds the tolerance is wrong.
 - *Memory*: least / planned KiB of the portable program.
 
 """

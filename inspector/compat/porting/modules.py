@@ -71,7 +71,7 @@ class UseEdit:
 
 @dataclass(slots=True)
 class Decided:
-    """What becomes of the imports that share a name, and of its uses.
+    """Result of porting the imports that share a name, and of its uses.
 
     Attributes:
         by_alias: decision of each import

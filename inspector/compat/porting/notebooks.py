@@ -28,7 +28,7 @@ def port_notebook(text: str) -> Ported:
 
     Returns: the file before and after; lines of names count in their cell
 
-    Raises: SyntaxError with a line of its cell, ValueError for what is no notebook
+    Raises: SyntaxError with a line of its cell, ValueError for what is not a notebook
     """
     tree = json.loads(text)
     notebook = cast("dict[str, Any]", tree) if isinstance(tree, dict) else {}

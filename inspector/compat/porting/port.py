@@ -21,7 +21,7 @@ _DOTTED = re.compile(r"executorch(\.[A-Za-z_]\w*)+")
 
 
 class Verdict(Enum):
-    """What became of a name."""
+    """Result of porting a name."""
 
     PORTED = "ported"
     MOVED = "moved"
@@ -38,7 +38,7 @@ class Name:
         line: in the script, from 1
         name: the whole name, as `executorch.exir.to_edge`
         ours: where it is imported from now; empty when it is not
-        verdict: what became of it
+        verdict: the result
         remedy: what to do by hand, or why nothing has to be done; may be empty
         cell: of a notebook, from 1, in which the line is; 0 in a script
     """
@@ -94,7 +94,7 @@ def port_source(source: str) -> Ported:
 
 
 class _Porter:
-    """Collects the edits of one script and what is said of its names."""
+    """Collects the edits of one script and the verdicts on its names."""
 
     def __init__(self, source: str) -> None:
         self.edits = Edits(source)
