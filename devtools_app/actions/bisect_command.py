@@ -10,9 +10,9 @@ from devtools_app.sessions.session_controller import Notice
 from devtools_app.state.variant_places import variants_place
 
 if TYPE_CHECKING:
+    from devtools_app.actions.host import WindowHost
     from devtools_app.actions.recipe_command import RecipeCommand
     from devtools_app.actions.requests import Bisect
-    from devtools_app.shell.window import MainWindow
     from devtools_app.state.variants import Variant
     from inspector.jobs.bisect import BisectJob
 
@@ -23,7 +23,7 @@ _DIGITS = 12  # of the hash in the name of a folder
 class BisectCommand:
     """Starts bisections of the program shown."""
 
-    def __init__(self, window: MainWindow, recipes: RecipeCommand) -> None:
+    def __init__(self, window: WindowHost, recipes: RecipeCommand) -> None:
         """Work for a window.
 
         Args:

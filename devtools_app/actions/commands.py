@@ -22,9 +22,9 @@ from devtools_app.screenshots.image import save_picture
 from devtools_app.sessions.session_controller import Notice
 from devtools_app.shell.external_editor import EditorError, default_template, editor_command
 from devtools_app.shell.start_page import SAMPLE
-from devtools_app.shell.theme import BASE_SIZE, Mode
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.state import transitions
+from devtools_app.state.look import BASE_SIZE, Mode
 from devtools_app.state.settings import Settings
 from devtools_app.state.workspace import SUFFIX
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
@@ -32,7 +32,7 @@ from devtools_app.widgets.files import ask_save
 from inspector.tables.selection import NOTHING
 
 if TYPE_CHECKING:
-    from devtools_app.shell.window import MainWindow
+    from devtools_app.actions.host import WindowHost
     from devtools_app.widgets.item_panel import ItemPanel
 
 _FILES = (
@@ -79,7 +79,7 @@ class Commands:
         bisects: what the Bisect panel asks for
     """
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: WindowHost) -> None:
         self._window = window
         self._store = window.store
         self._desk = window.controller

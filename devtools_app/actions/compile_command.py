@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devtools_app.dialogs.compile_form import CompileForm
 from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.recompile import made_files
-from devtools_app.jobs.trusted_code import agree
+from devtools_app.state.compile_form import CompileForm
+from devtools_app.state.trusted_code import agree
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
+    from devtools_app.actions.host import WindowHost
     from devtools_app.dialogs.compile_dialog import AsksForPaths, CompileDialog
-    from devtools_app.shell.window import MainWindow
 
 PANEL = "compile"
 
@@ -26,7 +26,7 @@ class CompileCommand:
         dialog: the one that was opened last, None before
     """
 
-    def __init__(self, window: MainWindow, dialogs: Callable[[], AsksForPaths]) -> None:
+    def __init__(self, window: WindowHost, dialogs: Callable[[], AsksForPaths]) -> None:
         """Connect to the compiles of a window.
 
         Args:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint
 
-from devtools_app.dialogs.run_form import Runnable, runnable
 from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.recompile import Compare, Failed, Measure, Open, Phase, RecompileJob, Step
-from devtools_app.jobs.trusted_code import agree, is_agreed
 from devtools_app.sessions.session_controller import Notice
+from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import State
+from devtools_app.state.trusted_code import agree, is_agreed
 from devtools_app.state.variant_places import variant_folder
 from devtools_app.state.variant_steps import compared_sessions, shown_variant
 from devtools_app.state.variants import Variant, derived, with_variant
 
 if TYPE_CHECKING:
+    from devtools_app.actions.host import WindowHost
     from devtools_app.actions.requests import OfferEdits
-    from devtools_app.shell.window import MainWindow
     from devtools_app.viewmodels.edit_targets import Offer
     from inspector.recipes.compile_job import CompileJob
     from inspector.recipes.recipe import Recipe
@@ -37,7 +37,7 @@ _NOTHING = (
 class RecipeCommand:
     """Makes variants of the program shown, and edits its recipe."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: WindowHost) -> None:
         self._window = window
         self._awaited: int | None = None  # the variant that is being opened
         self._steps: dict[type[Step], Callable[[RecompileJob], object]] = {

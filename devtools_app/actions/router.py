@@ -10,13 +10,13 @@ from devtools_app.state import transitions
 from inspector.tables.selection import Selection
 
 if TYPE_CHECKING:
-    from devtools_app.shell.window import MainWindow
+    from devtools_app.actions.host import WindowHost
 
 
 class Router:
     """Hands a request to the part of the window that fulfils it."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: WindowHost) -> None:
         self._window = window
         self._handlers: dict[type, Callable[[Any], object]] = {
             requests.Select: self._select,

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devtools_app.dialogs.run_form import RunForm, runnable
 from devtools_app.jobs.follower import Progress
 from devtools_app.sessions.session_controller import Notice
+from devtools_app.state.run_form import RunForm, runnable
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
+    from devtools_app.actions.host import WindowHost
     from devtools_app.actions.requests import AskBundle, ChoosePath, Execute
     from devtools_app.dialogs.bundle_dialog import BundleDialog
     from devtools_app.dialogs.compile_dialog import AsksForPaths
-    from devtools_app.shell.window import MainWindow
 
 PANEL = "run"
 
@@ -28,7 +28,7 @@ class RunCommand:
         dialog: the one that asks for a bundle, None before
     """
 
-    def __init__(self, window: MainWindow, dialogs: Callable[[], AsksForPaths]) -> None:
+    def __init__(self, window: WindowHost, dialogs: Callable[[], AsksForPaths]) -> None:
         """Connect to the runs of a window.
 
         Args:

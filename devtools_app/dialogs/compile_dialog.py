@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.dialogs.compile_form import EXECUTORCH, MODES, CompileForm, with_path
 from devtools_app.shell.theme import Theme, set_role
+from devtools_app.state.compile_form import EXECUTORCH, MODES, CompileForm, with_path
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.messages import Ready

@@ -15,8 +15,9 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.dialogs.compile_dialog import beside, line
-from devtools_app.dialogs.compile_form import with_path
-from devtools_app.dialogs.run_form import (
+from devtools_app.shell.theme import Theme, set_role
+from devtools_app.state.compile_form import with_path
+from devtools_app.state.run_form import (
     CASE,
     ENGINES,
     EXECUTORCH,
@@ -30,7 +31,6 @@ from devtools_app.dialogs.run_form import (
     Runnable,
     default_folder,
 )
-from devtools_app.shell.theme import Theme, set_role
 from devtools_app.widgets.elided_label import ElidedLabel
 from schema.backends import engine_backends
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from devtools_app.dialogs.run_form import RunForm, runnable
 from devtools_app.jobs.follower import JobFollower, Progress
+from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import OpenSession
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded

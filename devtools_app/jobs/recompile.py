@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from devtools_app.dialogs.run_form import RunForm, Runnable
+from devtools_app.state.run_form import RunForm, Runnable
 from devtools_app.state.variant_places import RUN_FOLDER
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from devtools_app.dialogs.run_form import RunForm
 from devtools_app.jobs.follower import JobFollower
 from devtools_app.jobs.measuring import Measurements
 from devtools_app.jobs.previewing import Previews
 from devtools_app.jobs.recompiling import Recompiling
+from devtools_app.state.run_form import RunForm
 
 
 class WindowJobs(QObject):

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 
 from devtools_app.shell.icon_set import make_icon
 from devtools_app.shell.stylesheet import style_sheet
+from devtools_app.state.look import BASE_SIZE, LARGEST, SMALLEST, Mode
 from devtools_app.viewmodels.colours import DARK, LIGHT, Palette, mix
 
 if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself needs
@@ -20,20 +21,10 @@ if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself ne
 
 _LOG = logging.getLogger(__name__)
 FONTS = Path(__file__).parents[1] / "fonts"
-BASE_SIZE = 13  # logical pixels; small is 11 and large 16 at this size
-SMALLEST, LARGEST = 9, 28
 _SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBrains Mono")
 _OUTLINED = ("QCheckBox", "QAbstractSpinBox")  # by Fusion, not the style sheet
 _FUSION_OUTLINE = 140  # percent by which an outline is darker than the ground
 _MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
-
-
-class Mode(str, Enum):
-    """What decides between light and dark."""
-
-    SYSTEM = "system"
-    LIGHT = "light"
-    DARK = "dark"
 
 
 class FontSize(str, Enum):

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from PySide6.QtCore import QByteArray
 from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.actions.commands import Commands
+from devtools_app.actions.host import WindowHost
 from devtools_app.actions.palettes import Palettes
 from devtools_app.actions.router import Router
 from devtools_app.actions.table import Actions
@@ -42,25 +43,11 @@ from devtools_app.widgets.message_strip import MessageStrip, Offer
 _FIRST_SIZE = (1280, 800)
 
 
-class MainWindow(QMainWindow):
+class MainWindow(WindowHost):
     """One window with everything in it.
 
     Attributes:
-        theme: the look
-        store: the state
-        controller: what is open and what is remembered
-        router: does what views ask for
-        jobs: what runs in processes of its own
-        recipe_store: the recipes of what is open
-        centre: the views in the middle
-        centre_specs: which views those are, in the order of their tabs
-        docks: the panels
-        status: the line at the bottom
-        strip: messages above the views
         top_bar: session, method and meaning of colour
-        palettes: Ctrl+P and Ctrl+Shift+P
-        commands: what the actions do
-        bound: the actions of the table
         menus: the menu bar
     """
 
@@ -171,6 +158,7 @@ class MainWindow(QMainWindow):
         """Return all places for views."""
         return (*self.centre.hosts, *self.docks.hosts)
 
+    @override
     def focused_host(self) -> ViewHost | None:
         """Return the place of the view that has the keyboard, else the one in front."""
         focus = QApplication.focusWidget()
@@ -184,6 +172,7 @@ class MainWindow(QMainWindow):
         panels = (dock.toggleViewAction() for dock in self.docks.by_name.values())
         return (*self.bound.by_name.values(), *self.menus.extra, *panels)
 
+    @override
     def show_view(self, name: str) -> None:
         """Bring a view to the front and give it the keyboard."""
         dock = self.docks.by_name.get(name)
@@ -196,16 +185,19 @@ class MainWindow(QMainWindow):
             if self.centre.current is not None:
                 self.centre.current.give_focus()
 
+    @override
     def show_start_page(self) -> None:
         """Show the start page over the views until one is chosen or something is opened."""
         self._start_wanted = True
         self._show_page()
 
+    @override
     def reset_layout(self) -> None:
         """Put every panel where it belongs."""
         self.docks.reset()
         self._show_page()
 
+    @override
     def notice(self, notice: Notice) -> None:
         """Show a message above the views."""
         offers: list[Offer] = []
@@ -218,6 +210,7 @@ class MainWindow(QMainWindow):
             offers.append(("Reload", lambda: self.controller.reload((notice.reload,))))
         self.strip.show_message(notice.text, notice.tone, notice.details, offers)
 
+    @override
     def sync_actions(self) -> None:
         """Let the actions say what is on and what is possible."""
         state = self.store.state

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import (
 from devtools_app.actions.requests import AskBundle, ChooseFiles, ChoosePath, Execute
 from devtools_app.dialogs.compile_dialog import LIBRARIES
 from devtools_app.dialogs.run_fields import RunFields
-from devtools_app.dialogs.run_form import Runnable, runnable
 from devtools_app.jobs.follower import Progress
 from devtools_app.shell.theme import set_role
+from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel

@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.actions.requests import ChooseFiles, ChoosePath, Select
-from devtools_app.dialogs.run_form import Runnable, runnable
 from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.latest import Latest
 from devtools_app.shell.theme import set_role
+from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import OpenSession, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel

@@ -11,10 +11,10 @@ import pytest
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from devtools_app.dialogs.compile_dialog import CompileDialog
-from devtools_app.dialogs.compile_form import CompileForm, form_from
-from devtools_app.dialogs.run_form import RunForm, run_form_from, runnable
-from devtools_app.jobs.trusted_code import agree
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.compile_form import CompileForm, form_from
+from devtools_app.state.run_form import RunForm, run_form_from, runnable
+from devtools_app.state.trusted_code import agree
 from devtools_app.views.gap import GapPane
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session

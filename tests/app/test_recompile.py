@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from devtools_app.dialogs.run_form import RunForm, Runnable
 from devtools_app.jobs.recompile import Phase, RecompileJob, Run, Sequence, Step, recompile
+from devtools_app.state.run_form import RunForm, Runnable
 from inspector.jobs.messages import Ended, Outcome
 from inspector.recipes.compile_job import CompileJob, Source
 

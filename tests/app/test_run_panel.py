@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QSpinBox, QTreeWid
 
 from devtools_app.dialogs.bundle_cases import Case, CaseList
 from devtools_app.dialogs.bundle_dialog import BundleDialog
-from devtools_app.dialogs.run_form import RunForm, default_folder, run_form_from, runnable
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.run_form import RunForm, default_folder, run_form_from, runnable
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devtools_app.dialogs.preferences import Preferences
-from devtools_app.shell.theme import Mode
+from devtools_app.state.look import Mode
 from devtools_app.state.settings import (
     MAX_RECENTS,
     Settings,

@@ -8,7 +8,8 @@ from PySide6.QtGui import QFontInfo, QPalette, QRawFont
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
 from devtools_app.shell.icon_set import icon_names, icon_pixmap
-from devtools_app.shell.theme import BASE_SIZE, LARGEST, SMALLEST, FontSize, Mode, Theme, load_fonts
+from devtools_app.shell.theme import FontSize, Theme, load_fonts
+from devtools_app.state.look import BASE_SIZE, LARGEST, SMALLEST, Mode
 from devtools_app.state.state import OVERLAYS
 from devtools_app.viewmodels.colours import (
     CONTRAST_SHAPE,

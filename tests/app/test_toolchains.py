@@ -10,9 +10,9 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
 from devtools_app.dialogs.compile_dialog import CompileDialog
-from devtools_app.dialogs.compile_form import EXECUTORCH, CompileForm, form_from
-from devtools_app.dialogs.run_form import RunForm, run_form_from, runnable
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.compile_form import EXECUTORCH, CompileForm, form_from
+from devtools_app.state.run_form import RunForm, run_form_from, runnable
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session

@@ -15,8 +15,8 @@ from devtools_app.actions.table import ACTIONS
 from devtools_app.dialogs.key_sheet import sheet_sections
 from devtools_app.screenshots.image import save_picture
 from devtools_app.shell.start_page import SAMPLE
-from devtools_app.shell.theme import Mode
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.look import Mode
 from devtools_app.state.settings import SettingsFile
 from devtools_app.widgets.badge import key_width
 from devtools_app.widgets.card_page import CardPage

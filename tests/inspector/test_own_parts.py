@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from devtools_app.dialogs.compile_form import CompileForm, form_from
+from devtools_app.state.compile_form import CompileForm, form_from
 from inspector.recipes.compile_job import CompileJob, Quantization, Source, code_files
 from inspector.recipes.paths import found_beside, placed
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe

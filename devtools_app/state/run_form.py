@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devtools_app.dialogs.compile_form import paths_in
-from devtools_app.jobs.trusted_code import is_agreed
+from devtools_app.state.compile_form import paths_in
 from devtools_app.state.json_file import get_choice, get_int, get_text
+from devtools_app.state.trusted_code import is_agreed
 from schema.backends import backend_of
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
