@@ -139,9 +139,9 @@ class RecipeCommand:
 
     def _refusal(self, job: CompileJob) -> str:
         """Return why a recipe may not be looked at: that would run code nobody agreed to."""
-        from inspector.recipes.compile_job import EXECUTORCH
+        from inspector.toolchain.table import toolchain_named
 
-        if job.toolchain == EXECUTORCH:
+        if not toolchain_named(job.toolchain).is_warm:
             return "The partitioners of the other toolchain are asked by a compile only"
         code = self._unknown_code(job)
         names = " and ".join(PurePath(path).name for path in code)

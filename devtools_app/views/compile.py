@@ -24,9 +24,9 @@ from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from inspector.jobs.messages import Ended
-from inspector.recipes.compile_job import EXECUTORCH
 from inspector.tables.compile_stages import stage_table
 from inspector.tables.table import Table
+from inspector.toolchain.table import toolchain_named
 
 _EMPTY = Need(
     "Nothing was compiled yet",
@@ -143,7 +143,8 @@ def _title(found: Progress) -> str:
     assert found.outcome is not None
     if found.outcome.ended is Ended.FINISHED:
         tool = found.outcome.result.get("toolchain", {})
-        by = f" by ExecuTorch {tool['version']}" if found.job.toolchain == EXECUTORCH else ""
+        credit = toolchain_named(found.job.toolchain).credit(tool.get("version", ""))
+        by = f" by {credit}" if credit else ""
         return f"Compiled {what}{by} into {found.target} in {found.seconds:.1f} s"
     return f"{what}: {found.outcome.ended.value} after {found.seconds:.1f} s"
 

@@ -39,7 +39,6 @@ from inspector.jobs.guard import (
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import (
-    EXECUTORCH,
     REPORT,
     CompileJob,
     Precision,
@@ -55,6 +54,7 @@ from inspector.recipes.emission import WordError, check_passes, config_of, edge_
 from inspector.recipes.paths import placed
 from inspector.recipes.script import python_script
 from inspector.tables.compile_stages import compile_table
+from inspector.toolchain.table import toolchain_named
 from schema.backends import engine_backends
 from schema.errors import Issue, Severity
 from schema.objects.codec import from_json
@@ -138,7 +138,7 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     job = reordered(job, options)
     for path in (job.source.path, *job.libraries):
         check_there(path)
-    elsewhere = job.toolchain == EXECUTORCH
+    elsewhere = toolchain_named(job.toolchain).has_interpreter
     if options.toolchain_python and not elsewhere:
         raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
     if job.python and not elsewhere and job.source.kind is not SourceKind.PYTHON:
@@ -202,8 +202,9 @@ def _lines(report: Mapping[str, Any], folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
     lines = [f"{folder}: {files}, {REPORT}"]
     tool = report["toolchain"]
-    if tool["name"] == EXECUTORCH:
-        lines.append(f"compiled by ExecuTorch {tool['version']} of {report['python']}")
+    credit = toolchain_named(tool["name"]).credit(tool.get("version", ""))
+    if credit:
+        lines.append(f"compiled by {credit} of {report['python']}")
     for method, plan in report["memory"].items():
         planned, bound = plan["planned_bytes"], plan["lower_bound_bytes"]
         words = f"{planned:,} bytes planned by {plan['planner']}, at least {bound:,} needed"

@@ -35,9 +35,10 @@ from inspector.jobs.executing import (
 )
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD
+from inspector.recipes.compile_job import PROGRAM, RECORD
 from inspector.tables.runs import said, times_table
 from inspector.tables.units import plural
+from inspector.toolchain.table import toolchain_named
 from schema.errors import Issue, Severity
 
 _WHAT = {"init": "load the method", "load": "load the program"}
@@ -174,7 +175,7 @@ def _job(options: Namespace) -> RunJob:
     program, bundle, case = _bundled(options)
     if not program:
         raise CommandError("which program? MODEL is a .pte or .bpte file", USAGE)
-    if options.toolchain_python and options.toolchain != EXECUTORCH:
+    if options.toolchain_python and not toolchain_named(options.toolchain).has_interpreter:
         raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
     if (options.debug_module or options.debug_handles) and not options.record:
         words = "--debug-module and --debug-handle need --record MODEL.etrecord"
@@ -248,7 +249,8 @@ def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
     total = f"{sum(report['run_ms']):.6g} ms"
-    by = f" by {report['where']}" if report["toolchain"]["name"] == EXECUTORCH else ""
+    tool = report["toolchain"]["name"]
+    by = f" by {report['where']}" if toolchain_named(tool).has_interpreter else ""
     lines = [
         f"{folder}: {files}, {REPORT}",
         f"Model executed successfully {len(report['run_ms'])} time(s) in {total}:"

@@ -6,9 +6,10 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, shown
-from inspector.recipes.compile_job import BUILT_IN, EXECUTORCH, TOOLCHAINS
+from inspector.recipes.compile_job import BUILT_IN, TOOLCHAINS
 from inspector.tables.written import partitioner_table
 from inspector.toolchain.listing import ListingError, stock_partitioners
+from inspector.toolchain.table import toolchain_named
 from schema.backends import partitioners
 
 
@@ -61,7 +62,7 @@ def partitioner_list(options: Namespace) -> Answer:
 
     Raises: CommandError
     """
-    if options.toolchain != EXECUTORCH:
+    if not toolchain_named(options.toolchain).has_interpreter:
         rows = _own_partitioners()
         return _listed({"toolchain": {"name": BUILT_IN}, "partitioners": rows}, rows)
     try:

@@ -18,7 +18,8 @@ from inspector.jobs.spare import SpareWorker
 from inspector.jobs.suggestions import Suggestion
 from inspector.jobs.table import EXECUTES
 from inspector.jobs.warm_worker import Turn, WarmWorker
-from inspector.recipes.compile_job import EXECUTORCH, CompileJob
+from inspector.recipes.compile_job import CompileJob
+from inspector.toolchain.table import toolchain_named
 
 _ELSEWHERE = Outcome(
     Ended.FAILED,
@@ -105,7 +106,7 @@ class CompileServer:
 
         Raises: FolderError if the folder cannot be used
         """
-        if job.toolchain == EXECUTORCH:
+        if not toolchain_named(job.toolchain).is_warm:
             return JobRun(job, folder, force=force, guard=guard)
         return self._started(job, job, folder, force=force, guard=guard, stages=stages)
 
@@ -169,7 +170,7 @@ class CompileServer:
     ) -> JobRun:
         """Ask; what was asked before of the same kind and not answered is given up."""
         turn = Turn(job, lambda turn: self._warm(turn.job).ask(turn))
-        if job.toolchain == EXECUTORCH:
+        if not toolchain_named(job.toolchain).is_warm:
             turn.give_up(_ELSEWHERE)
             return JobRun(request, worker=turn)
         with self._lock:

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import cast
 
 from inspector.recipes.compile_job import (
-    EXECUTORCH,
     PROGRAM,
     CompileJob,
     Precision,
@@ -17,7 +16,7 @@ from inspector.recipes.compile_job import (
     SourceKind,
 )
 from inspector.recipes.emission import config_of, edge_config_of, in_file
-from inspector.toolchain.script import stock_script
+from inspector.toolchain.table import toolchain_named
 
 _HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
 
@@ -48,8 +47,11 @@ def python_script(job: CompileJob) -> str:
     What the job leaves at its default is left out, ``python`` too: whoever runs the script chooses
     the interpreter.
     """
-    if job.toolchain == EXECUTORCH:
-        return stock_script(job)
+    return toolchain_named(job.toolchain).script(job)
+
+
+def built_in_script(job: CompileJob) -> str:
+    """Return a script that compiles by the built-in toolchain; see ``python_script``."""
     source = _source(job)
     imported, loading = source[0], source[1:]
     libraries = [f"load_libraries({job.libraries!r})"] if job.libraries else []

@@ -12,7 +12,8 @@ from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
 from inspector.experiments.bisect.trials import Node, Trial
 from inspector.jobs.bisect import BisectJob
-from inspector.recipes.compile_job import EXECUTORCH, CompileJob
+from inspector.recipes.compile_job import CompileJob
+from inspector.toolchain.table import toolchain_named
 from inspector.worker import executing, exporter
 from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.compile_job import Heard, source_of
@@ -32,10 +33,11 @@ _UNHELPFUL = (ProbeError, CompileError, ExecutionError, FormatError, MemoryError
 
 def work(job: BisectJob, task: Task) -> dict[str, Any]:
     """Bisect in the folder of a task; see ``bisect``."""
-    if job.compile.toolchain == EXECUTORCH:
-        from inspector.worker.toolchain_bisect import bisect_with_executorch
+    return toolchain_named(job.compile.toolchain).bisect(job, task)
 
-        return bisect_with_executorch(job, task.folder, task.say, task.options)
+
+def bisect_built_in(job: BisectJob, task: Task) -> dict[str, Any]:
+    """Bisect programs of the built-in toolchain; see ``bisect``."""
     check_words(job.compile)
     return bisect(job, task.folder, task.say, task.options)
 

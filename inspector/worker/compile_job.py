@@ -20,9 +20,10 @@ from compiler.stages import StageEvent
 from inspector.api.serde_rewrite import RebuildError
 from inspector.files.stage_log import STAGES
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
-from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, REPORT, CompileJob, SourceKind
+from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob, SourceKind
 from inspector.recipes.recipe import recipe_of, sha256_of
-from inspector.toolchain.child import ReportedError, ToolchainError
+from inspector.toolchain.child import ReportedError
+from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
 from inspector.worker.exported_file import UnreadableError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, told
@@ -103,16 +104,11 @@ def work(job: CompileJob, task: Task) -> dict[str, Any]:
 
     Raises: whatever the user's code, torch or the compiler raises
     """
-    if job.toolchain == EXECUTORCH:
-        from inspector.worker.toolchain_compile import compile_with_executorch
+    return toolchain_named(job.toolchain).compile(job, task)
 
-        try:
-            return compile_with_executorch(job, task.folder, task.say)
-        except OSError as error:
-            if not error.filename:
-                raise
-            sentence = f"{error.filename}: {error.strerror}"
-            raise ToolchainError(sentence, blame="unreadable") from error
+
+def compile_built_in(job: CompileJob, task: Task) -> dict[str, Any]:
+    """Compile by the built-in toolchain; see ``work``."""
     check_words(job)
     guard, stages = str(task.options.get("guard", OFF)), bool(task.options.get("stages"))
     return compile_into(job, task.folder, task.say, guard, task.warm, stages=stages)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.jobs.executing import ExecutingJob, MeasureJob, RunJob, StepJob, VerifyJob
-from inspector.recipes.compile_job import EXECUTORCH
+from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
 from inspector.worker.bundle_job import bundle_into
 from inspector.worker.exporter import Say
@@ -47,12 +47,15 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
 
     Raises: what ``execute`` raises, ToolchainError
     """
-    if isinstance(job, RunJob) and job.toolchain == EXECUTORCH:
-        from inspector.worker.toolchain_run import run_with_executorch
-
-        return run_with_executorch(job, task.folder, task.say)
+    if isinstance(job, RunJob):
+        return toolchain_named(job.toolchain).run(job, task)
     if isinstance(job, StepJob) and task.command is not None:
         return step_live(job, task.say, task.command)
+    return execute(job, task.folder, task.say)
+
+
+def run_built_in(job: RunJob, task: Task) -> dict[str, Any]:
+    """Run on the built-in runtime; see ``execute``."""
     return execute(job, task.folder, task.say)
 
 

@@ -32,6 +32,7 @@ from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method
 from inspector.worker.probing import ProbeError, gap_of, value_told, worst_distance
+from inspector.worker.tasks import Task
 from inspector.worker.toolchain_compile import Compiled, asked_of, compiled_elsewhere
 from inspector.worker.toolchain_run import run_with_executorch
 from runtime.errors import ExecutionError
@@ -44,6 +45,11 @@ _NOT_HELPFUL = (
     *(ReportedError, ToolchainError, ProbeError, CompileError),
     *(ExecutionError, FormatError, MissingError, MemoryError),
 )
+
+
+def work(job: BisectJob, task: Task) -> dict[str, Any]:
+    """Bisect in the folder of a task; see ``bisect_with_executorch``."""
+    return bisect_with_executorch(job, task.folder, task.say, task.options)
 
 
 def bisect_with_executorch(

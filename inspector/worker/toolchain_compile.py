@@ -17,6 +17,7 @@ from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.made import planned_memory
+from inspector.worker.tasks import Task
 from schema.backends import DEFAULT
 from schema.etrecord.parts import recipe as recipe_member
 from schema.etrecord.parts import verdicts as verdicts_member
@@ -42,6 +43,17 @@ _ELSEWHERE = (
     *("source", "python", "methods", "partitioners", "memory_planner"),
     *("external_constants", "toolchain", "backend_config", "libraries"),
 )
+
+
+def work(job: CompileJob, task: Task) -> dict[str, Any]:
+    """Compile into the folder of a task; see ``compile_with_executorch``."""
+    try:
+        return compile_with_executorch(job, task.folder, task.say)
+    except OSError as error:
+        if not error.filename:
+            raise
+        sentence = f"{error.filename}: {error.strerror}"
+        raise ToolchainError(sentence, blame="unreadable") from error
 
 
 def compile_with_executorch(

@@ -19,6 +19,7 @@ from inspector.worker.contention import oversubscribed, usable_cores
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
 from inspector.worker.run_job import options_of, statistics_of
+from inspector.worker.tasks import Task
 from inspector.worker.toolchain_trace import cut_buffer, measured_only
 from runtime.program.loading import read
 from runtime.tracing.sinks import ALIGNMENT
@@ -46,6 +47,11 @@ class _Given:
     path: str
     plan: m.ExecutionPlan
     inputs: list[Any]
+
+
+def work(job: RunJob, task: Task) -> dict[str, Any]:
+    """Run into the folder of a task; see ``run_with_executorch``."""
+    return run_with_executorch(job, task.folder, task.say)
 
 
 def run_with_executorch(
