@@ -92,7 +92,7 @@ def test_run_panel_asks_for_a_library_where_one_is_needed(window, qtbot, made, t
     qtbot.waitUntil(lambda: not gap.gap_runner.running, timeout=PATIENCE)
     current = gap.gap_runner.current
     assert current is not None
-    report = current.report
+    report = current.state
     assert report is not None
     compared = {row.operator: row.compared for each in report.runs for row in each.rows}
     assert compared.pop("handmade::noted.out") is False

@@ -66,7 +66,7 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     walk = walk_of(view, qtbot)
     assert (walk.state.position, len(walk.state.nodes)) == (0, 6)
     press(view, "Run the next node")
-    assert walk_of(view, qtbot).position == 1
+    assert walk_of(view, qtbot).state.position == 1
     qtbot.waitUntil(lambda: "aten_convolution_default" in view.nodes.rows.columns[5].values)
     window.router.select(
         Selection(SelectionKind.NODE, "forward", COMPILED, "aten_convolution_default_2")
@@ -78,7 +78,7 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     made = walk.state.nodes[1]["outputs"][0]
     assert view.values.show_current(made)
     view.values.row_chosen.emit(view.values.current_row())
-    assert len(walk_of(view, qtbot).looked["numbers"]) == 2048
+    assert len(walk_of(view, qtbot).state.looked["numbers"]) == 2048
     assert view.numbers.rows.length == 2048
     for what, words in (("1e", "No such file"), (str(tmp_path), "is a directory")):
         view.what.setText(what)
@@ -88,12 +88,12 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     torch.save(torch.zeros(3), tmp_path / "small.pt")
     view.what.setText(str(tmp_path / "small.pt"))
     press(view, "Let the value hold this from now on")
-    assert "shape" in walk_of(view, qtbot).refused
-    last = walk_of(view, qtbot).nodes[2]["outputs"][0]
+    assert "shape" in walk_of(view, qtbot).state.refused
+    last = walk_of(view, qtbot).state.nodes[2]["outputs"][0]
     assert view.values.show_current(last)
     view.what.setText("0.5")
     press(view, "Let the value hold this from now on")
-    value = walk_of(view, qtbot).values[last]
+    value = walk_of(view, qtbot).state.values[last]
     assert (value["min"], value["max"], value["replaced"]) == (0.5, 0.5, True)
     assert view.refused == ""
     press(view, "Run what is left of the method")
