@@ -31,7 +31,7 @@ _ORDER = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class DelegateRegion:
     """Nodes of a program that become one delegate.
 
     Attributes:
@@ -96,7 +96,7 @@ def owner_of_body(program: ExportedProgram, body: torch.fx.Graph) -> Owner:
     return Owner(program, Data({}, frozenset()), {}, ends)
 
 
-def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node]) -> Region:
+def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node]) -> DelegateRegion:
     """Return the region of some calls; the graph they are in stays as it is.
 
     Args:
@@ -114,7 +114,7 @@ def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node])
     inputs = [n for n in read if n not in owned]
     updates = _kept_updates(owner, owned, inside, tag)
     results = [n for n in nodes if _leaves(owner, n, inside, updates)]
-    return Region(
+    return DelegateRegion(
         tag,
         spec,
         tuple(nodes),

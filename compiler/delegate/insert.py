@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, OutputSpec
 
 from compiler.delegate.calling_program import argument_of
-from compiler.delegate.extract import Region
+from compiler.delegate.extract import DelegateRegion
 from compiler.dialect.copies import copied_root, rebuilt
 from compiler.dialect.delegate_call import NAME, executorch_call_delegate
 from compiler.dialect.outputs import is_user_output
@@ -19,7 +19,7 @@ from compiler.interface.partitioner import TAG
 from compiler.partition.regions import contracted
 
 Node = torch.fx.Node
-Lowered = tuple[Region, torch.nn.Module]
+Lowered = tuple[DelegateRegion, torch.nn.Module]
 
 
 def body_with_delegates(
@@ -134,7 +134,7 @@ class _Building:
         copied.meta.pop(TAG, None)
         self.made[node] = copied
 
-    def call(self, region: Region, module: torch.nn.Module) -> None:
+    def call(self, region: DelegateRegion, module: torch.nn.Module) -> None:
         name = self._lowered_name(module)
         home = self._add("get_attr", name, (), name)
         args = (home, *(self.made[node] for node in region.inputs))

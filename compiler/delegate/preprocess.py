@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from compiler.delegate.extract import Region
+from compiler.delegate.extract import DelegateRegion
 from compiler.errors import CompileError, source_line
 from compiler.interface.backend import (
     BackendDetails,
@@ -47,7 +47,7 @@ def preprocess_one(
     return where_marked(checked(backend, result, what), program)
 
 
-def preprocess_all(regions: Mapping[str, Sequence[Region]]) -> Results:
+def preprocess_all(regions: Mapping[str, Sequence[DelegateRegion]]) -> Results:
     """Return the results of all regions by method, in order.
 
     A backend that wants to sees the parts of all methods at once; the others one after the other.
@@ -69,7 +69,9 @@ def preprocess_all(regions: Mapping[str, Sequence[Region]]) -> Results:
     return results
 
 
-def _together(names: set[str], regions: Mapping[str, Sequence[Region]]) -> dict[str, Results]:
+def _together(
+    names: set[str], regions: Mapping[str, Sequence[DelegateRegion]]
+) -> dict[str, Results]:
     found: dict[str, Results] = {}
     for name in sorted(names):
         backend = backend_called(name)
@@ -79,7 +81,9 @@ def _together(names: set[str], regions: Mapping[str, Sequence[Region]]) -> dict[
     return found
 
 
-def _all_methods(backend: type[BackendDetails], regions: Mapping[str, Sequence[Region]]) -> Results:
+def _all_methods(
+    backend: type[BackendDetails], regions: Mapping[str, Sequence[DelegateRegion]]
+) -> Results:
     specs = {m: [copied_specs(r.spec.compile_specs) for r in rs] for m, rs in regions.items()}
     try:
         programs = {

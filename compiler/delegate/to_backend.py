@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.delegate.extract import Region, extract, owner_of, owner_of_body
+from compiler.delegate.extract import DelegateRegion, extract, owner_of, owner_of_body
 from compiler.delegate.insert import body_with_delegates, with_delegates
 from compiler.delegate.lowered_module import LoweredBackendModule, lowered_module
 from compiler.delegate.preprocess import preprocess_all, preprocess_one
@@ -133,11 +133,11 @@ class PartedGraph:
     """
 
     module: torch.fx.GraphModule
-    own: tuple[Region, ...]
+    own: tuple[DelegateRegion, ...]
     bodies: Mapping[str, PartedGraph]
 
     @property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[DelegateRegion, ...]:
         """Return all regions, those of bodies last."""
         inner = (region for body in self.bodies.values() for region in body.regions)
         return (*self.own, *inner)
@@ -158,7 +158,7 @@ class Parted:
     verdicts: tuple[Any, ...]
 
     @property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[DelegateRegion, ...]:
         """Return all regions, those of bodies of control flow last."""
         return self.graph.regions
 
@@ -235,7 +235,7 @@ def _parted(
     return PartedGraph(module, tuple(regions), bodies)
 
 
-def backend_of(region: Region) -> Any:  # noqa: ANN401
+def backend_of(region: DelegateRegion) -> Any:  # noqa: ANN401
     """Return the backend of a region.
 
     Raises: NotImplementedError if there is none of that name
@@ -243,7 +243,7 @@ def backend_of(region: Region) -> Any:  # noqa: ANN401
     return backend_called(region.spec.backend_id)
 
 
-def _module(region: Region, result: Any) -> LoweredBackendModule:  # noqa: ANN401
+def _module(region: DelegateRegion, result: Any) -> LoweredBackendModule:  # noqa: ANN401
     specs = copied_specs(region.spec.compile_specs)
     return lowered_module(region.program, region.spec.backend_id, specs, result)
 

@@ -19,14 +19,14 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StepResult:
     """The result of the step with this index."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarConstant:
     """A scalar that becomes a constant tensor; with None its Python type determines the dtype."""
 
     value: bool | int | float | complex
@@ -34,7 +34,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TemplateStep:
     """A node to create: operator, arguments, and the fake result."""
 
     target: Any
@@ -47,7 +47,7 @@ class Step:
 class Template:
     """The steps of one operator, and the reference to its result."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TemplateStep, ...]
     result: Any
 
 

@@ -14,7 +14,7 @@ import torch
 
 from compiler.dialect.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY, is_contiguous
 from compiler.dialect.ops import edge_op
-from compiler.dialect.templates import Scalar, describe_output, walk
+from compiler.dialect.templates import ScalarConstant, describe_output, walk
 from compiler.edge.graph_lowering import GraphLowering
 from compiler.errors import UnsupportedError
 from compiler.untyped import SYMBOLIC
@@ -117,7 +117,7 @@ class _BodyLowering(GraphLowering):
             self.made[node] = new.meta["val"]
         self.symbols.learn(new)
 
-    def constant(self, scalar: Scalar) -> torch.fx.Node:
+    def constant(self, scalar: ScalarConstant) -> torch.fx.Node:
         return self._handed_in(self.outer.constant(scalar))
 
     def held(self, tensor: torch.Tensor) -> torch.fx.Node:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from compiler.dialect.delegate_call import is_lowered_module
-from compiler.dialect.templates import Scalar, walk
+from compiler.dialect.templates import ScalarConstant, walk
 from compiler.edge.inline import inline
 from compiler.edge.lineage import Lineage
 from compiler.edge.quantize_pairs import integers_before
@@ -24,7 +24,7 @@ _READ_NUMBER = (aten.item.default, aten._local_scalar_dense.default)
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedState:
     """State shared by the graphs of one program.
 
     Attributes:
@@ -52,7 +52,7 @@ class GraphLowering:
         made: what stands for a node of the given graph
     """
 
-    shared: Shared
+    shared: SharedState
     owner: Any
     graph: torch.fx.Graph = field(default_factory=torch.fx.Graph)
     bodies: dict[str, torch.fx.GraphModule] = field(default_factory=dict[str, torch.fx.GraphModule])
@@ -73,7 +73,7 @@ class GraphLowering:
         """Create the results."""
         raise NotImplementedError
 
-    def constant(self, scalar: Scalar) -> torch.fx.Node:
+    def constant(self, scalar: ScalarConstant) -> torch.fx.Node:
         """Return the node of a scalar as a tensor."""
         raise NotImplementedError
 

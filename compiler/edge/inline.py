@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from compiler.dialect.ops import edge_op
-from compiler.dialect.templates import Input, Made, Scalar, Template, nodes_in, walk
+from compiler.dialect.templates import Input, ScalarConstant, StepResult, Template, nodes_in, walk
 from compiler.edge.symbols import Symbols
 from compiler.untyped import SYMBOLIC
 
@@ -19,7 +19,7 @@ def inline(
     template: Template,
     call: tuple[Any, dict[str, Any]],
     metadata: dict[str, Any],
-    constant: Callable[[Scalar], torch.fx.Node],
+    constant: Callable[[ScalarConstant], torch.fx.Node],
     symbols: Symbols,
 ) -> Any:  # noqa: ANN401 - a node, a number, or nested lists of them
     """Create the nodes of a template and return the node of its result.
@@ -37,11 +37,11 @@ def inline(
     nothing: dict[str, Any] = {}
 
     def resolve(leaf: Any) -> Any:  # noqa: ANN401
-        if isinstance(leaf, Made):
+        if isinstance(leaf, StepResult):
             return made[leaf.index]
         if isinstance(leaf, Input):
             return inputs[leaf.index]
-        if isinstance(leaf, Scalar):
+        if isinstance(leaf, ScalarConstant):
             return constant(leaf)
         return symbols.node(leaf) if isinstance(leaf, SYMBOLIC) else leaf
 

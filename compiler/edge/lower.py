@@ -16,9 +16,9 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense
 from compiler.dialect.ops import edge_op
-from compiler.dialect.templates import Scalar, describe_output
+from compiler.dialect.templates import ScalarConstant, describe_output
 from compiler.edge.config import EdgeCompileConfig
-from compiler.edge.graph_lowering import GraphLowering, Shared
+from compiler.edge.graph_lowering import GraphLowering, SharedState
 from compiler.edge.lineage import Lineage, renumber
 from compiler.edge.outside_core import kept_whole
 from compiler.edge.schemaless_calls import lower_call
@@ -66,7 +66,7 @@ def lower(
     templates = Templates(
         mode, kept_whole(config), skip_dim_order=config.skip_dim_order, keeps=keeps
     )
-    shared = Shared(templates, Lineage(), mode, lower_call)
+    shared = SharedState(templates, Lineage(), mode, lower_call)
     lowering = _ProgramLowering(shared, program)
     lowering.lower(program.graph.nodes)
     renumber(lowering.graph, lowering.bodies)
@@ -76,7 +76,7 @@ def lower(
 
 
 class _ProgramLowering(GraphLowering):
-    def __init__(self, shared: Shared, program: ExportedProgram) -> None:
+    def __init__(self, shared: SharedState, program: ExportedProgram) -> None:
         super().__init__(shared, program.graph_module)
         self.placeholders: dict[str, torch.fx.Node] = {}
         self.lifted: dict[str, torch.Tensor] = {}
@@ -116,7 +116,7 @@ class _ProgramLowering(GraphLowering):
         """Record the values that are written back at the end."""
         self.written[node.name] = new
 
-    def constant(self, scalar: Scalar) -> torch.fx.Node:
+    def constant(self, scalar: ScalarConstant) -> torch.fx.Node:
         """Return the placeholder of a lifted scalar, in front of the user's inputs."""
         tensor = torch.tensor(scalar.value, dtype=scalar.dtype)
         key = (tensor.dtype, type(scalar.value), repr(scalar.value))

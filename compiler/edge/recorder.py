@@ -24,7 +24,7 @@ from compiler.dialect.functional_variants import (
     has_functional_variant,
     is_view,
 )
-from compiler.dialect.templates import Made, Scalar, Step, tensors_in, walk
+from compiler.dialect.templates import ScalarConstant, StepResult, TemplateStep, tensors_in, walk
 from compiler.edge.aliasing import Sharing
 from compiler.edge.decompositions import decomposition_of
 from compiler.edge.dtype_promotion import joined_dtype, promoted_dtype, promotes
@@ -54,7 +54,7 @@ class Recorder(DispatchMode):
         keeps: Callable[[Any, Any, Any], bool] | None = None,
     ) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType] - torch types none
-        self.steps: list[Step] = []
+        self.steps: list[TemplateStep] = []
         self._preserved = preserved
         self._keeps = keeps
         self._skip_dim_order = skip_dim_order
@@ -229,21 +229,21 @@ class Recorder(DispatchMode):
             if str(formal.type) == "Tensor":
                 dtype = out.dtype if promotes(target) else None
                 named[place] = self._as_tensor(named[place], dtype)
-        made = Made(len(self.steps))
-        self.steps.append(Step(target, tuple(named), walk(self.name_of, kwargs), out))
+        made = StepResult(len(self.steps))
+        self.steps.append(TemplateStep(target, tuple(named), walk(self.name_of, kwargs), out))
         if isinstance(out, torch.Tensor):
             self.know(out, made)
             return out
         for place, item in enumerate(out):
             if isinstance(item, torch.Tensor):
-                self.know(item, Made(len(self.steps)))
-                self.steps.append(Step(operator.getitem, (made, place), {}, item))
+                self.know(item, StepResult(len(self.steps)))
+                self.steps.append(TemplateStep(operator.getitem, (made, place), {}, item))
         return out
 
     def _as_tensor(self, value: Any, dtype: torch.dtype | None) -> Any:  # noqa: ANN401
         """Return the reference of a scalar where the operator takes a tensor."""
         if isinstance(value, (bool, int, float, complex)):
-            return Scalar(value, dtype)
+            return ScalarConstant(value, dtype)
         if not isinstance(value, SYMBOLIC):
             return value
         dtype = dtype or _SYMBOL_DTYPES[type(value)]

@@ -28,7 +28,7 @@ def on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
     )
 
 
-class Segment:
+class TensorSegment:
     """Collects the bytes of tensors; entry 0 is the placeholder of the format.
 
     Attributes:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from compiler.dialect.delegate_call import is_lowered_module
-from compiler.emit.constants import Segment
+from compiler.emit.constants import TensorSegment
 from compiler.errors import CompileError, UnsupportedError
 from compiler.interface.backend import value_of_spec
 from compiler.interface.file_data import in_memory
@@ -143,7 +143,7 @@ class PlacedDelegates:
 def place_delegates(
     plans: Sequence[m.ExecutionPlan],
     store: DelegateStore,
-    segments: Sequence[Segment],
+    segments: Sequence[TensorSegment],
     *,
     extract: bool = True,
     alignment: int = 128,
@@ -206,7 +206,9 @@ def _wasting_last(data: NamedDataStoreOutput, step: int) -> list[int]:
     return [index for index in used if index != last] + ([] if last is None else [last])
 
 
-def _shared(data: NamedDataStoreOutput, constants: Segment, step: int) -> dict[int, m.DataSegment]:
+def _shared(
+    data: NamedDataStoreOutput, constants: TensorSegment, step: int
+) -> dict[int, m.DataSegment]:
     """Return where buffers of a store are among the constants, at multiples of a step."""
     wanted = dict.fromkeys(entry.buffer_index for entry in data.pte_data.values())
     found = {index: constants.held(memoryview(data.buffers[index])) for index in wanted}

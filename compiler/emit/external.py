@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from compiler.emit.constants import Segment
+from compiler.emit.constants import TensorSegment
 from compiler.errors import CompileError
 from compiler.memory.specs import raw_bytes, spec_of
 from schema.flat_tensor import FlatTensor, encode_parts
@@ -76,7 +76,7 @@ def file_parts(
     tensors: Mapping[str, torch.Tensor], blobs: Mapping[str, bytes], alignment: int
 ) -> list[Any]:
     """Return a file of tensors and blobs as buffers to write one behind the other."""
-    store = Segment(1)  # tells which contents are equal
+    store = TensorSegment(1)  # tells which contents are equal
     segments: list[FileSegment] = []
     place_of: dict[int, int] = {}
     entries: list[Entry] = []

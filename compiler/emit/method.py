@@ -14,34 +14,34 @@ from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.dialect.mutating_ops import writer_of
 from compiler.dialect.ops import EdgeOp
 from compiler.dialect.out_variants import Formal, OutVariant, find_out_variant, formals_of
-from compiler.emit.constants import Segment, on_cpu
+from compiler.emit.constants import TensorSegment, on_cpu
 from compiler.emit.containers import tree_spec_string
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
 from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
 from compiler.emit.origins import Homes, note_delegate
-from compiler.emit.values import ValueTable, scalar_value
+from compiler.emit.values import ValueBuilder, scalar_value
 from compiler.errors import CompileError, PlanError, UnsupportedError, at
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.instructions import (
-    Call,
     Jump,
     Label,
     Move,
+    OperatorCall,
+    PlannedView,
     Raw,
     SizedView,
     Slot,
-    View,
     Write,
     results_of,
 )
 from compiler.memory.lifetimes import Schedule
-from compiler.memory.specs import STATIC, TensorSpec, scalar_type_of
+from compiler.memory.specs import STATIC, FrozenSpec, scalar_type_of
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
 from schema.objects.cyclic_gc import gc_suspended
 from schema.program import model as m
 
-_NO_RESULT = TensorSpec(scalar_type_of(torch.uint8), (0,), (0,), STATIC)
+_NO_RESULT = FrozenSpec(scalar_type_of(torch.uint8), (0,), (0,), STATIC)
 _SEGMENT, _EXTERNAL = 0, 1  # program.fbs TensorDataLocation
 _NUMBER_KERNELS: dict[Any, tuple[str, str]] = {
     aten.sym_size.int: ("aten::sym_size", "int"),
@@ -75,8 +75,8 @@ class _Written:
 class Stores:
     """The segments of tensor bytes, shared by all methods of a program."""
 
-    constants: Segment
-    states: Segment
+    constants: TensorSegment
+    states: TensorSegment
     external: ExternalStore = field(default_factory=ExternalStore)
     delegates: DelegateStore = field(default_factory=DelegateStore)
 
@@ -158,7 +158,7 @@ class _Emission:
         }
         self.index: dict[Any, int] = {}
         self.viewed: dict[Slot, Slot] = {}  # a view: what it is a view of
-        self.table = ValueTable(self._index_of)
+        self.table = ValueBuilder(self._index_of)
         self.operators: dict[tuple[str, str], int] = {}
         self.instructions: list[m.Instruction] = []
         self.sources: list[torch.fx.Node] = []
@@ -173,8 +173,8 @@ class _Emission:
 
     def run(self) -> None:
         act: dict[type[Any], Any] = {
-            Call: self._call,
-            View: self._view,
+            OperatorCall: self._call,
+            PlannedView: self._view,
             SizedView: self._sized_view,
             Raw: self._raw,
             Write: self._write,
@@ -299,7 +299,7 @@ class _Emission:
             raise UnsupportedError(f"{spec.target} is not a tensor")
         return held
 
-    def _view(self, step: View) -> None:
+    def _view(self, step: PlannedView) -> None:
         """Record a view; it becomes a value at its first use."""
         self.viewed[step.node, 0] = self.steps.resolve(step.node.args[0])
 
@@ -319,7 +319,7 @@ class _Emission:
         made = self.index[node, 0] = self.table.tensor(self.steps.specs[node, 0], 0, None, None)
         self._instruction("executorch_prim::et_view", "default", [base, sizes, made], node)
 
-    def _call(self, step: Call) -> None:
+    def _call(self, step: OperatorCall) -> None:
         node = step.node
         target = node.target
         if isinstance(target, EdgeOp):

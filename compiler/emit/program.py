@@ -14,13 +14,13 @@ from torch.utils import _pytree as pytree
 from compiler.dialect.out_variants import check_out_variants
 from compiler.emit.backend_options import check_devices
 from compiler.emit.config import ExecutorchBackendConfig
-from compiler.emit.constants import Segment
+from compiler.emit.constants import TensorSegment
 from compiler.emit.containers import tree_spec_string
 from compiler.emit.delegates import DelegateMaps, PlacedDelegates, place_delegates
 from compiler.emit.external import external_tags, file_parts
 from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
 from compiler.emit.training import training_methods, with_trained_weights
-from compiler.emit.values import ValueTable
+from compiler.emit.values import ValueBuilder
 from compiler.errors import UnsupportedError
 from compiler.memory.methods import PlannedMethod, plan_methods
 from compiler.memory.specs import spec_of
@@ -123,7 +123,7 @@ def emit_planned(
 
     Raises: CompileError if a value cannot be written
     """
-    stores = Stores(Segment(config.constant_tensor_alignment or 16), Segment(1))
+    stores = Stores(TensorSegment(config.constant_tensor_alignment or 16), TensorSegment(1))
     emitted: dict[str, EmittedMethod] = {}
     for name in sorted(planned):
         with stages.stage("emit", name):
@@ -191,7 +191,7 @@ def _constant_plan(name: str, value: Any, stores: Stores) -> m.ExecutionPlan:  #
     Raises: UnsupportedError naming the method whose value no file can hold
     """
     leaves, spec = pytree.tree_flatten(value)
-    table = ValueTable(_no_node)
+    table = ValueBuilder(_no_node)
     try:
         outputs = tuple(
             table.tensor(spec_of(leaf, {}), stores.constants.add(leaf), None)

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 from compiler.errors import UnsupportedError
-from compiler.memory.specs import TensorSpec, scalar_type_of
+from compiler.memory.specs import FrozenSpec, scalar_type_of
 from schema.program import model as m
 
 _MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1}
 
 
-class ValueTable:
+class ValueBuilder:
     """Creates the values of a method in order of first use.
 
     Attributes:
@@ -38,7 +38,7 @@ class ValueTable:
 
     def tensor(
         self,
-        spec: TensorSpec,
+        spec: FrozenSpec,
         buffer: int,
         place: tuple[int, int] | None,
         extra: m.ExtraTensorInfo | None = None,

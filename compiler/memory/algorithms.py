@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from compiler.errors import PlanError
-from compiler.memory.blocks import Block, aligned
+from compiler.memory.blocks import MemoryBlock, aligned
 from compiler.memory.planners import Planner, by_size
 from compiler.memory.planners.naive import naive as one_behind_another
 from compiler.memory.tensor_spec import TensorSpec
@@ -146,9 +146,9 @@ def _inside_others(specs: Collection[TensorSpec]) -> dict[TensorSpec, tuple[Tens
     return found
 
 
-def _block(spec: TensorSpec) -> Block:
+def _block(spec: TensorSpec) -> MemoryBlock:
     first, last = spec.lifetime
-    return Block("", spec.nbytes(), first or 0, last or 0)
+    return MemoryBlock("", spec.nbytes(), first or 0, last or 0)
 
 
 class MemoryPlanningAlgorithmSuite:

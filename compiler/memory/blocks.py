@@ -20,7 +20,7 @@ class Role(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MemoryBlock:
     """Memory of one or more values that share it.
 
     Attributes:
@@ -75,7 +75,7 @@ def aligned(nbytes: int, alignment: int) -> int:
     return -(-nbytes // alignment) * alignment
 
 
-def lower_bound(blocks: Sequence[Block], alignment: int) -> int:
+def lower_bound(blocks: Sequence[MemoryBlock], alignment: int) -> int:
     """Return the bytes alive at the busiest instruction, alignment included."""
     changes: dict[int, int] = {}
     for block in blocks:
@@ -90,7 +90,7 @@ def lower_bound(blocks: Sequence[Block], alignment: int) -> int:
     return most
 
 
-def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
+def verify(blocks: Sequence[MemoryBlock], plan: MemoryPlan, alignment: int) -> None:
     """Check that no two blocks overlap in time and space, and that all are aligned in their buffer.
 
     Raises: PlanError naming both blocks
@@ -115,7 +115,7 @@ def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
 
 
 def _sweep(
-    blocks: Sequence[Block], offsets: Sequence[int], events: list[tuple[int, int, int]]
+    blocks: Sequence[MemoryBlock], offsets: Sequence[int], events: list[tuple[int, int, int]]
 ) -> None:
     alive: list[tuple[int, int]] = []  # (offset, block), by offset: neighbours are enough
     for _, starts, index in events:
@@ -131,5 +131,5 @@ def _sweep(
         alive.insert(at, entry)
 
 
-def _overlap(blocks: Sequence[Block], offsets: Sequence[int], a: int, b: int) -> bool:
+def _overlap(blocks: Sequence[MemoryBlock], offsets: Sequence[int], a: int, b: int) -> bool:
     return offsets[a] < offsets[b] + blocks[b].nbytes and offsets[b] < offsets[a] + blocks[a].nbytes

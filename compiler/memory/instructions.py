@@ -12,14 +12,14 @@ Slot = tuple[torch.fx.Node, int | str]  # a result of a node, 0 for its only one
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperatorCall:
     """A node that becomes a call of a kernel or of a delegate."""
 
     node: torch.fx.Node
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PlannedView:
     """A node that becomes another view of its first argument's memory; no instruction."""
 
     node: torch.fx.Node
@@ -93,13 +93,13 @@ class Jump:
     target: Label
 
 
-Step = Call | View | SizedView | Raw | Write | Move | Label | Jump
+Step = OperatorCall | PlannedView | SizedView | Raw | Write | Move | Label | Jump
 """One step of a method."""
 
 
 def is_instruction(step: Step) -> bool:
     """Return whether a step becomes an instruction."""
-    return not isinstance(step, (View, Label))
+    return not isinstance(step, (PlannedView, Label))
 
 
 def slot_of(node: torch.fx.Node) -> Slot:

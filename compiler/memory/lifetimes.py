@@ -16,23 +16,23 @@ from compiler.dialect.ops import edge_op
 from compiler.dialect.outputs import TRAINED, is_user_output
 from compiler.dialect.templates import nodes_in
 from compiler.errors import CompileError, at
-from compiler.memory.blocks import Block, Role
+from compiler.memory.blocks import MemoryBlock, Role
 from compiler.memory.instructions import (
-    Call,
     Jump,
     Move,
+    OperatorCall,
+    PlannedView,
     Raw,
     SizedView,
     Slot,
     Step,
-    View,
     Write,
     is_instruction,
     results_of,
     slot_of,
 )
 from compiler.memory.loops import FLOWS
-from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, hinted_ranges, spec_of
+from compiler.memory.specs import DYNAMIC_BOUND, FrozenSpec, hinted_ranges, spec_of
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
 from schema.objects.cyclic_gc import gc_suspended
 
@@ -67,9 +67,9 @@ class Schedule:
     stands_for: Mapping[Slot, Any]
     written: Mapping[torch.fx.Node, Any]
     outputs: tuple[Any, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[MemoryBlock, ...]
     block_of: Mapping[Slot, int]
-    specs: Mapping[Slot, TensorSpec]
+    specs: Mapping[Slot, FrozenSpec]
 
     def resolve(self, leaf: Any) -> Any:  # noqa: ANN401
         """Return the slot of a node, through inputs of bodies; other leaves unchanged."""
@@ -141,9 +141,9 @@ class Scheduling:
         self.steps: list[Step] = []
         self.now = 1  # inputs are there at 0, before the first instruction
         self.stands_for: dict[Slot, Any] = {}
-        self.blocks: list[Block] = []
+        self.blocks: list[MemoryBlock] = []
         self.block_of: dict[Slot, int] = {}
-        self.specs: dict[Slot, TensorSpec] = {}
+        self.specs: dict[Slot, FrozenSpec] = {}
         self.order: dict[torch.fx.Graph, dict[torch.fx.Node, int]] = {}  # of graphs with writes
 
     def run(self) -> Schedule:
@@ -226,7 +226,7 @@ class Scheduling:
                     self.specs[node, index] = replace(spec, dynamism=DYNAMIC_BOUND)
                 self._block((node, index), spec, Role.TEMPORARY, at=self.now)
 
-    def helper(self, slot: Slot, spec: TensorSpec) -> None:
+    def helper(self, slot: Slot, spec: FrozenSpec) -> None:
         """Start the lifetime of a tensor without a node."""
         self.specs[slot] = spec
         self._block(slot, spec, Role.TEMPORARY, at=self.now)
@@ -277,7 +277,7 @@ class Scheduling:
         if self._shares_memory(node):
             base = self.resolve(node.args[0])
             sizes = _sizes_of_run(node) if self._is_dynamic(node) else None
-            self.add(View(node) if sizes is None else SizedView(node, sizes))
+            self.add(PlannedView(node) if sizes is None else SizedView(node, sizes))
             if base in self.block_of:
                 self.block_of[node, 0] = self.block_of[base]
             return
@@ -287,7 +287,7 @@ class Scheduling:
         for index, value in enumerate(results_of(node)):
             if isinstance(value, torch.Tensor):
                 self._block((node, index), self.specs[node, index], Role.TEMPORARY, at=self.now)
-        self.add(Call(node))
+        self.add(OperatorCall(node))
 
     def _place_of_input(self, node: torch.fx.Node) -> int | None:
         """Return the block of the argument that a node is marked to be written over."""
@@ -323,14 +323,14 @@ class Scheduling:
         """Return whether the caller provides the memory of a block, which only the output uses."""
         return any(self.block_of.get(self.resolve(node)) == block for node in self.lent)
 
-    def _spec(self, slot: Slot, value: torch.Tensor) -> TensorSpec:
+    def _spec(self, slot: Slot, value: torch.Tensor) -> FrozenSpec:
         spec = self.specs[slot] = spec_of(value, self.ranges)
         return spec
 
     def _block(
         self,
         slot: Slot,
-        spec: TensorSpec,
+        spec: FrozenSpec,
         role: Role,
         *,
         at: int,
@@ -340,7 +340,7 @@ class Scheduling:
             return
         self.block_of[slot] = len(self.blocks)
         name = slot[0].name if slot[1] == 0 else f"{slot[0].name}[{slot[1]}]"
-        self.blocks.append(Block(name, spec.nbytes, at, at, role, planned))
+        self.blocks.append(MemoryBlock(name, spec.nbytes, at, at, role, planned))
 
     def _keep_to_the_end(self) -> None:
         # Written placeholders too: their memory is overwritten after the last call.

@@ -16,10 +16,10 @@ from compiler.dialect.memory_ops import alloc, view
 from compiler.dialect.ops import EdgeOp
 from compiler.dialect.out_variants import OutVariant, find_out_variant
 from compiler.dialect.templates import walk
-from compiler.memory.instructions import SizedView, Slot, View, results_of
+from compiler.memory.instructions import PlannedView, SizedView, Slot, results_of
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.options import SPECS
-from compiler.memory.specs import TensorSpec as FrozenSpec
+from compiler.memory.specs import FrozenSpec
 from compiler.memory.tensor_spec import TensorSpec
 from compiler.untyped import aten
 
@@ -40,7 +40,9 @@ class OutGraph:
             steps: its schedule
         """
         self._steps = steps
-        self._views = {step.node for step in steps.steps if isinstance(step, View | SizedView)}
+        self._views = {
+            step.node for step in steps.steps if isinstance(step, PlannedView | SizedView)
+        }
         self._specs: dict[Slot, TensorSpec] = {}
         self.of_block: dict[int, TensorSpec] = {}
         self.module = self._module(program.graph_module, written=steps.written)

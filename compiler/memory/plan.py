@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 
 from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import PlanError
-from compiler.memory.blocks import Block, MemoryPlan, Role, aligned, lower_bound, verify
+from compiler.memory.blocks import MemoryBlock, MemoryPlan, Role, aligned, lower_bound, verify
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.options import PADDING, SIZES, MemoryPlanningPass
 from compiler.memory.out_graph import OutGraph
@@ -85,7 +85,7 @@ def _name(options: Any) -> str:  # noqa: ANN401
     return getattr(algorithm, "__name__", type(options).__name__)
 
 
-def _place(block: Block, made: OutGraph, index: int) -> tuple[int, int]:
+def _place(block: MemoryBlock, made: OutGraph, index: int) -> tuple[int, int]:
     if not block.planned:
         return 1, -1
     spec = made.of_block.get(index)
@@ -147,7 +147,7 @@ def share_buffers(
 
 def _with_shared(
     plan: MemoryPlan,
-    blocks: Sequence[Block],
+    blocks: Sequence[MemoryBlock],
     names: Mapping[str, str],
     offsets: Mapping[str, int],
     size: int,

@@ -19,7 +19,7 @@ _MOST = 2**31 - 1  # sizes are 32 bits wide in a program file
 
 
 @dataclass(frozen=True, slots=True)
-class TensorSpec:
+class FrozenSpec:
     """Scalar type, upper bounds of the sizes, dim order.
 
     Attributes:
@@ -41,10 +41,10 @@ class TensorSpec:
         """Return whether the last dimension is innermost in memory, and so on."""
         return self.dim_order == tuple(range(len(self.sizes)))
 
-    def row(self) -> TensorSpec:
+    def row(self) -> FrozenSpec:
         """Return the spec of one row of a contiguous tensor."""
         dim_order = tuple(range(len(self.sizes) - 1))
-        return TensorSpec(self.scalar_type, self.sizes[1:], dim_order, self.dynamism)
+        return FrozenSpec(self.scalar_type, self.sizes[1:], dim_order, self.dynamism)
 
 
 def is_static(tensor: torch.Tensor) -> bool:
@@ -64,7 +64,7 @@ def scalar_type_of(dtype: torch.dtype) -> int:
     return known.code
 
 
-def spec_of(tensor: torch.Tensor, ranges: Mapping[Any, Any]) -> TensorSpec:
+def spec_of(tensor: torch.Tensor, ranges: Mapping[Any, Any]) -> FrozenSpec:
     """Return the spec of a dense tensor, with upper bounds of its sizes from ranges.
 
     Raises:
@@ -81,7 +81,7 @@ def spec_of(tensor: torch.Tensor, ranges: Mapping[Any, Any]) -> TensorSpec:
     number = scalar_type_of(tensor.dtype)
     if scalar_type(number).item_bytes == 0:
         raise UnsupportedError(f"{tensor.dtype} has no size in bytes")
-    return TensorSpec(number, sizes, dim_order_of(tensor), STATIC if static else DYNAMIC_BOUND)
+    return FrozenSpec(number, sizes, dim_order_of(tensor), STATIC if static else DYNAMIC_BOUND)
 
 
 def hinted_ranges(program: ExportedProgram) -> dict[Any, Any]:

@@ -10,7 +10,7 @@ from torch.fx.passes.infra.partitioner import Partition
 
 from compiler.partition.reasons import note, operator_of
 from compiler.partition.regions import regions, unit_of
-from compiler.partition.support import Answer, explain
+from compiler.partition.support import SupportAnswer, explain
 from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
@@ -95,7 +95,9 @@ class CapabilityBasedPartitioner:
         return node.op == "call_function" and operator_of(node) in self.non_compute_ops
 
 
-def note_refused(answers: Mapping[Node, Answer], ours: Mapping[Node, Node] | None = None) -> None:
+def note_refused(
+    answers: Mapping[Node, SupportAnswer], ours: Mapping[Node, Node] | None = None
+) -> None:
     """Record the calls that a support object refused, with reasons.
 
     Args:

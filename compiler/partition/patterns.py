@@ -13,7 +13,7 @@ from compiler.partition.capability import CapabilityBasedPartitioner
 from compiler.partition.pattern_matching import matches_of
 from compiler.partition.reasons import note
 from compiler.partition.regions import contracted, regions, unit_of
-from compiler.partition.support import Answer, ExplainedSupport, any_chain
+from compiler.partition.support import ExplainedSupport, SupportAnswer, any_chain
 from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
@@ -111,9 +111,11 @@ class _Among(ExplainedSupport):
         self._nodes = set(nodes)
         self._what = what
 
-    def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> Answer:
+    def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> SupportAnswer:
         matched = node in self._nodes
-        return Answer(matched, self._what, "" if matched else f"it is in none of the {self._what}")
+        return SupportAnswer(
+            matched, self._what, "" if matched else f"it is in none of the {self._what}"
+        )
 
 
 def _support(op_support: Any, nodes: Collection[Node] | None, what: str) -> Any:  # noqa: ANN401

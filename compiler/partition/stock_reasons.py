@@ -18,7 +18,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner as Torc
 from compiler.partition.capability import note_refused
 from compiler.partition.reasons import note
 from compiler.partition.regions import unit_of
-from compiler.partition.support import Answer, ExplainedSupport, explain
+from compiler.partition.support import ExplainedSupport, SupportAnswer, explain
 from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
@@ -73,9 +73,9 @@ class _Remembering(ExplainedSupport):
 
     def __init__(self, support: Any) -> None:  # noqa: ANN401
         self.support = support
-        self.answers: dict[Node, Answer] = {}
+        self.answers: dict[Node, SupportAnswer] = {}
 
-    def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> Answer:
+    def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> SupportAnswer:
         """Return the answer of the support object."""
         self.answers[node] = explain(self.support, submodules, node)
         return self.answers[node]

@@ -18,7 +18,7 @@ Dtypes: TypeAlias = Sequence[torch.dtype]
 SupportDict: TypeAlias = Mapping[Any, "tuple[Sequence[Dtypes | None], Mapping[str, Dtypes]] | None"]
 
 
-class Answer(NamedTuple):
+class SupportAnswer(NamedTuple):
     """Whether a node is supported, by which rule, and why not.
 
     Attributes:
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 class ExplainedSupport(OperatorSupportBase):
     """Operator support with reasons; subclasses implement ``explain``."""
 
-    def explain(self, submodules: Modules, node: Node) -> Answer:
+    def explain(self, submodules: Modules, node: Node) -> SupportAnswer:
         """Return whether a node is supported, and why not."""
         raise NotImplementedError
 
@@ -43,14 +43,14 @@ class ExplainedSupport(OperatorSupportBase):
         return self.explain(submodules, node).supported
 
 
-def explain(support: Any, submodules: Modules, node: Node) -> Answer:  # noqa: ANN401
+def explain(support: Any, submodules: Modules, node: Node) -> SupportAnswer:  # noqa: ANN401
     """Return the answer of any support object for a node."""
     if isinstance(support, ExplainedSupport):
         return support.explain(submodules, node)
     rule = type(support).__name__
     if support.is_node_supported(submodules, node):
-        return Answer(True, rule, "", True)
-    return Answer(False, rule, f"{rule}.is_node_supported refuses this {operator_of(node)}")
+        return SupportAnswer(True, rule, "", True)
+    return SupportAnswer(False, rule, f"{rule}.is_node_supported refuses this {operator_of(node)}")
 
 
 class OperatorSupport(ExplainedSupport):
@@ -67,14 +67,14 @@ class OperatorSupport(ExplainedSupport):
         self._support_dict = support_dict or {}
         self._by_name = {_operator_name(key): value for key, value in self._support_dict.items()}
 
-    def explain(self, submodules: Modules, node: Node) -> Answer:
+    def explain(self, submodules: Modules, node: Node) -> SupportAnswer:
         """Return whether the operator is in the table and its arguments have listed dtypes."""
         name, rule = operator_of(node), type(self).__name__
         if node.op != "call_function" or name not in self._by_name:
-            return Answer(False, rule, f"{name} is not in the table of {rule}", False)
+            return SupportAnswer(False, rule, f"{name} is not in the table of {rule}", False)
         allowed = self._by_name[name]
         if allowed is None:
-            return Answer(True, rule, "", True)
+            return SupportAnswer(True, rule, "", True)
         by_place, by_name = allowed
         pairs = [*zip(map(str, range(len(node.args))), node.args, by_place, strict=False)]
         pairs += [
@@ -85,8 +85,8 @@ class OperatorSupport(ExplainedSupport):
             if dtypes is not None and found is not None and found not in dtypes:
                 listed = ", ".join(_short(dtype) for dtype in dtypes)
                 text = f"argument {key} of {name} is {_shown(argument)}, allowed: {listed}"
-                return Answer(False, f"{rule}.dtypes", text, True)
-        return Answer(True, rule, "", True)
+                return SupportAnswer(False, f"{rule}.dtypes", text, True)
+        return SupportAnswer(True, rule, "", True)
 
 
 class _Function(ExplainedSupport):
@@ -94,29 +94,29 @@ class _Function(ExplainedSupport):
         self._check = check
         self._rule = getattr(check, "__name__", type(check).__name__)
 
-    def explain(self, submodules: Modules, node: Node) -> Answer:
+    def explain(self, submodules: Modules, node: Node) -> SupportAnswer:
         supported = bool(self._check(submodules, node))
-        return Answer(supported, self._rule, "" if supported else f"{self._rule} refuses it")
+        return SupportAnswer(supported, self._rule, "" if supported else f"{self._rule} refuses it")
 
 
 class _All(ExplainedSupport):
     def __init__(self, supports: Sequence[Any]) -> None:
         self._supports = supports
 
-    def explain(self, submodules: Modules, node: Node) -> Answer:
+    def explain(self, submodules: Modules, node: Node) -> SupportAnswer:
         for support in self._supports:
             answer = explain(support, submodules, node)
             if not answer.supported:
                 return answer
-        return Answer(True, "chain", "", True)
+        return SupportAnswer(True, "chain", "", True)
 
 
 class _Any(ExplainedSupport):
     def __init__(self, supports: Sequence[Any]) -> None:
         self._supports = supports
 
-    def explain(self, submodules: Modules, node: Node) -> Answer:
-        answers: list[Answer] = []
+    def explain(self, submodules: Modules, node: Node) -> SupportAnswer:
+        answers: list[SupportAnswer] = []
         for support in self._supports:
             answers.append(explain(support, submodules, node))
             if answers[-1].supported:
@@ -126,7 +126,7 @@ class _Any(ExplainedSupport):
         knows = True if any(a.has_rule for a in told) else told[0].has_rule if told else False
         rule = " | ".join(dict.fromkeys(answer.rule for answer in told))
         text = "; ".join(dict.fromkeys(answer.text for answer in told))
-        return Answer(False, rule or "any_chain", text or "no support objects", knows)
+        return SupportAnswer(False, rule or "any_chain", text or "no support objects", knows)
 
 
 class _Patterns(ExplainedSupport):
@@ -135,13 +135,15 @@ class _Patterns(ExplainedSupport):
         self._ignore_literals = ignore_literals
         self._matched: dict[int, tuple[torch.fx.Graph, set[Node]]] = {}
 
-    def explain(self, submodules: Modules, node: Node) -> Answer:
+    def explain(self, submodules: Modules, node: Node) -> SupportAnswer:
         graph = node.graph
         if id(graph) not in self._matched:
             found = matches_of(graph, self._patterns, ignore_literals=self._ignore_literals)
             self._matched[id(graph)] = (graph, {n for nodes in found for n in nodes})
         matched = node in self._matched[id(graph)][1]
-        return Answer(matched, "patterns", "" if matched else "it is part of no pattern's match")
+        return SupportAnswer(
+            matched, "patterns", "" if matched else "it is part of no pattern's match"
+        )
 
 
 def create_op_support(is_node_supported: Callable[[Modules, Node], bool]) -> OperatorSupportBase:

@@ -29,7 +29,7 @@ from compiler.record.arguments import (
 )
 from compiler.record.graph_ids import GraphIds
 from compiler.record.lowered import lowered_json
-from compiler.record.metadata import NodeMetadata
+from compiler.record.metadata import MetadataWriter
 from compiler.untyped import (
     NUMBER_OPERATORS,
     SYMBOLIC,
@@ -56,7 +56,7 @@ def program_json(program: ExportedProgram, numbers: GraphIds | None = None, *, e
 
     Raises: UnsupportedError if an argument has no form in a record
     """
-    metadata = NodeMetadata(numbers or GraphIds(program.graph), handles=edge)
+    metadata = MetadataWriter(numbers or GraphIds(program.graph), handles=edge)
     module = {
         "graph": _Writer(program.graph_module, metadata).graph(),
         "signature": _signature(program),
@@ -85,7 +85,7 @@ def _ranges(program: ExportedProgram) -> Json:
 
 
 class _Writer:
-    def __init__(self, owner: torch.fx.GraphModule, metadata: NodeMetadata) -> None:
+    def __init__(self, owner: torch.fx.GraphModule, metadata: MetadataWriter) -> None:
         self.owner = owner
         self.metadata = metadata
         self.tensors: Json = {}

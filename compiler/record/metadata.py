@@ -10,7 +10,7 @@ import torch
 from compiler.record.graph_ids import GraphIds
 
 
-class NodeMetadata:
+class MetadataWriter:
     """Writes the metadata of the nodes of one graph; equal module stacks are written once."""
 
     def __init__(self, numbers: GraphIds, *, handles: bool) -> None:

@@ -38,7 +38,7 @@ _COMPILED = (
 )
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """A file that parts of a record are read from.
 
     Attributes:
@@ -114,7 +114,7 @@ class ETRecord:
             _reference_outputs: by method, the outputs expected of each case
             _representative_inputs: inputs of ``forward``
         """
-        self.source: Source | None = None
+        self.source: RecordSource | None = None
         self._parts: dict[str, Any] = {}
         self._given: set[str] = set()
         self._own: dict[str, Callable[[], bytes]] = {}
@@ -130,7 +130,7 @@ class ETRecord:
         self._representative_inputs = _representative_inputs
 
     @classmethod
-    def from_source(cls, source: Source) -> ETRecord:
+    def from_source(cls, source: RecordSource) -> ETRecord:
         """Return the record of a file; its parts are read lazily."""
         record = cls()
         record.source, record._parts, record._given = source, {}, set()

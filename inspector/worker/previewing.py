@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.delegate.extract import Region
+from compiler.delegate.extract import DelegateRegion
 from compiler.delegate.to_backend import parted_by
 from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import CompileError
@@ -160,7 +160,7 @@ def _node(node: Node, path: str, partition: int | None) -> NodePreview:
     return NodePreview(path, operator_of(node), partition, exported, _module(node), tuple(reads))
 
 
-def moves_of(region: Region) -> tuple[frozenset[str], frozenset[str]]:
+def moves_of(region: DelegateRegion) -> tuple[frozenset[str], frozenset[str]]:
     """Return the inputs and the results of a partition that its delegate transposes.
 
     Backends whose traits name no such function have none, as do partitions that they would refuse.

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from compiler.dialect.dim_order import is_dense
 from compiler.errors import PlanError
-from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
+from compiler.memory.blocks import MemoryBlock, MemoryPlan, aligned, lower_bound, verify
 from compiler.memory.planners import PLANNERS, Planner, plan_blocks
 from compiler.memory.planners.by_size import greedy, objects
 
 _BLOCK = st.builds(
-    lambda size, first, length, planned: Block("v", size, first, first + length, planned=planned),
+    lambda size, first, length, planned: MemoryBlock(
+        "v", size, first, first + length, planned=planned
+    ),
     st.integers(0, 200),
     st.integers(0, 30),
     st.integers(0, 12),
@@ -31,7 +33,9 @@ _BLOCK = st.builds(
     st.sampled_from([1, 16, 64]),
     st.sampled_from([*PLANNERS.values(), objects]),
 )
-def test_plan_of_any_blocks_is_sound(blocks: list[Block], alignment: int, planner: Planner) -> None:
+def test_plan_of_any_blocks_is_sound(
+    blocks: list[MemoryBlock], alignment: int, planner: Planner
+) -> None:
     plan = plan_blocks(blocks, alignment, [planner])
     placed = [(b, o) for b, o in zip(blocks, plan.offsets, strict=True) if b.planned]
     for index, (a, at) in enumerate(placed):
@@ -44,25 +48,29 @@ def test_plan_of_any_blocks_is_sound(blocks: list[Block], alignment: int, planne
 
 
 def test_objects_are_not_shared_by_blocks_alive_at_the_same_time() -> None:
-    blocks = [Block("large", 128, 0, 1), Block("a", 64, 2, 3), Block("b", 64, 3, 4)]
+    blocks = [
+        MemoryBlock("large", 128, 0, 1),
+        MemoryBlock("a", 64, 2, 3),
+        MemoryBlock("b", 64, 3, 4),
+    ]
     assert plan_blocks(blocks, 16, [greedy]).offsets == (0, 0, 64)
     assert plan_blocks(blocks, 16, [objects]).offsets == (0, 0, 128)
 
 
 def test_unplanned_block_has_no_place() -> None:
-    blocks = [Block("a", 16, 0, 3), Block("b", 64, 0, 3, planned=False)]
+    blocks = [MemoryBlock("a", 16, 0, 3), MemoryBlock("b", 64, 0, 3, planned=False)]
     assert plan_blocks(blocks).offsets == (0, -1)
 
 
 def test_blocks_that_follow_each_other_share_memory() -> None:
-    blocks = [Block("a", 100, 0, 1), Block("b", 100, 2, 3), Block("c", 100, 4, 4)]
+    blocks = [MemoryBlock("a", 100, 0, 1), MemoryBlock("b", 100, 2, 3), MemoryBlock("c", 100, 4, 4)]
     plan = plan_blocks(blocks)
     assert plan.nbytes == plan.lower_bound == 112
     assert plan_blocks(blocks, 16, [PLANNERS["naive"]]).nbytes == 3 * 112
 
 
 def test_verifier_names_both_of_two_blocks_that_overlap() -> None:
-    blocks = [Block("first", 32, 0, 2), Block("second", 32, 2, 4)]
+    blocks = [MemoryBlock("first", 32, 0, 2), MemoryBlock("second", 32, 2, 4)]
     with pytest.raises(PlanError, match="second and first overlap"):
         verify(blocks, MemoryPlan((0, 16), 48, 64, "by hand"), 16)
     verify([blocks[0], replace(blocks[1], first=3)], MemoryPlan((0, 16), 48, 32, "by hand"), 16)
@@ -70,11 +78,11 @@ def test_verifier_names_both_of_two_blocks_that_overlap() -> None:
 
 def test_verifier_refuses_a_block_outside_the_arena() -> None:
     with pytest.raises(PlanError, match="lies outside 16 bytes"):
-        verify([Block("a", 32, 0, 2)], MemoryPlan((0,), 16, 32, "by hand"), 16)
+        verify([MemoryBlock("a", 32, 0, 2)], MemoryPlan((0,), 16, 32, "by hand"), 16)
 
 
 def test_planner_that_overlaps_is_refused() -> None:
-    blocks = [Block("a", 32, 0, 2), Block("b", 32, 1, 2)]
+    blocks = [MemoryBlock("a", 32, 0, 2), MemoryBlock("b", 32, 1, 2)]
     with pytest.raises(PlanError):
         plan_blocks(blocks, 16, [lambda given, _: [0 for _ in given]])
 
@@ -82,7 +90,7 @@ def test_planner_that_overlaps_is_refused() -> None:
 def test_twenty_thousand_values_are_planned_in_time() -> None:
     draw = random.Random(0)
     starts = [draw.randrange(20_000) for _ in range(20_000)]
-    blocks = [Block("v", draw.randrange(1, 9999), s, s + draw.randrange(12)) for s in starts]
+    blocks = [MemoryBlock("v", draw.randrange(1, 9999), s, s + draw.randrange(12)) for s in starts]
     before = time.process_time()
     plan = plan_blocks(blocks)
     assert time.process_time() - before < 2

@@ -16,9 +16,9 @@ from compiler.backends.xnnpack.facts import (
 )
 from compiler.backends.xnnpack.layout import channels_last
 from compiler.backends.xnnpack.lowering import Lowering
-from compiler.backends.xnnpack.steps import Step
+from compiler.backends.xnnpack.steps import PayloadStep
 from compiler.backends.xnnpack.weights import (
-    Filter,
+    IntegerWeight,
     bias_of,
     filed_as_bias,
     filed_as_weight,
@@ -44,7 +44,7 @@ def _pair(node: Node, name: str, count: int, default: int = 0) -> tuple[int, int
     return (filler, found[0]) if count == 1 else (found[0], found[1])
 
 
-def convolution(lowering: Lowering, step: Step) -> None:
+def convolution(lowering: Lowering, step: PayloadStep) -> None:
     """Write a convolution, with the batch norms after it in its weights."""
     node = step.node
     weight, bias = parameters(lowering, step, 1, 2)
@@ -96,14 +96,14 @@ def convolution(lowering: Lowering, step: Step) -> None:
 
 
 def _filter(
-    lowering: Lowering, step: Step, kind: str, data: torch.Tensor, bias: torch.Tensor | None
+    lowering: Lowering, step: PayloadStep, kind: str, data: torch.Tensor, bias: torch.Tensor | None
 ) -> tuple[int, int]:
     """Add weight and bias of a convolution and return the ids of their values."""
     plain = data.dtype is not torch.int8
     channels = 3 if kind == "DepthwiseConv2d" else 0
     source: Any = step.node.args[0]
     with filed_as_weight(lowering, step, 1):
-        whole = Filter(data, channels, data.shape[channels])
+        whole = IntegerWeight(data, channels, data.shape[channels])
         ident = lowering.fixed(data) if plain else filter_of(lowering, step, whole)
     with filed_as_bias(lowering, step, 2):
         if plain:
@@ -125,7 +125,7 @@ def filter_in_memory(kind: str, weight: torch.Tensor, groups: int) -> torch.Tens
     return split.permute(0, 2, 3, 4, 1).reshape(groups * outs, height, width, -1).contiguous()
 
 
-def pool(lowering: Lowering, step: Step) -> None:
+def pool(lowering: Lowering, step: PayloadStep) -> None:
     """Write a pool; the last windows of a rounded-up one reach into padding."""
     node = step.node
     most = op_of(node) is not aten.avg_pool2d.default
@@ -159,7 +159,7 @@ def pool(lowering: Lowering, step: Step) -> None:
     lowering.add(step, form)
 
 
-def mean(lowering: Lowering, step: Step) -> None:
+def mean(lowering: Lowering, step: PayloadStep) -> None:
     """Write the mean of each image."""
     given: Any = step.node.args[0]
     source = lowering.operand(given, channels_last(4))
@@ -167,7 +167,7 @@ def mean(lowering: Lowering, step: Step) -> None:
     lowering.add(step, n.Unary("GlobalAvgPooling2d", source, made, KEEP_DIMS))
 
 
-def largest(lowering: Lowering, step: Step) -> None:
+def largest(lowering: Lowering, step: PayloadStep) -> None:
     """Write the largest value along the height or the width as a pool."""
     given: Any = step.node.args[0]
     sizes = [static_size(size) for size in shape_of(given)]
@@ -189,7 +189,7 @@ def largest(lowering: Lowering, step: Step) -> None:
     lowering.add(step, form)
 
 
-def resize(lowering: Lowering, step: Step) -> None:
+def resize(lowering: Lowering, step: PayloadStep) -> None:
     """Write a bilinear resize."""
     given: Any = step.node.args[0]
     height, width = (static_size(size) for size in shape_of(step.node)[2:])

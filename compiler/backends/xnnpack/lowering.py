@@ -28,7 +28,7 @@ from compiler.backends.xnnpack.layout import (
 )
 from compiler.backends.xnnpack.placement import Placement
 from compiler.backends.xnnpack.quantization import Affine, affine_of, dynamic_chain
-from compiler.backends.xnnpack.steps import Step, Steps
+from compiler.backends.xnnpack.steps import PayloadStep, PayloadSteps
 from compiler.backends.xnnpack.writer import DATATYPES, QDINT8, PayloadWriter
 from compiler.errors import UnsupportedError, at
 from compiler.interface.external_weights import mark_behind
@@ -47,7 +47,7 @@ class Lowering:
     """
 
     def __init__(self, program: ExportedProgram) -> None:
-        self.steps = Steps(program)
+        self.steps = PayloadSteps(program)
         self._home = Placement(self.steps).home
         self.writer = PayloadWriter(len(self.steps.inputs) + len(self.steps.outputs))
         self._ids: dict[tuple[Node, Layout], int] = {}
@@ -55,7 +55,7 @@ class Lowering:
         self._leaving: dict[tuple[Node, Layout], int] = {}
         self._left: set[int] = set()
         self._rows: dict[tuple[int, int], tuple[int, int]] = {}
-        self._step: Step | None = None
+        self._step: PayloadStep | None = None
         self._enter()
 
     def _enter(self) -> None:
@@ -80,7 +80,7 @@ class Lowering:
         """Return the node whose value the current step reads for an operand."""
         return self.steps.root(self.steps.read_by(self._step, node))
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: PayloadStep) -> None:
         """Set the step whose operands are requested from now on."""
         self._step = step
         self.writer.origins = tuple(node.name for node in step.nodes)
@@ -278,7 +278,7 @@ class Lowering:
             self.writer.node(n.Unary("Copy", source, made))
             self._left.add(place)
 
-    def add(self, step: Step, form: n.NodeForm) -> None:
+    def add(self, step: PayloadStep, form: n.NodeForm) -> None:
         """Add the node of a step."""
         self.writer.node(form, step.handles, step.bounds)
 

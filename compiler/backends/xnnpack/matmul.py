@@ -11,9 +11,9 @@ from compiler.backends.xnnpack.layout import plain
 from compiler.backends.xnnpack.lowering import Lowering
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantization import home_of
-from compiler.backends.xnnpack.steps import Step
+from compiler.backends.xnnpack.steps import PayloadStep
 from compiler.backends.xnnpack.weights import (
-    Filter,
+    IntegerWeight,
     bias_of,
     filed_as_bias,
     filed_as_weight,
@@ -34,7 +34,7 @@ _PLACES = {
 """Places of what a layer reads, its weight and its bias among the arguments."""
 
 
-def linear(lowering: Lowering, step: Step) -> None:
+def linear(lowering: Lowering, step: PayloadStep) -> None:
     """Write a linear layer; its weight may be computed."""
     given_at, weight_at, bias_at = _PLACES[op_of(step.node)]
     args: Any = step.node.args
@@ -51,7 +51,7 @@ def linear(lowering: Lowering, step: Step) -> None:
     as_stored = op_of(step.node) is aten.linear.default or is_transposition(written)
     if weight.dtype is torch.int8:
         data = weight if as_stored else weight.T.contiguous()
-        _quantized(lowering, step, source, (Filter(data, 0, data.shape[0]), bias))
+        _quantized(lowering, step, source, (IntegerWeight(data, 0, data.shape[0]), bias))
         return
     flags = 0 if as_stored else TRANSPOSED
     shift = NO_VALUE
@@ -65,7 +65,7 @@ def linear(lowering: Lowering, step: Step) -> None:
     _product(lowering, step, (source, ident, shift), flags)
 
 
-def _computed(lowering: Lowering, step: Step, source: int, places: tuple[int, int]) -> None:
+def _computed(lowering: Lowering, step: PayloadStep, source: int, places: tuple[int, int]) -> None:
     """Write a layer whose weight is given or computed at run time."""
     args: Any = step.node.args
     weight_at, bias_at = places
@@ -77,7 +77,10 @@ def _computed(lowering: Lowering, step: Step, source: int, places: tuple[int, in
 
 
 def _quantized(
-    lowering: Lowering, step: Step, source: int, weights: tuple[Filter, torch.Tensor | None]
+    lowering: Lowering,
+    step: PayloadStep,
+    source: int,
+    weights: tuple[IntegerWeight, torch.Tensor | None],
 ) -> None:
     """Write a linear layer with an integer weight."""
     whole, bias = weights
@@ -100,12 +103,12 @@ def _quantized(
     lowering.add(step, n.Binary("Add", product, shift, lowering.result(node)))
 
 
-def _product(lowering: Lowering, step: Step, ids: tuple[int, int, int], flags: int) -> None:
+def _product(lowering: Lowering, step: PayloadStep, ids: tuple[int, int, int], flags: int) -> None:
     made = lowering.result(step.node)
     lowering.add(step, n.FullyConnected("FullyConnected", *ids, made, flags))
 
 
-def bmm(lowering: Lowering, step: Step) -> None:
+def bmm(lowering: Lowering, step: PayloadStep) -> None:
     """Write a batch matmul; the second operand may be read transposed."""
     args: Any = step.node.args
     flags = 0 if step.transposed is None else TRANSPOSED

@@ -18,13 +18,13 @@ from compiler.backends.xnnpack.facts import (
 )
 from compiler.backends.xnnpack.layout import UNIT, axis_in, in_memory, moves_data, plain
 from compiler.backends.xnnpack.lowering import Lowering
-from compiler.backends.xnnpack.steps import Step
+from compiler.backends.xnnpack.steps import PayloadStep
 from compiler.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
 
 Node = torch.fx.Node
-Emit = Callable[[Lowering, Step], None]
+Emit = Callable[[Lowering, PayloadStep], None]
 
 UNARY: dict[Any, str] = {
     aten.abs.default: "Abs",
@@ -60,58 +60,58 @@ BINARY: dict[Any, str] = {
 _CAT_MOST = 5
 
 
-def unary(lowering: Lowering, step: Step) -> None:
+def unary(lowering: Lowering, step: PayloadStep) -> None:
     """Write an operator with one operand."""
     source = _source(lowering, step)
     lowering.add(step, n.Unary(UNARY[op_of(step.node)], source, lowering.result(step.node)))
 
 
-def convert(lowering: Lowering, step: Step) -> None:
+def convert(lowering: Lowering, step: PayloadStep) -> None:
     """Write a quantize or dequantize node."""
     source = _source(lowering, step)
     lowering.add(step, n.Unary("Convert", source, lowering.result(step.node)))
 
 
-def _source(lowering: Lowering, step: Step) -> int:
+def _source(lowering: Lowering, step: PayloadStep) -> int:
     """Return the first operand in the layout of the result."""
     operand: Any = step.node.args[0]
     return lowering.operand(operand, lowering.home(step.node))
 
 
-def clamp(lowering: Lowering, step: Step) -> None:
+def clamp(lowering: Lowering, step: PayloadStep) -> None:
     """Write an activation that could not be fused."""
     source = _source(lowering, step)
     form = n.Unary("Clamp", source, lowering.result(step.node))
     lowering.writer.node(form, step.handles, bounds_of(step.node))
 
 
-def leaky_relu(lowering: Lowering, step: Step) -> None:
+def leaky_relu(lowering: Lowering, step: PayloadStep) -> None:
     """Write a leaky relu."""
     slope = float(argument(step.node, "negative_slope"))
     source = _source(lowering, step)
     lowering.add(step, n.LeakyReLU("LeakyReLU", slope, source, lowering.result(step.node)))
 
 
-def elu(lowering: Lowering, step: Step) -> None:
+def elu(lowering: Lowering, step: PayloadStep) -> None:
     """Write an exponential linear unit."""
     alpha, source = float(argument(step.node, "alpha")), _source(lowering, step)
     lowering.add(step, n.ELU("ELU", alpha, source, lowering.result(step.node)))
 
 
-def softmax(lowering: Lowering, step: Step) -> None:
+def softmax(lowering: Lowering, step: PayloadStep) -> None:
     """Write a softmax over the last dimension."""
     source = _source(lowering, step)
     lowering.add(step, n.Unary("Softmax", source, lowering.result(step.node)))
 
 
-def binary(lowering: Lowering, step: Step) -> None:
+def binary(lowering: Lowering, step: PayloadStep) -> None:
     """Write an operator with two operands, which may be broadcast."""
     first, second = (_broadcast(lowering, step.node, arg) for arg in step.node.args[:2])
     kind = BINARY[op_of(step.node)]
     lowering.add(step, n.Binary(kind, first, second, lowering.result(step.node)))
 
 
-def prelu(lowering: Lowering, step: Step) -> None:
+def prelu(lowering: Lowering, step: PayloadStep) -> None:
     """Write a leaky relu with a slope for each channel."""
     slope: Any = step.node.args[1]
     weight = lowering.steps.constant(slope).reshape(-1)
@@ -133,7 +133,7 @@ def _broadcast(lowering: Lowering, node: Node, given: Any) -> int:  # noqa: ANN4
     return lowering.known(given, () if rank_of(given) == 0 else layout)
 
 
-def norm(lowering: Lowering, step: Step) -> None:
+def norm(lowering: Lowering, step: PayloadStep) -> None:
     """Write a batch norm as a multiplication and an addition."""
     node = step.node
     scale, shift = scale_and_shift(lowering, node)
@@ -167,7 +167,7 @@ def _nodes(args: Any) -> list[Node | None]:  # noqa: ANN401
     return list(args)
 
 
-def view(lowering: Lowering, step: Step) -> None:
+def view(lowering: Lowering, step: PayloadStep) -> None:
     """Write a reshape; one that only adds or removes dimensions of size 1 keeps the layout."""
     given: Any = step.node.args[0]
     home, rank = lowering.home(given), rank_of(given)
@@ -177,7 +177,7 @@ def view(lowering: Lowering, step: Step) -> None:
     lowering.reshape(shape_of(step.node), source, made, step.handles)
 
 
-def permute(lowering: Lowering, step: Step) -> None:
+def permute(lowering: Lowering, step: PayloadStep) -> None:
     """Write a permutation, as a reshape where the memory layout matches already."""
     given: Any = step.node.args[0]
     rank, source = rank_of(given), lowering.home(given)
@@ -193,7 +193,7 @@ def permute(lowering: Lowering, step: Step) -> None:
     )
 
 
-def cat(lowering: Lowering, step: Step) -> None:
+def cat(lowering: Lowering, step: PayloadStep) -> None:
     """Write a concatenation; of more than five tensors as a tree."""
     node, parts = step.node, argument(step.node, "tensors")
     layout = lowering.home(node)
@@ -217,7 +217,7 @@ def _joined(axis: int, ids: list[int], made: int) -> n.NodeForm:
     return n.Concatenate(f"Concatenate{len(ids)}", axis, output_id=made, **given)
 
 
-def pad(lowering: Lowering, step: Step) -> None:
+def pad(lowering: Lowering, step: PayloadStep) -> None:
     """Write a constant padding."""
     node, rank = step.node, rank_of(step.node)
     given = list(argument(node, "pad"))
@@ -240,7 +240,7 @@ def _placed(values: list[int], layout: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(0 if dim < 0 else values[dim] for dim in layout)
 
 
-def slices(lowering: Lowering, step: Step) -> None:
+def slices(lowering: Lowering, step: PayloadStep) -> None:
     """Write a slice with step 1."""
     node = step.node
     given: Any = node.args[0]

@@ -32,7 +32,7 @@ from compiler.backends.xnnpack.layout import (
     moves_data,
     plain,
 )
-from compiler.backends.xnnpack.steps import Step, Steps
+from compiler.backends.xnnpack.steps import PayloadStep, PayloadSteps
 from compiler.untyped import aten
 
 Node = torch.fx.Node
@@ -76,7 +76,7 @@ _REDUCTIONS = frozenset((aten.mean.dim, aten.max.dim))
 _SIGNAL, _IMAGE = 3, 4  # dimensions of a batch
 
 
-def wants(step: Step, steps: Steps) -> Want:
+def wants(step: PayloadStep, steps: PayloadSteps) -> Want:
     """Return which layouts a step takes."""
     op, node = op_of(step.node), step.node
     if op is aten.permute_copy.default:
@@ -95,7 +95,7 @@ class Placement:
         home: by value, the layout it is made in
     """
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: PayloadSteps) -> None:
         self._steps = steps
         self.home: dict[Node, Layout] = {n: boundary(value_of(n)) for n in _tensors(steps.inputs)}
         self._region: dict[Node, Node] = {}
@@ -193,7 +193,7 @@ def border_moves(program: ExportedProgram) -> tuple[frozenset[str], frozenset[st
     Args:
         program: the partition, as the backend is given it
     """
-    steps = Steps(program)
+    steps = PayloadSteps(program)
     home = Placement(steps).home
     given = {node for node in steps.inputs if node in home}
     moved: set[str] = set()

@@ -55,7 +55,7 @@ BOUNDED = GEMM | frozenset(
 
 
 @dataclass
-class Step:
+class PayloadStep:
     """One or a few payload nodes, and the operators fused into them.
 
     Attributes:
@@ -86,7 +86,7 @@ class Step:
         return tuple(handle for handle in found if isinstance(handle, int))
 
 
-class Steps:
+class PayloadSteps:
     """A graph as steps; a value is known by the node that computes it.
 
     Attributes:
@@ -100,7 +100,7 @@ class Steps:
         self.facts = Facts(program)
         self.inputs: list[Node] = []
         self.outputs: list[Node] = []
-        self.made: dict[Node, Step] = {}
+        self.made: dict[Node, PayloadStep] = {}
         self._parent: dict[Node, Node] = {}
         self._folded: dict[Node, torch.Tensor | None] = {}
         self._chosen: set[Node] = set()
@@ -137,7 +137,7 @@ class Steps:
         roots = dict.fromkeys(self.root(n) for n in given)
         yield from (root for root in roots if not self.is_constant(root))
 
-    def read_by(self, step: Step | None, node: Node) -> Node:
+    def read_by(self, step: PayloadStep | None, node: Node) -> Node:
         """Return the node whose value a step reads; a quantized step reads the quantized value."""
         if step is not None and step.transposed is not None and step.transposed[0] is node:
             return step.transposed[1]
@@ -189,12 +189,12 @@ class Steps:
     def _make(self, node: Node) -> None:
         pattern = pattern_of(node, self.facts)
         nodes = [node, *_quantizing(node, pattern), *self._views.get(node, ())]
-        step = Step(node, nodes, pattern=pattern)
+        step = PayloadStep(node, nodes, pattern=pattern)
         self.made[node] = step
         if op_of(node) is aten.bmm.default:
             self._read_transposed(step)
 
-    def _read_transposed(self, step: Step) -> None:
+    def _read_transposed(self, step: PayloadStep) -> None:
         """Fuse the transpose of a matmul's second operand."""
         first, second = cast("tuple[Node, Node]", step.node.args)
         made = None if first is second else self._sole_producer(second)
@@ -232,7 +232,7 @@ class Steps:
         if source in self._kept or is_result:
             self._parent[node] = source
         else:
-            self.made[node] = Step(node, [node])
+            self.made[node] = PayloadStep(node, [node])
 
     def _read_dequantize(self, node: Node, source: Node) -> None:
         given = dynamic_source(node)
@@ -246,7 +246,7 @@ class Steps:
             return
         _known(node)
         if not patterns or not all(p.affine is not None and node in p.along for p in patterns):
-            self.made[node] = Step(node, [node])
+            self.made[node] = PayloadStep(node, [node])
 
     def _folds_norm(self, node: Node, source: Node) -> bool:
         step = self._sole_producer(source)
@@ -258,7 +258,7 @@ class Steps:
         self._absorb(node, source, step)
         return True
 
-    def _is_fixed(self, step: Step) -> bool:
+    def _is_fixed(self, step: PayloadStep) -> bool:
         op = op_of(step.node)
         if op not in GEMM:
             return False
@@ -280,11 +280,11 @@ class Steps:
         self._absorb(node, source, step)
         return True
 
-    def _absorb(self, node: Node, source: Node, step: Step) -> None:
+    def _absorb(self, node: Node, source: Node, step: PayloadStep) -> None:
         step.nodes.append(node)
         self._parent[node] = source
 
-    def _sole_producer(self, node: Node) -> Step | None:
+    def _sole_producer(self, node: Node) -> PayloadStep | None:
         """Return the step whose value only one node reads."""
         while len(node.users) == 1 and node in self._parent:
             node = self._parent[node]

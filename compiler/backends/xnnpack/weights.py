@@ -14,7 +14,7 @@ from compiler.backends.xnnpack.operators import scale_and_shift
 from compiler.backends.xnnpack.patterns import WEIGHT_AT
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantization import Affine, Scales, affine_of, dequantized_weight
-from compiler.backends.xnnpack.steps import Step
+from compiler.backends.xnnpack.steps import PayloadStep
 from compiler.backends.xnnpack.writer import QBINT4, QCINT4, QCINT8, QCINT32, QINT32
 from compiler.errors import UnsupportedError, at
 from compiler.untyped import aten
@@ -27,7 +27,7 @@ _QINT8 = 3
 
 
 @dataclass(frozen=True)
-class Filter:
+class IntegerWeight:
     """The integers of a weight in their memory layout.
 
     Attributes:
@@ -42,7 +42,7 @@ class Filter:
 
 
 def parameters(
-    lowering: Lowering, step: Step, weight_at: int, bias_at: int
+    lowering: Lowering, step: PayloadStep, weight_at: int, bias_at: int
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Return weight and bias with the norms of a step in them; int8 where its kernel takes that.
 
@@ -71,12 +71,16 @@ def parameters(
     return wide.to(dtype), shift.to(dtype)
 
 
-def filed_as_weight(lowering: Lowering, step: Step, weight_at: int) -> AbstractContextManager[None]:
+def filed_as_weight(
+    lowering: Lowering, step: PayloadStep, weight_at: int
+) -> AbstractContextManager[None]:
     """Send constants added in the context to the file of a step's weight."""
     return lowering.filed_with(step.node.args[weight_at])
 
 
-def filed_as_bias(lowering: Lowering, step: Step, bias_at: int) -> AbstractContextManager[None]:
+def filed_as_bias(
+    lowering: Lowering, step: PayloadStep, bias_at: int
+) -> AbstractContextManager[None]:
     """Send constants added in the context to the file of a step's bias, or of its norm."""
     args = step.node.args
     own = args[bias_at : bias_at + 1] if bias_at >= 0 else ()
@@ -94,7 +98,7 @@ def _scaled(weight: torch.Tensor, factor: torch.Tensor, groups: int) -> torch.Te
     return (split * wide).reshape(weight.shape)
 
 
-def stored(lowering: Lowering, step: Step) -> torch.Tensor | None:
+def stored(lowering: Lowering, step: PayloadStep) -> torch.Tensor | None:
     """Return the integers of a step's weight, None if its kernel reads floating point."""
     given = dequantized_weight(step.node.args[WEIGHT_AT[op_of(step.node)]])
     scales = step.pattern.weight
@@ -111,7 +115,7 @@ def _numbers(given: Node) -> Node:
     return source
 
 
-def _alone(step: Step, scales: Scales, data: torch.Tensor) -> bool:
+def _alone(step: PayloadStep, scales: Scales, data: torch.Tensor) -> bool:
     """Return whether a floating-point kernel takes a quantized weight: linear layers only."""
     linear = op_of(step.node) in (aten.linear.default, aten.addmm.default)
     mm = op_of(step.node) is aten.mm.default
@@ -119,7 +123,7 @@ def _alone(step: Step, scales: Scales, data: torch.Tensor) -> bool:
     return (linear or mm) and plain and not scales.group and data.dim() == 2
 
 
-def filter_of(lowering: Lowering, step: Step, whole: Filter) -> int:
+def filter_of(lowering: Lowering, step: PayloadStep, whole: IntegerWeight) -> int:
     """Add an integer weight and return the id of its value."""
     scales = step.pattern.weight
     assert scales is not None
@@ -144,7 +148,7 @@ def filter_of(lowering: Lowering, step: Step, whole: Filter) -> int:
 
 
 def _nibbles(
-    lowering: Lowering, step: Step, whole: Filter, scales: Scales, scale: torch.Tensor
+    lowering: Lowering, step: PayloadStep, whole: IntegerWeight, scales: Scales, scale: torch.Tensor
 ) -> int | None:
     inputs = whole.data.shape[-1]
     if inputs % 2:
@@ -161,7 +165,7 @@ def _nibbles(
     return _value(lowering, QBINT4, packed, whole.data.shape, params)
 
 
-def _packed(data: torch.Tensor, step: Step) -> torch.Tensor:
+def _packed(data: torch.Tensor, step: PayloadStep) -> torch.Tensor:
     """Return int4 values packed two to a byte, the first one in the low half, with an offset of 8.
 
     Raises: UnsupportedError if a number is outside of that range
@@ -191,7 +195,7 @@ def _value(
     return lowering.writer.value(datatype, tuple(dims), constant=place, quantization=params)
 
 
-def bias_of(lowering: Lowering, step: Step, bias: torch.Tensor | None, source: Node) -> int:
+def bias_of(lowering: Lowering, step: PayloadStep, bias: torch.Tensor | None, source: Node) -> int:
     """Add the bias of a layer with an integer weight and return the id of its value.
 
     Args:

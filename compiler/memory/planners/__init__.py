@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
+from compiler.memory.blocks import MemoryBlock, MemoryPlan, aligned, lower_bound, verify
 from compiler.memory.planners.by_size import greedy, interval
 from compiler.memory.planners.naive import naive
 from schema.objects.cyclic_gc import gc_suspended
 
-Planner = Callable[[Sequence[Block], int], list[int]]
+Planner = Callable[[Sequence[MemoryBlock], int], list[int]]
 
 PLANNERS: dict[str, Planner] = {"naive": naive, "greedy": greedy, "interval": interval}
 DEFAULT_PLANNERS: tuple[Planner, ...] = (greedy, interval, naive)
@@ -17,7 +17,7 @@ DEFAULT_PLANNERS: tuple[Planner, ...] = (greedy, interval, naive)
 
 @gc_suspended()
 def plan_blocks(
-    blocks: Sequence[Block],
+    blocks: Sequence[MemoryBlock],
     alignment: int = 16,
     planners: Sequence[Planner] = DEFAULT_PLANNERS,
 ) -> MemoryPlan:

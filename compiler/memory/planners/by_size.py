@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from compiler.memory.blocks import Block, aligned
+from compiler.memory.blocks import MemoryBlock, aligned
 
 _BUCKETS = 1024
 
 
-def greedy(blocks: Sequence[Block], alignment: int) -> list[int]:
+def greedy(blocks: Sequence[MemoryBlock], alignment: int) -> list[int]:
     """Return offsets with the largest blocks placed first."""
     return _place(blocks, alignment, lambda block: -block.nbytes)
 
 
-def interval(blocks: Sequence[Block], alignment: int) -> list[int]:
+def interval(blocks: Sequence[MemoryBlock], alignment: int) -> list[int]:
     """Return offsets with the blocks that take most memory for most time placed first."""
     return _place(blocks, alignment, lambda block: -block.nbytes * (block.last - block.first + 1))
 
 
-def objects(blocks: Sequence[Block], alignment: int) -> list[int]:
+def objects(blocks: Sequence[MemoryBlock], alignment: int) -> list[int]:
     """Return offsets where blocks that are alive at the same time never share an object.
 
     An object is a range of bytes as large as its first, largest block, at whose start each of its
     blocks lies.
     """
     offsets = [0] * len(blocks)
-    shared: list[tuple[int, list[Block]]] = []
+    shared: list[tuple[int, list[MemoryBlock]]] = []
     end = 0
     for index in sorted(range(len(blocks)), key=lambda i: (-blocks[i].nbytes, blocks[i].first)):
         block = blocks[index]
@@ -35,7 +35,7 @@ def objects(blocks: Sequence[Block], alignment: int) -> list[int]:
             for offset, members in shared
             if all(other.last < block.first or other.first > block.last for other in members)
         )
-        offset, members = next(free, (end, list[Block]()))
+        offset, members = next(free, (end, list[MemoryBlock]()))
         if not members:
             shared.append((offset, members))
             end += aligned(block.nbytes, alignment)
@@ -44,7 +44,9 @@ def objects(blocks: Sequence[Block], alignment: int) -> list[int]:
     return offsets
 
 
-def _place(blocks: Sequence[Block], alignment: int, rank: Callable[[Block], int]) -> list[int]:
+def _place(
+    blocks: Sequence[MemoryBlock], alignment: int, rank: Callable[[MemoryBlock], int]
+) -> list[int]:
     offsets = [0] * len(blocks)
     sizes = [aligned(block.nbytes, alignment) for block in blocks]
     calendar = _Calendar(max((block.last for block in blocks), default=0) + 1)
@@ -82,7 +84,7 @@ class _Calendar:
         self._slots: dict[int, list[int]] = {}
         self._long: list[int] = []
 
-    def add(self, index: int, block: Block) -> None:
+    def add(self, index: int, block: MemoryBlock) -> None:
         slots = self._range(block)
         if len(slots) > 64:
             self._long.append(index)
@@ -90,11 +92,11 @@ class _Calendar:
         for slot in slots:
             self._slots.setdefault(slot, []).append(index)
 
-    def near(self, block: Block) -> Iterable[int]:
+    def near(self, block: MemoryBlock) -> Iterable[int]:
         found = set(self._long)
         for slot in self._range(block):
             found.update(self._slots.get(slot, ()))
         return found
 
-    def _range(self, block: Block) -> range:
+    def _range(self, block: MemoryBlock) -> range:
         return range(block.first // self._width, block.last // self._width + 1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.memory.blocks import Block, aligned
+from compiler.memory.blocks import MemoryBlock, aligned
 
 
-def naive(blocks: Sequence[Block], alignment: int) -> list[int]:
+def naive(blocks: Sequence[MemoryBlock], alignment: int) -> list[int]:
     """Return consecutive offsets of blocks, without reuse."""
     offsets: list[int] = []
     at = 0
