@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 
 EXTRA_VERBS = {
-    "open": "the window, with these files open; the same without a verb",
-    "screenshot": "any view as a picture, without a screen",
+    "open": "the window, with these files open; the default without a verb",
+    "screenshot": "a screenshot of any view, without a display",
 }
 _OPEN_HELP = """usage: etscope [open] [--watch] [--source-time-scale UNIT] [FILE ...]
 
@@ -21,7 +21,7 @@ options:
   -h, --help  show this help message and exit
   --watch     open them again when they change
   --source-time-scale {ns,us,ms,s,cycles}
-              unit of ETDump ticks; default: what the preferences say
+              unit of ETDump ticks; default: that of the preferences
 
 examples:
   etscope model.pte model.etrecord run.etdp run.debug
@@ -49,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     if arguments and arguments[0] == "screenshot":
-        from devtools_app.screenshots.verb import main as take_picture
+        from devtools_app.screenshots.verb import main as take_screenshot
 
-        return take_picture(arguments[1:])
+        return take_screenshot(arguments[1:])
     if arguments and not _opens_window(arguments[0]):
         from inspector.cli import main as run_verb
 
@@ -67,7 +67,7 @@ def _main(arguments: list[str]) -> int:
         return _refuse(f"{_SCALE} needs one of {', '.join(_UNITS)}")
     unknown = [argument for argument in paths if argument.startswith("-")]
     if unknown:
-        return _refuse(f"unknown option {unknown[0]}; etscope --help lists what there is")
+        return _refuse(f"unknown option {unknown[0]}; etscope --help lists verbs and options")
     reason = why_no_window()
     if reason:
         return _refuse(reason)
@@ -77,7 +77,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _without_scale(arguments: list[str]) -> tuple[list[str], str | None]:
-    """Return the other arguments and the unit that was said; None for none that there is."""
+    """Return the other arguments and the tick unit; None if it is unknown."""
     rest: list[str] = []
     tick: str | None = ""
     left = iter(arguments)
@@ -92,7 +92,7 @@ def _without_scale(arguments: list[str]) -> tuple[list[str], str | None]:
 
 
 def _opens_window(first: str) -> bool:
-    """Return whether the first argument is no verb and no question for the command line."""
+    """Return whether the first argument is neither a verb nor a help option."""
     if first.startswith("-"):
         return first == "--watch" or first.partition("=")[0] == _SCALE
     if first == "open" or os.sep in first or "." in os.path.basename(first):
@@ -137,8 +137,8 @@ def _no_display() -> str:
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         return ""
     return (
-        "there is no display to open a window on; "
-        "the verbs work without one, for example: etscope summary FILES"
+        "no display to open a window on; the verbs work without one, for example: etscope "
+        "summary FILES"
     )
 
 

@@ -1,4 +1,4 @@
-"""Makes the application and the window, and keeps mistakes from ending the program."""
+"""Creates the application and the window; reports uncaught exceptions instead of exiting."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _LOG = logging.getLogger(__name__)
 
 
 class ExceptionHook(QObject):
-    """Takes exceptions that nobody caught, from any thread, into the log and the window.
+    """Reports uncaught exceptions of any thread in the log and the window.
 
     Signals:
-        happened(text, details): one sentence and the traceback; on the GUI thread
+        happened(text, details): message and traceback; on the GUI thread
     """
 
     happened = Signal(str, str)
 
     def install(self) -> Callable[[], None]:
-        """Take the hooks of Python; return what gives them back."""
+        """Install the exception hooks; return a function that restores the old ones."""
         old, old_thread = sys.excepthook, threading.excepthook
         sys.excepthook = self.take
         threading.excepthook = self._take_thread
@@ -48,7 +48,7 @@ class ExceptionHook(QObject):
     def take(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        """Log an exception and tell about it; an interrupt from the keyboard ends the program."""
+        """Log and report an exception; a keyboard interrupt ends the program."""
         if issubclass(kind, KeyboardInterrupt):
             QApplication.exit(130)
             return
@@ -94,7 +94,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     Args:
         paths: files and folders that belong together, or a workspace
         watch: reload files when they change, for this run
-        tick: unit of the ticks of traces, for this run; empty for what the preferences say
+        tick: unit of the ticks of traces, for this run; empty for that of the preferences
     """
     qInstallMessageHandler(log_qt_message)
     app = make_application()

@@ -1,4 +1,4 @@
-"""The demo: a packaged module goes round the loop once: compile, change, run, compare, open."""
+"""The demo: a packaged module goes through the loop once: compile, change, run, compare, open."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class DemoError(Exception):
 
 
 def main() -> int:
-    """Go round the loop and open; without a display write pictures and texts, and say where."""
+    """Run the loop and open its results; without a display write screenshots and reports."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", default="demo-output", help="folder for all that is made")
+    parser.add_argument("--output", default="demo-output", help="output folder")
     parser.add_argument(
-        "--built-in-only", action="store_true", help="leave out the compile by executorch"
+        "--built-in-only", action="store_true", help="skip the compile by executorch"
     )
     options = parser.parse_args()
     folder = Path(options.output)
@@ -48,19 +48,19 @@ def main() -> int:
     if not why_no_window() and os.environ.get("QT_QPA_PLATFORM") != "offscreen":
         return etscope(["open", *files])
     folder.mkdir(parents=True, exist_ok=True)
-    text = _told(["summary", *files])
+    text = _output_of(["summary", *files])
     (folder / "summary.txt").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
-    pictures = _pictures(folder, files)
+    count = _screenshots(folder, files)
     sys.stdout.write(
-        f"There is no display: {pictures} pictures of the window, summary.txt, comparison.txt and"
+        f"No display: {count} screenshots of the window, summary.txt, comparison.txt and"
         f" comparison.html are in {folder.resolve()}\n"
     )
     return 0
 
 
 def _files(folder: Path, *, stock: bool) -> list[str]:
-    """Return what is to be opened: what was made now, else the packaged session."""
+    """Return the files to open: those compiled now, else the packaged session."""
     try:
         return _loop(folder, stock=stock)
     except (DemoError, OSError) as error:  # FolderError is one
@@ -69,10 +69,10 @@ def _files(folder: Path, *, stock: bool) -> list[str]:
 
 
 def _loop(folder: Path, *, stock: bool) -> list[str]:
-    """Compile and run, change one rule, compile and run again, and say what the change did.
+    """Compile and run, change one rule, compile and run again, and report the effect of the change.
 
     Args:
-        folder: for all that is made
+        folder: for all output
         stock: whether ``executorch`` compiles the program as well, meanwhile
 
     Returns: program, record, trace and debug buffer of the program as it was
@@ -131,13 +131,13 @@ def _compare(folder: Path, variants: Sequence[Path]) -> None:
         [f"{one / PROGRAM},{one / RECORD}" for one in variants],
     )
     options = ["--measure", str(_BLOCKS), "--no-gap", "--html", str(page), "--force", "--top", "5"]
-    text = _told(["compare", *sides, *options])
+    text = _output_of(["compare", *sides, *options])
     (folder / "comparison.txt").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
 
 
 def _finish(running: JobRun) -> None:
-    """Follow a job to its end, a line a stage.
+    """Wait for a job and print one line per stage.
 
     Raises: DemoError if it did not finish
     """
@@ -155,15 +155,15 @@ def _finish(running: JobRun) -> None:
         raise DemoError(f"the module could not be compiled and run: {outcome.sentence}")
 
 
-def _told(arguments: list[str]) -> str:
-    """Return what a verb prints."""
+def _output_of(arguments: list[str]) -> str:
+    """Return the output of a verb."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         etscope(arguments)
     return out.getvalue()
 
 
-def _pictures(folder: Path, files: Sequence[str]) -> int:
+def _screenshots(folder: Path, files: Sequence[str]) -> int:
     from devtools_app.screenshots import window as shots
 
     shots.use_no_screen()

@@ -1,4 +1,4 @@
-"""Errors of files: FormatError where one cannot be read, Issue where one is odd but readable."""
+"""Errors of files: FormatError for one that cannot be read, Issue for an inconsistent one."""
 
 from __future__ import annotations
 

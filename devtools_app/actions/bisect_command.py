@@ -1,4 +1,4 @@
-"""What the Bisect panel asks for: a bisection of the recipe as it is now, in its own process."""
+"""Starts the bisection requested by the Bisect panel, in its own process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BisectCommand:
     """Starts bisections of the program shown."""
 
     def __init__(self, window: WindowHost, recipes: RecipeCommand) -> None:
-        """Work for a window.
+        """Connect to a window.
 
         Args:
             window: asked for the variant shown
@@ -34,7 +34,7 @@ class BisectCommand:
         self._recipes = recipes
 
     def start(self, request: Bisect) -> None:
-        """Begin or go on; ask before code runs that is new."""
+        """Start or resume; confirm before running code that is not trusted yet."""
         one = self._window.recipe_store.variant
         if one is None:
             return

@@ -18,7 +18,7 @@ from devtools_app.actions.run_command import RunCommand
 from devtools_app.dialogs.about import AboutDialog
 from devtools_app.dialogs.key_sheet import KeySheet
 from devtools_app.dialogs.preferences import Preferences
-from devtools_app.screenshots.image import save_picture
+from devtools_app.screenshots.image import save_image
 from devtools_app.sessions.session_controller import Notice
 from devtools_app.shell.external_editor import EditorError, default_template, editor_command
 from devtools_app.shell.start_page import SAMPLE
@@ -41,11 +41,11 @@ _FILES = (
 )
 _WORKSPACES = f"Workspaces (*{SUFFIX})"
 _TABLES = "Tab-separated (*.tsv);;Comma-separated (*.csv)"
-_PICTURES = "PNG picture (*.png);;SVG drawing (*.svg)"
+_IMAGES = "PNG image (*.png);;SVG image (*.svg)"
 
 
 class Dialogs:
-    """Asks for paths; replaced in tests, which have nobody to ask.
+    """Asks for paths; replaced in tests.
 
     Args:
         folder: where to begin, empty for where the last dialog ended
@@ -55,7 +55,7 @@ class Dialogs:
         self._folder = folder
 
     def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
-        """Return chosen files, none when the user thought better of it."""
+        """Return chosen files, none if the user cancels."""
         return tuple(QFileDialog.getOpenFileNames(parent, title, self._folder(), filters)[0])
 
     def open_folder(self, parent: QWidget, title: str) -> str:
@@ -104,7 +104,7 @@ class Commands:
             "save_workspace": self.save_workspace,
             "save_workspace_as": self.save_workspace_as,
             "export_table": self.export_table,
-            "export_picture": self.export_picture,
+            "export_image": self.export_image,
             "preferences": self.preferences,
             "quit": self._window.close,
             "split": self.split,
@@ -195,24 +195,24 @@ class Commands:
         if name and target.export_to(Path(name)):
             self._window.status.say(f"Exported {name}")
 
-    def export_picture(self) -> None:
-        """Write a picture of the view in front to a file."""
+    def export_image(self) -> None:
+        """Export the view in front as an image."""
         host = self._window.focused_host()
         if host is None or host.view is None:
-            self._window.status.say("There is no view to draw")
+            self._window.status.say("No view to export")
             return
         suggested = f"{host.spec.name}.png"
-        name = self.dialogs.save_file(self._window, "Export picture", suggested, _PICTURES)
+        name = self.dialogs.save_file(self._window, "Export image", suggested, _IMAGES)
         if not name:
             return
         try:
             if isinstance(host.view, CanDraw):
-                host.view.save_picture(Path(name))
+                host.view.save_image(Path(name))
             else:
-                save_picture(host.view, Path(name))
+                save_image(host.view, Path(name))
         except OSError as error:
             reason = f"{name}: {error.strerror or error}"
-            self._window.notice(Notice(f"The picture cannot be written. {reason}", "error"))
+            self._window.notice(Notice(f"The image cannot be written. {reason}", "error"))
             return
         self._window.status.say(f"Exported {name}")
 
@@ -223,12 +223,12 @@ class Commands:
         dialog.open()
 
     def take_preferences(self, settings: Settings) -> None:
-        """Use what the dialog says, without losing what changed while it was open."""
+        """Apply the dialog's settings, keeping what changed while it was open."""
         recents = self._desk.settings.recents
         self._desk.put_preferences(replace(settings, recents=recents))
 
     def split(self) -> None:
-        """Show a second view beside the first, or put it away."""
+        """Show or hide a second view beside the first."""
         state = self._store.state
         if state.split_view:
             self._store.update(split_view="")
@@ -261,7 +261,7 @@ class Commands:
         self._window.sync_actions()
 
     def find(self) -> None:
-        """Put the cursor into the search of the view that has the keyboard."""
+        """Focus the search field of the view with the keyboard focus."""
         host = self._window.focused_host()
         view = host.view if host is not None else None
         if isinstance(view, CanFind):
@@ -274,7 +274,7 @@ class Commands:
             self._window.palettes.go_to()
 
     def step(self, by: int) -> None:
-        """Go to the next or previous thing of the view that has the keyboard."""
+        """Go to the next or previous item of the view with the keyboard focus."""
         host = self._window.focused_host()
         if host is None:
             return
@@ -282,7 +282,7 @@ class Commands:
             host.view.step(by)
 
     def clear(self) -> None:
-        """Put messages away first, then the selection."""
+        """Dismiss messages first, then the selection."""
         if self._window.strip.text:
             self._window.strip.hide()
             return

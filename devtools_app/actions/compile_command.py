@@ -1,4 +1,4 @@
-"""File > Compile…: the dialog, the panel that shows it, and the session that comes of it."""
+"""File > Compile…: the dialog, the panel that shows it, and the session of its result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PANEL = "compile"
 
 
 class CompileCommand:
-    """Asks what to compile and opens what was made.
+    """Asks what to compile and opens the result.
 
     Attributes:
         dialog: the one that was opened last, None before

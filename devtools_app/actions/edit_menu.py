@@ -1,4 +1,4 @@
-"""The edits of the recipe in a context menu; pointing at one says what it would do."""
+"""The edits of the recipe in a context menu; pointing at one previews its effect."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from devtools_app.actions.requests import EditOffers
     from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
 
-_FAMILIES = {"compute-": "Compute in", "quantise-": "Quantise"}
+_FAMILIES = {"compute-": "Compute in", "quantise-": "Quantize"}
 _WIDTH = 380
 _LINES, _LONGEST = 4, 200  # that the line at the end has room for, in lines and in characters
-_POINT = "Point at a change to see what it does to the partitions"
+_POINT = "Point at a change to preview its effect on the partitions"
 
 
 class EditMenu(QObject):
     """Fills a menu and lives as long as it does.
 
-    The nearest thing comes first and flat, the others are submenus; the last line of the menu tells
-    what the edit under the pointer would do, as soon as that is known.
+    The nearest target comes first and flat, the others are submenus; the last line shows
+    the effect of the edit under the pointer, as soon as that is known.
     """
 
     def __init__(self, menu: QMenu, offers: EditOffers) -> None:
@@ -95,11 +95,11 @@ class EditMenu(QObject):
 
 
 def _label() -> QLabel:
-    """Return the words that tell what an edit would do; a menu keeps its size while it is open."""
+    """Return the effect of an edit in words; a menu keeps its size while it is open."""
     label = QLabel(_POINT)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
-    label.setAccessibleName("What the change would do")
+    label.setAccessibleName("Effect of the change")
     label.setContentsMargins(8, 4, 8, 6)
     label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
     label.setFixedSize(_WIDTH, _LINES * label.fontMetrics().lineSpacing() + 12)

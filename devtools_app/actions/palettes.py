@@ -30,9 +30,9 @@ class Palettes(QObject):
     Args:
         window: what they open over
         theme: look
-        store: says of which method
+        store: the state, for the current method
         select: goes to what was picked
-        actions: all commands at the time they are asked for
+        actions: returns all commands
     """
 
     def __init__(

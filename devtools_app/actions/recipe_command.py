@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 COMPARE, PANEL = "compare", "recipe"
 _OFFER_BELOW = 60  # pixels below the tabs of the views
 _NOTHING = (
-    "Nothing tells how this program was made: open its ETRecord with it, or a program that was"
-    " compiled here."
+    "The recipe of this program is unknown: open its ETRecord with it, or a program compiled by "
+    "ETScope."
 )
 
 
@@ -55,7 +55,7 @@ class RecipeCommand:
         window.jobs.previews.refusal = self._refusal
 
     def recompile(self) -> None:
-        """Make, run and compare the program by its recipe; ask before code runs that is new."""
+        """Recompile, run and compare; confirm before running code that is not trusted yet."""
         one = self._window.recipe_store.variant
         if one is None:
             self._window.notice(Notice(_NOTHING, "warning"))
@@ -63,7 +63,7 @@ class RecipeCommand:
         self.when_agreed(one, "Recompiling", lambda: self._start(one.id))
 
     def when_agreed(self, one: Variant, what: str, then: Callable[[], object]) -> None:
-        """Do something that runs the code a recipe names; ask first where nobody has agreed.
+        """Run an action that executes code named by a recipe; confirm if it is not trusted yet.
 
         Args:
             one: whose draft it is
@@ -101,14 +101,14 @@ class RecipeCommand:
 
     def _take(self, offer: Offer) -> None:
         self._window.recipe_store.edit(offer.job)
-        self._window.status.say(f"{offer.edit.describe(offer.target)}: Ctrl+R makes it so")
+        self._window.status.say(f"{offer.edit.describe(offer.target)}: press Ctrl+R to recompile")
 
     def copy_python(self) -> None:
-        """Put a script that makes the program on the clipboard."""
+        """Copy a script that builds the program."""
         self._copy(as_python=True)
 
     def copy_command(self) -> None:
-        """Put commands that make the program on the clipboard."""
+        """Copy commands that build the program."""
         self._copy(as_python=False)
 
     def _copy(self, *, as_python: bool) -> None:
@@ -122,11 +122,11 @@ class RecipeCommand:
             return
         text = recipe_texts(one).script if as_python else commands(one)
         QGuiApplication.clipboard().setText(text)
-        what = "a Python script that makes" if as_python else "commands that make"
+        what = "a Python script that builds" if as_python else "commands that build"
         self._window.status.say(f"Copied {what} this program")
 
     def show_offer(self) -> None:
-        """Show the changes that can be made on what is selected, without a mouse."""
+        """Show the available edits of the selection, by keyboard."""
         window = self._window
         selection = window.store.state.selection
         if not selection:
@@ -138,19 +138,21 @@ class RecipeCommand:
         show_edits(window.centre, at, selection, window.router)
 
     def _refusal(self, job: CompileJob) -> str:
-        """Return why a recipe may not be looked at: that would run code nobody agreed to."""
+        """Return why a recipe cannot be previewed: it would run code that is not trusted yet."""
         from inspector.toolchain.table import toolchain_named
 
         if not toolchain_named(job.toolchain).is_warm:
-            return "The partitioners of the other toolchain are asked by a compile only"
+            return "Partitioners of the other toolchain run in a compile only"
         code = self._unknown_code(job)
         names = " and ".join(PurePath(path).name for path in code)
-        return f"Looking would run the code in {names}: recompile once to allow it" if code else ""
+        return (
+            f"A preview would run the code in {names}: recompile once to allow it" if code else ""
+        )
 
     def _unknown_code(self, job: CompileJob) -> tuple[str, ...]:
-        """Return the files a compile runs the code of that nobody has agreed to.
+        """Return the files whose code a compile would run and which are not trusted yet.
 
-        What a recipe says of its source is no reason to run it: both may come from anywhere.
+        The recipe itself does not make its source trusted: both may come from anywhere.
         """
         from inspector.recipes.compile_job import code_files
 
@@ -203,7 +205,7 @@ class RecipeCommand:
             self._awaited = made.id
             window.store.update(history=with_variant(history, made))
         if outcome is not None:
-            text = f"The new variant was made, but did not run: {outcome.sentence.rstrip('.')}."
+            text = f"The new variant was compiled but did not run: {outcome.sentence.rstrip('.')}."
             window.notice(Notice(text, "warning", outcome.details))
         window.controller.open(found.files)
 
@@ -266,13 +268,13 @@ class RecipeCommand:
 
 
 def _title(state: State, one: Variant) -> str:
-    """Return what the session of a variant is called, else its source."""
+    """Return the name of the session of a variant, else its source."""
     shown = next((each for each in state.sessions if each.id == one.session), None)
     return shown.session.name if shown is not None else PurePath(one.recipe.job.source.path).stem
 
 
 def _recipe(found: RecompileJob) -> Recipe:
-    """Return the recipe that was written with the program, else what was asked for."""
+    """Return the recipe written with the program, else the requested one."""
     from inspector.recipes.recipe import RECIPE, Recipe, RecipeError
     from inspector.recipes.recipe_file import read_recipe
 

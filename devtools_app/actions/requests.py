@@ -1,4 +1,4 @@
-"""What a view may ask of the window; a view never does these things itself."""
+"""Requests of views to the window."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Make this the one thing selected; the step is remembered for Back.
+    """Select this; the step is remembered for Back.
 
     Attributes:
         selection: what was pointed at
@@ -130,7 +130,7 @@ class ChoosePath:
 
     Attributes:
         title: of the dialog
-        take: called with the path, not when the user thought better of it
+        take: called with the path, not if the user cancels
         filters: of file names; empty for a folder
     """
 
@@ -148,7 +148,7 @@ class EditRecipe:
 
 @dataclass(frozen=True, slots=True)
 class UndoRecipe:
-    """Take the last edit of the recipe back; with ``again`` do it once more."""
+    """Undo the last edit of the recipe; with ``again`` do it once more."""
 
     again: bool = False
 
@@ -202,7 +202,7 @@ class EditOffers:
 
 @dataclass(frozen=True, slots=True)
 class Recompile:
-    """Make the program by its recipe as it is now, run it and compare it with the former one."""
+    """Recompile by the current recipe, run and compare with the previous variant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Bisect:
 
     Attributes:
         job: what to look for
-        fresh: begin anew instead of going on with what was tried before
+        fresh: start over instead of resuming the earlier trials
     """
 
     job: BisectJob

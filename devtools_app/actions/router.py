@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Router:
-    """Hands a request to the part of the window that fulfils it."""
+    """Dispatches a request to the part of the window that handles it."""
 
     def __init__(self, window: WindowHost) -> None:
         self._window = window
@@ -42,14 +42,14 @@ class Router:
         }
 
     def __call__(self, request: requests.Request) -> None:
-        """Do what is asked.
+        """Handle a request.
 
-        Raises: KeyError for something that is no request
+        Raises: KeyError for an unknown request
         """
         self._handlers[type(request)](request)
 
     def select(self, selection: Selection) -> None:
-        """Make this the one thing selected."""
+        """Select this."""
         store = self._window.store
         store.put(transitions.select(store.state, selection))
 

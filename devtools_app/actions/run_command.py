@@ -1,4 +1,4 @@
-"""File > Run…: starts what the panel asks for, and opens what came of it beside its program."""
+"""File > Run…: starts the requested job, and opens its result beside the program."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class RunCommand:
         assert execution.outcome is not None
         trace = execution.outcome.result["trace"]
         if trace["failure"]:
-            self._window.notice(Notice(f"The trace is not whole: {trace['failure']}.", "warning"))
+            self._window.notice(Notice(f"The trace is incomplete: {trace['failure']}.", "warning"))
         names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
         folder = Path(execution.target)
         made = tuple(str(folder / name) for name in names if (folder / name).exists())

@@ -1,4 +1,4 @@
-"""Every action of the window in one table; menus, palette and key sheet are made from it."""
+"""Every action of the window in one table; menus, palette and key sheet are generated from it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SEPARATOR = "-"
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """One thing the user can do.
+    """One action of the user.
 
     Attributes:
         name: key of its handler
-        text: in menu and palette; three dots when it asks something first
+        text: in menu and palette; three dots when it opens a dialog
         menu: File, View, Go, Recipe or Help; empty for the palette alone
         keys: shortcuts, the first is the one shown
         icon: name in the icon set, empty for none; a checkable one has its tick in that place
@@ -53,7 +53,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "save_workspace_as", "Save workspace as…", "File", ("Ctrl+Shift+S",), group="workspace"
     ),
     ActionSpec("export_table", "Export table…", "File", ("Ctrl+E",), "export", group="export"),
-    ActionSpec("export_picture", "Export picture…", "File", ("Ctrl+Shift+E",), group="export"),
+    ActionSpec("export_image", "Export image…", "File", ("Ctrl+Shift+E",), group="export"),
     ActionSpec("preferences", "Preferences…", "File", ("Ctrl+,",), "settings", group="prefs"),
     ActionSpec("quit", "Quit", "File", ("Ctrl+Q",), "quit", group="quit"),
     ActionSpec("split", "Two views side by side", "View", ("Ctrl+\\",), "", True, "split"),
@@ -101,7 +101,7 @@ MENUS = ("File", "View", "Go", "Recipe", "Help")
 
 
 class Actions(QObject):
-    """The QActions made from the table, by name.
+    """The QActions created from the table, by name.
 
     Raises: KeyError when the table names an action that has no handler, or the other way round
     """
@@ -113,7 +113,9 @@ class Actions(QObject):
         self._theme = theme
         known = {spec.name for spec in ACTIONS}
         if known != set(handlers):
-            raise KeyError(f"actions without a partner: {sorted(known ^ set(handlers))}")
+            raise KeyError(
+                f"actions or handlers without a counterpart: {sorted(known ^ set(handlers))}"
+            )
         self.by_name = {spec.name: self._make(owner, spec, handlers[spec.name]) for spec in ACTIONS}
         theme.changed.connect(self._restyle)
         self._restyle()

@@ -1,4 +1,4 @@
-"""Which version this is and what it is made with."""
+"""Version, licences and libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT = (
 
 
 class AboutDialog(QDialog):
-    """A few words; the text can be copied for a bug report."""
+    """Shows the version as text that can be copied into a bug report."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The cases of a bundled program as the user lists them: what goes in, and what should come out."""
+"""The list of cases of a bundled program: inputs and expected outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from devtools_app.widgets.push_button import push_button
 from inspector.jobs.executing import MADE_INPUTS
 
 _FILE = "file"
-_WORDS = {_FILE: "files of tensors…", "random": "random numbers", "ones": "ones", "zeros": "zeros"}
+_WORDS = {_FILE: "files of tensors…", "random": "random values", "ones": "ones", "zeros": "zeros"}
 _LEAST_HEIGHT = 96
 
 
@@ -36,7 +36,7 @@ class Case:
 
     Attributes:
         inputs: random, ones, zeros or a file, which may hold several cases
-        expected: file of outputs, empty to ask the module
+        expected: file of outputs, empty to compute them with the module
     """
 
     inputs: str
@@ -44,7 +44,7 @@ class Case:
 
 
 class CaseList(QWidget):
-    """Lists cases; without any, says whose inputs are taken.
+    """Lists cases; if empty, names the module whose inputs are used.
 
     Signals:
         edited(): another list now
@@ -80,15 +80,15 @@ class CaseList(QWidget):
         return tuple(self._cases)
 
     def say_none(self, sentence: str) -> None:
-        """Say what is done without cases."""
+        """Show what happens without cases."""
         self._none.setText(sentence)
 
     def show_cases(self, cases: Sequence[Case]) -> None:
-        """Take other cases."""
+        """Replace the cases."""
         self._cases = list(cases)
         self._rows.clear()
         for case in self._cases:
-            words = (_named(case.inputs), _named(case.expected) or "what the module gives, if any")
+            words = (_named(case.inputs), _named(case.expected) or "outputs of the module, if any")
             item = QTreeWidgetItem(words)
             item.setToolTip(0, case.inputs)
             item.setToolTip(1, case.expected)
@@ -98,15 +98,15 @@ class CaseList(QWidget):
         self.edited.emit()
 
     def problem(self, *, has_module: bool) -> str:
-        """Return what is wrong with the cases as one sentence, empty when nothing is."""
+        """Return the first problem of the cases as one sentence, empty if none."""
         if not self._cases and not has_module:
-            return "Add a case, or name the module whose example inputs are taken."
+            return "Add a case, or name the module whose example inputs are used."
         for case in self._cases:
             for path in (case.inputs, case.expected):
                 if path and path not in MADE_INPUTS and not os.path.isfile(path):
-                    return f"{path} is not there."
+                    return f"{path} not found."
         if not has_module and len({bool(case.expected) for case in self._cases}) > 1:
-            return "Give expected outputs to every case or to none: there is no module to ask."
+            return "Set expected outputs for all cases or none: no module computes them."
         return ""
 
     def _lay_out(self) -> None:

@@ -29,17 +29,17 @@ from inspector.recipes.python_file import functions_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_EXAMPLE = "One case: the example inputs of the module, and what it gives."
+_EXAMPLE = "One case: the example inputs of the module and its outputs."
 _NOTHING = "No cases yet. A file holds the inputs of one case, or a list of cases."
 _MODULES = "Python, exported programs (*.py *.pt2);;All (*)"
 _TENSORS = "Tensors (*.pt *.pth);;All (*)"
 
 
 class BundleDialog(QDialog):
-    """Asks for cases: what goes in, and who says what comes out.
+    """Asks for cases: inputs, and where the expected outputs come from.
 
     Signals:
-        wanted(job, target): make this bundled program in this file
+        wanted(job, target): create this bundled program in this file
     """
 
     wanted = Signal(object, str)
@@ -56,9 +56,9 @@ class BundleDialog(QDialog):
         self._theme = theme
         self._program = program
         self._dialogs = dialogs
-        self.setWindowTitle("Make a bundled program")
-        self.setAccessibleName("Make a bundled program")
-        self._module = line("PyTorch module", "model.py or model.pt2; says what is right")
+        self.setWindowTitle("Create a bundled program")
+        self.setAccessibleName("Create a bundled program")
+        self._module = line("PyTorch module", "model.py or model.pt2; computes expected outputs")
         self._function = QComboBox()
         self._function.setEditable(True)
         self._function.setAccessibleName("Function")
@@ -81,16 +81,16 @@ class BundleDialog(QDialog):
 
     @property
     def problem(self) -> str:
-        """Return why it cannot be made, empty when it can."""
+        """Return why it cannot be created, empty if it can."""
         return self._problem.text()
 
     @property
     def runs(self) -> str:
-        """Return what is said about code that will be run, empty when none will."""
+        """Return the warning about code that will be run, empty if none."""
         return self._runs.text
 
     def show_problem(self, sentence: str) -> None:
-        """Say why it cannot be made."""
+        """Show why it cannot be created."""
         self._problem.setText(sentence)
 
     def set_module(self, path: str) -> None:
@@ -102,7 +102,7 @@ class BundleDialog(QDialog):
         self._target.setText(path)
 
     def job(self) -> BundleJob:
-        """Return the bundling that is asked for."""
+        """Return the requested job."""
         module = self._module.text().strip()
         if module.endswith(".py"):
             module = f"{module}:{self._function.currentText().strip()}"
@@ -176,7 +176,7 @@ class BundleDialog(QDialog):
     def _why_not(self, module: str, *, is_python: bool) -> str:
         target = self._target.text().strip()
         if module and not os.path.isfile(module):
-            return f"{module} is not there."
+            return f"{module} not found."
         if is_python and not self._function.currentText().strip().isidentifier():
             return "Name the function that returns the module and its example inputs."
         cases = self._cases.problem(has_module=bool(module))
@@ -187,7 +187,7 @@ class BundleDialog(QDialog):
         if os.path.abspath(target) == os.path.abspath(self._program):
             return "The program itself cannot be replaced by its bundle."
         if os.path.exists(target) and not self._replace.isChecked():
-            return "The file exists: choose another name or allow to replace it."
+            return "The file exists: choose another name or allow replacing it."
         return ""
 
     def _choose_module(self) -> None:

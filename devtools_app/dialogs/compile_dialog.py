@@ -1,4 +1,4 @@
-"""The dialog that asks what to compile; it says which files of code will be run."""
+"""The Compile dialog; it names the files whose code will be run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AsksForPaths(Protocol):
 
 
 class CompileDialog(QDialog):
-    """Edits a CompileForm; Compile hands it over, Cancel changes nothing.
+    """Edits a CompileForm; Compile emits it, Cancel changes nothing.
 
     Signals:
         wanted(form): compile this
@@ -77,7 +77,7 @@ class CompileDialog(QDialog):
         self._toolchain = QComboBox()
         self._toolchain.setAccessibleName("Toolchain")
         self._toolchain.addItem("built-in", "")
-        self._toolchain.addItem("ExecuTorch, as the interpreter has it", EXECUTORCH)
+        self._toolchain.addItem("ExecuTorch of the interpreter", EXECUTORCH)
         self._libraries = line("Operator libraries", NO_LIBRARIES)
         self._own_names = ""
         self._methods = line("Methods", "all")
@@ -87,7 +87,7 @@ class CompileDialog(QDialog):
         self._partitioners.setTabChangesFocus(True)
         self._partitioners.setMaximumHeight(58)
         self._hint = _muted(
-            "one a line, first choice first: NAME, NAME:option=value, file.py:Class"
+            "one per line, in order of preference: NAME, NAME:option=value, file.py:Class"
         )
         self._deny_ops = line("Operators to keep out", "aten.convolution.default aten.mean.*")
         self._deny_nodes = line("Nodes to keep out", "")
@@ -122,12 +122,12 @@ class CompileDialog(QDialog):
             self._quantize.addItem(mode, mode)
         self._calibration = line("Calibration inputs", "the example inputs")
         self._overrides = line("Other modes", "blocks.0=none aten.linear=dynamic")
-        self._per_tensor = QCheckBox("One scale for all channels of a weight")
+        self._per_tensor = QCheckBox("Per-tensor scales of weights")
         self._quantizer = line("Quantizer", "file.py:NAME instead of a mode")
 
     @property
     def runs(self) -> str:
-        """Return what is said about code that will be run, empty when none will."""
+        """Return the warning about code that will be run, empty if none."""
         return self._runs.text
 
     @property
@@ -136,7 +136,7 @@ class CompileDialog(QDialog):
         return self._problem.text()
 
     def form(self) -> CompileForm:
-        """Return what the fields say."""
+        """Return the form as entered."""
         return CompileForm(
             source=self._source.text().strip(),
             function=self._function.currentText().strip(),
@@ -162,7 +162,7 @@ class CompileDialog(QDialog):
         )
 
     def _planner_name(self) -> str:
-        """Return a planner of the list, or what the user has written."""
+        """Return a planner of the list, or the user's input."""
         written = self._planner.currentText().strip()
         at = self._planner.findText(written)
         return written if at < 0 else str(self._planner.itemData(at))
@@ -177,15 +177,15 @@ class CompileDialog(QDialog):
             self._show_hint()
 
     def _show_hint(self) -> None:
-        """Say which partitioners there are: ours are known, those of another toolchain not yet."""
+        """List the available partitioners; those of another toolchain are not known yet."""
         names = self._own_names or "NAME, NAME:option=value"
         if self._toolchain.currentData() == EXECUTORCH:
             known = ", ".join(one.name.lower() for one in [*BACKENDS.values()][:3])
             names = f"{known}, … as executorch names them"
-        self._hint.setText(f"one a line, first choice first: {names}, or file.py:Class")
+        self._hint.setText(f"one per line, in order of preference: {names}, or file.py:Class")
 
     def show_problem(self, sentence: str) -> None:
-        """Say why it cannot be started."""
+        """Show why it cannot be started."""
         self._problem.setText(sentence)
 
     def _fill(self, form: CompileForm) -> None:
@@ -326,7 +326,7 @@ class CompileDialog(QDialog):
             self._python.setText(paths[0])
 
     def _choose_library(self) -> None:
-        for path in self._dialogs.open_files(self, "What registers operators", LIBRARIES):
+        for path in self._dialogs.open_files(self, "Libraries that register operators", LIBRARIES):
             self._libraries.setText(with_path(self._libraries.text(), path))
 
     def _choose_calibration(self) -> None:
@@ -345,7 +345,7 @@ class CompileDialog(QDialog):
 
 
 class Notice(QFrame):
-    """Says that code will be run, before it is."""
+    """Warns that code will be run."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -362,7 +362,7 @@ class Notice(QFrame):
 
     @property
     def text(self) -> str:
-        """Return what it says, empty while it is hidden."""
+        """Return its text, empty while it is hidden."""
         return "" if self.isHidden() else self._text.text()
 
     def say(self, files: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ LOCAL_KEYS = {
         ("↑ ↓", "move; the other views follow"),
         ("Return", "go to the row in its view"),
         ("S", "sort by the column of the cursor; a tree by the next column"),
-        ("Shift+S", "sort a tree the other way round"),
+        ("Shift+S", "reverse the order of a tree"),
         ("Ctrl+C", "copy the selected rows, unrounded"),
         ("← →", "close and open a node of a tree"),
     ),
@@ -40,7 +40,7 @@ LOCAL_KEYS = {
     "Graph": (
         ("Return", "open or close a box"),
         ("Shift+E  Shift+C", "open all boxes, close all"),
-        ("Shift+M", "leave the boxes of modules out"),
+        ("Shift+M", "hide the boxes of modules"),
         ("Shift+R", "open the boxes around the selection"),
         ("F3  Shift+F3", "next and previous match"),
     ),
@@ -56,7 +56,7 @@ LOCAL_KEYS = {
 
 
 def sheet_sections() -> dict[str, list[tuple[str, str]]]:
-    """Return (key, what it does) pairs by heading, made from the table of actions."""
+    """Return (key, what it does) pairs by heading, generated from the table of actions."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for menu in MENUS:
         lines = [

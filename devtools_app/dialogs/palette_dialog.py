@@ -176,7 +176,7 @@ class PaletteDialog(QDialog):
         self._fit(len(found))
         if self._choices:
             shown = f"{len(found)} of {len(self._choices):,}"
-            self._note.setText(shown if found else "nothing of that name")
+            self._note.setText(shown if found else "no match")
 
     def _fit(self, lines: int) -> None:
         height = QFontMetrics(self._theme.sans()).height() + _LINE_PAD

@@ -1,4 +1,4 @@
-"""The preferences dialog; it edits a frozen Settings and hands back another one."""
+"""The preferences dialog; it edits a frozen Settings and emits the new one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from devtools_app.state.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from inspector.tables.selection import Units
 
-_TICK_WORDS = {"": "ns (assumed: nobody has said)", "cycles": "cycles (not a time)"}
+_TICK_WORDS = {"": "ns (assumed)", "cycles": "cycles (not a time)"}
 _ARROW = "=>"
 
 
 class Preferences(QDialog):
-    """Changes are handed over by Apply and OK; Cancel leaves everything as it is.
+    """Changes are emitted by Apply and OK; Cancel leaves everything as it is.
 
     Signals:
         applied(settings): another Settings
@@ -52,7 +52,7 @@ class Preferences(QDialog):
         self._time = _choice("Unit of times", [(one, one) for one in TIME_CHOICES])
         self._bytes = _choice("Unit of sizes", [(one, one) for one in SIZE_CHOICES])
         ticks = [(_TICK_WORDS.get(one, one), one) for one in TICK_CHOICES]
-        self._tick = _choice("A tick of a trace is", ticks)
+        self._tick = _choice("Unit of trace ticks", ticks)
         self._roots = _lines("Source folders", "/home/me/models")
         self._mapping = _lines("Path mapping", "/build/agent => /home/me")
         self._editor = QLineEdit()
@@ -97,11 +97,11 @@ class Preferences(QDialog):
         rows: tuple[tuple[str, QWidget, str], ...] = (
             ("Theme", self._theme_box, ""),
             ("Text size", self._size, ""),
-            ("Times in", self._time, "auto chooses one unit a column"),
+            ("Times in", self._time, "auto chooses one unit per column"),
             ("Sizes in", self._bytes, ""),
-            ("A tick is", self._tick, "the unit is not in the file; ETDump writers use ns"),
-            ("Source folders", self._roots, "one a line; searched for files of stack traces"),
-            ("Path mapping", self._mapping, "one a line: recorded prefix => folder here"),
+            ("Trace ticks in", self._tick, "the unit is not in the file; ETDump writers use ns"),
+            ("Source folders", self._roots, "one per line; searched for files of stack traces"),
+            ("Path mapping", self._mapping, "one per line: recorded prefix => folder here"),
             ("Editor", self._editor, "{file} and {line} are filled in; no shell is used"),
         )
         for label, field, hint in rows:

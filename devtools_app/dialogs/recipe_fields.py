@@ -1,4 +1,4 @@
-"""The fields of a recipe as widgets, made from what its dataclasses say."""
+"""The fields of a recipe as widgets, generated from its dataclasses."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _EXAMPLES = {
 
 
 class LinesEdit(QPlainTextEdit):
-    """Texts, one a line; as high as they are.
+    """Strings, one per line; as high as its content.
 
     Signals:
-        left(): the keyboard went somewhere else
+        left(): it lost the keyboard focus
     """
 
     left = Signal()
@@ -66,10 +66,10 @@ class LinesEdit(QPlainTextEdit):
 
 
 class RecipeFields(QScrollArea):
-    """A form with one field for each of the recipe; those at their default are quiet.
+    """A form with one field per recipe field; those at their default are muted.
 
     Signals:
-        edited(path, value): the user put something else into a field and left it
+        edited(path, value): the user changed a field and left it
     """
 
     edited = Signal(str, object)
@@ -170,7 +170,7 @@ def _widget(one: Field, left: Callable[[object], object]) -> QWidget:
 
 
 def _typed(one: Field, text: str) -> object:
-    """Return the value of a line; what is no number leaves the field as it was."""
+    """Return the value of a line; an invalid number leaves the field unchanged."""
     text = text.strip()
     if one.kind is not FieldKind.NUMBER:
         return text

@@ -35,7 +35,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from schema.backends import engine_backends
 
 _INPUTS = {
-    "random": "random numbers",
+    "random": "random values",
     "ones": "ones",
     "zeros": "zeros",
     FILE: "a file of tensors",
@@ -46,7 +46,7 @@ _LEVELS = {
     "outputs": "outputs",
     "intermediate": "every intermediate value",
 }
-_RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch, as an interpreter has it"}
+_RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch of an interpreter"}
 _ENGINES = {
     "auto": f"{engine_backends()}: real kernels, else torch's",
     "native": f"{engine_backends()}: real kernels",
@@ -62,7 +62,7 @@ class RunFields(QWidget):
     """Edits a RunForm for one program.
 
     Signals:
-        edited(): a field is another one now
+        edited(): a field has changed
         file_wanted(): the user wants to choose a file of inputs
         folder_wanted(): the user wants to choose a folder
         library_wanted(): the user wants to choose a library of operators
@@ -89,7 +89,7 @@ class RunFields(QWidget):
         self._seed = _spin("Seed of random inputs", 0, MOST_SEED)
         self._seed.setPrefix("seed ")
         self._seed.setGroupSeparatorShown(False)
-        self._seed.setToolTip("The same seed gives the same numbers.")
+        self._seed.setToolTip("The same seed gives the same inputs.")
         self._engine = _combo("Engine of delegates")
         self._engine_label = _label("Delegates", self._engine)
         self._toolchain = _combo("Runtime")
@@ -110,7 +110,7 @@ class RunFields(QWidget):
         self._restyle()
 
     def form(self) -> RunForm:
-        """Return what the fields say."""
+        """Return the form as entered."""
         return RunForm(
             method=str(self._method.currentData() or ""),
             inputs=str(self._inputs.currentData() or MADE[0]),
@@ -129,7 +129,7 @@ class RunFields(QWidget):
         )
 
     def show_program(self, what: Runnable | None) -> None:
-        """Offer what another program has; nothing changes for the same one."""
+        """Show the choices of another program; does nothing for the same one."""
         if what == self._what:
             return
         new = self._what is None or what is None or what.program != self._what.program
@@ -147,15 +147,15 @@ class RunFields(QWidget):
         self._offer_inputs(CASE if new and what and what.bundled else before.inputs)
 
     def set_file(self, path: str) -> None:
-        """Take a file of inputs."""
+        """Use a file of inputs."""
         self._file.setText(path)
 
     def add_library(self, path: str) -> None:
-        """Take one more library of operators."""
+        """Add an operator library."""
         self._libraries.setText(with_path(self._libraries.text(), path))
 
     def set_folder(self, path: str) -> None:
-        """Take a folder."""
+        """Use a folder."""
         self._folder.setText(path)
 
     def _fill(self, form: RunForm) -> None:
@@ -214,19 +214,19 @@ class RunFields(QWidget):
         self._tell()
 
     def _show_engines(self) -> None:
-        """Offer engines only where they make a difference."""
+        """Show engines only where the choice matters."""
         has = self._what is not None and self._what.engines
         for widget in (self._engine, self._engine_label):
             widget.setVisible(has and not self._toolchain.currentData())
 
     def _show_foreign(self) -> None:
-        """Ask for libraries only where the program calls operators that need one."""
+        """Show libraries only if the program calls operators that need one."""
         what = self._what
         foreign = what.foreign if what is not None else ()
         for widget in (self._loading, self._loading_label):
             widget.setVisible(bool(foreign))
         known = RunForm().loaded(what) if what is not None else ()
-        words = os.pathsep.join(known) or f"what registers {', '.join(foreign)}"
+        words = os.pathsep.join(known) or f"library that registers {', '.join(foreign)}"
         self._libraries.setPlaceholderText(words)
         self._libraries.setToolTip("\n".join(foreign))
 

@@ -15,7 +15,7 @@ _KEPT = 6  # going back and forth between a few methods and sessions costs nothi
 
 
 class Computed(QObject, Generic[Made]):
-    """Ask for a view-model by key; get it at once if it is known, else be told later.
+    """Ask for a view-model by key; returned at once if known, else announced by `ready`.
 
     Signals:
         ready(key): the value for a key is known now; ask again
@@ -63,7 +63,7 @@ class Computed(QObject, Generic[Made]):
         self._drop_work()
 
     def close(self) -> None:
-        """Stop for good and wait for the thread to end."""
+        """Stop and wait for the thread to end."""
         self.forget()
         self._latest.close()
 

@@ -1,4 +1,4 @@
-"""A job in a process of its own as the window follows it: asked on a timer, cancelled, ended."""
+"""A job in a process of its own as the window follows it: polled on a timer, cancelled, ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLL_MS = 50
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a job stands.
+    """State of a job.
 
     Attributes:
         job: the request
@@ -37,7 +37,7 @@ class Progress:
         warnings: what was warned of
         last: the last message of a type that only this job has, None before
         outcome: how it ended, None while it runs
-        cancelling: whether it was asked to end
+        cancelling: whether cancelling was requested
     """
 
     job: Any
@@ -56,7 +56,7 @@ class Progress:
 
     @property
     def running(self) -> bool:
-        """Return whether it is still at work."""
+        """Return whether it is still running."""
         return self.outcome is None
 
     @property
@@ -81,7 +81,7 @@ class Progress:
 class JobFollower(QObject):
     """Follows one job at a time, whichever it is.
 
-    The process is asked on a timer, so that a flood of messages costs the window nothing.
+    The process is polled on a timer, so that a flood of messages does not block the window.
 
     Signals:
         changed(): there is another ``current``
@@ -118,7 +118,7 @@ class JobFollower(QObject):
 
     @property
     def running(self) -> bool:
-        """Return whether a job is at work."""
+        """Return whether a job is running."""
         return self._run is not None and self._current is not None and self._current.running
 
     @property
@@ -212,7 +212,7 @@ class JobFollower(QObject):
 
     # ---- ending
     def cancel(self) -> None:
-        """Ask the job to end; it does within seconds, whatever it is busy with."""
+        """Cancel the job; it ends within seconds."""
         if self._run is not None and self._current is not None and self._current.running:
             self._run.cancel()
             self._current = replace(self._current, cancelling=True)

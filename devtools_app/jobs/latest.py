@@ -72,7 +72,7 @@ class Latest(QObject):
         return self._newest is not None
 
     def submit(self, work: Work) -> Token:
-        """Do this instead of whatever was asked before; return the token of the request."""
+        """Replace the former request; return the token of the new one."""
         job = _Job(work, Token())
         with self._lock:
             if self._closed:

@@ -1,4 +1,4 @@
-"""What edits of a recipe would do to the partitions: asked of a warm worker, the newest first."""
+"""Previews of recipe edits by a warm worker, the newest request first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
 
 _POLL_MS = 20
 _KEPT = 64  # previews
-_WAITING = "Looking what it does to the partitions…"
-_SUPERSEDED = "a newer one took its place"
+_WAITING = "Previewing the effect on the partitions…"
+_SUPERSEDED = "replaced by a newer request"
 
 
 def _allowed(_job: CompileJob) -> str:
@@ -32,7 +32,7 @@ class Previews(QObject):
         changed(): there is another preview, or suggestions
 
     Attributes:
-        refusal: says why a recipe may not be looked at, empty when it may
+        refusal: returns why a recipe must not be previewed, empty if it may
     """
 
     changed = Signal()
@@ -50,7 +50,7 @@ class Previews(QObject):
 
     @property
     def server(self) -> CompileServer:
-        """Return what keeps the warm worker, made when first wanted."""
+        """Return the compile server, created when first used."""
         from inspector.jobs.compile_server import CompileServer
 
         if self._server is None:
@@ -59,11 +59,11 @@ class Previews(QObject):
 
     @property
     def busy(self) -> bool:
-        """Return whether an answer is to come."""
+        """Return whether an answer is pending."""
         return self._run is not None or self._suggest is not None or bool(self._queue)
 
     def ask(self, job: CompileJob, base: CompileJob) -> None:
-        """Look at a recipe and at the one it is held to; older wishes are forgotten."""
+        """Preview a recipe and its baseline; older requests are dropped."""
         if self.refusal(job):
             return
         wanted = [one for one in (base, job) if one not in self._known]
@@ -72,7 +72,7 @@ class Previews(QObject):
         self._next()
 
     def effect(self, job: CompileJob, base: CompileJob) -> str:
-        """Return in words what a recipe does to the partitions of another one."""
+        """Return the effect of a recipe on the partitions of another one, in words."""
         refusal = self.refusal(job)
         if refusal:
             return refusal
@@ -94,7 +94,7 @@ class Previews(QObject):
         return None if isinstance(found, str) else found
 
     def suggest(self, job: CompileJob) -> None:
-        """Look for changes of a recipe that make boundaries fewer."""
+        """Search recipe changes that reduce boundaries."""
         refusal = self.refusal(job)
         if refusal:
             self._suggested = (job, refusal)
@@ -112,22 +112,22 @@ class Previews(QObject):
 
     @property
     def suggesting(self) -> bool:
-        """Return whether changes are looked for."""
+        """Return whether a search is running."""
         return self._suggest is not None
 
     def forget(self) -> None:
-        """Look again at what is asked for next: the source may be another one."""
+        """Drop what is known: the source may have changed."""
         self._known.clear()
 
     def rest(self) -> None:
-        """Let go of the worker: nothing is open that it could be asked about."""
+        """Release the worker: no session is open."""
         self.forget()
         if self._server is not None:
             self.shut_down()
             self._server = None
 
     def shut_down(self) -> None:
-        """End everything; called before the window goes away."""
+        """End everything; called before the window closes."""
         self._rest()
         self._queue, self._run, self._suggest = [], None, None
         if self._server is not None:

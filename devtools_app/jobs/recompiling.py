@@ -59,7 +59,7 @@ class Recompiling(QObject):
 
     @property
     def current(self) -> RecompileJob | None:
-        """Return the recompile at work or the last one, None before the first."""
+        """Return the running recompile or the last one, None before the first."""
         return self._current
 
     @property
@@ -70,7 +70,7 @@ class Recompiling(QObject):
 
     @property
     def at_work(self) -> str:
-        """Return the folder of the recompile at work, empty when there is none."""
+        """Return the folder of the running recompile, empty if none."""
         one = self._current
         return os.path.abspath(one.folder) if one is not None and self.busy else ""
 
@@ -82,7 +82,7 @@ class Recompiling(QObject):
     def start(self, job: RecompileJob) -> str:
         """Make a variant; return one sentence if it cannot be started.
 
-        A recompile at work is given up.
+        A running recompile is cancelled.
         """
         self.give_up()
         self._problem = ""
@@ -96,7 +96,7 @@ class Recompiling(QObject):
             self._sequence.answer(None)
 
     def give_up(self) -> None:
-        """End the recompile at work, if there is one; it leaves nothing behind."""
+        """Cancel the running recompile and delete its files."""
         one = self._current
         if one is not None and self.busy:
             self._stop()
@@ -156,7 +156,7 @@ class Recompiling(QObject):
 
 
 def _remove(folder: Path) -> None:
-    """Remove what a recompile has made: nobody will ever open it."""
+    """Remove the files of a recompile: it will never be opened."""
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):  # not empty: there are other variants
         folder.parent.rmdir()

@@ -1,4 +1,4 @@
-"""What both item models answer for one cell."""
+"""Cell data shared by both item models."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Looks:
 
     Attributes:
         mono: for numbers and code
-        quiet: italic, for rows that are not things of their own
+        quiet: italic, for derived rows
         muted: ink of quiet rows
-        lit: ground of rows that belong to what is selected elsewhere
+        lit: background of rows related to the selection of other views
     """
 
     mono: QFont
     quiet: QFont
     muted: QBrush
-    lit: QBrush
+    highlighted: QBrush
 
 
 def make_looks(palette: Palette, sans: QFont, mono: QFont) -> Looks:
@@ -59,7 +59,7 @@ def alignment(column: Column) -> int:
 
 
 def cell(table: Table, row: int, index: int, role: int, looks: Looks | None) -> object:
-    """Return the answer of an item model for one cell and role."""
+    """Return the data of one cell for a role."""
     column = table.columns[index]
     if role in (DISPLAY, ACCESSIBLE):
         return column.text(column.values[row])
@@ -104,7 +104,7 @@ def _tooltip(column: Column, row: int) -> str | None:
 
 
 def sort_mark(sort: Sequence[SortKey], column: int) -> str:
-    """Return what stands behind the heading of a sorted column: an arrow and its rank."""
+    """Return the suffix of a sorted column's heading: an arrow and its rank."""
     for rank, key in enumerate(sort):
         if key.column == column:
             number = f"{rank + 1}" if len(sort) > 1 else ""
@@ -113,7 +113,7 @@ def sort_mark(sort: Sequence[SortKey], column: int) -> str:
 
 
 def heading(column: Column, role: int, mark: str = "") -> object:
-    """Return the answer of an item model for the heading of a column."""
+    """Return the data of a column heading for a role."""
     if role == DISPLAY:
         return column.heading + mark
     if role == ACCESSIBLE:

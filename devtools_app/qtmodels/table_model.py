@@ -43,7 +43,7 @@ class TableModel(QAbstractTableModel):
         self._sort: tuple[SortKey, ...] = ()
         self._filter = Filter()
         self._looks: Looks | None = None
-        self._lit: NDArray[np.bool_] | None = None
+        self._highlighted: NDArray[np.bool_] | None = None
         self._find: Callable[[Hashable], int] | None = None
         self._place: NDArray[np.int64] | None = None
 
@@ -76,7 +76,7 @@ class TableModel(QAbstractTableModel):
         self._rows = rows
         self._sort = self._sort if same else ()
         self._filter = Filter()
-        self._lit = None
+        self._highlighted = None
         self._find = None
         self._set_order(rows.rows(self._sort))
         self.endResetModel()
@@ -87,7 +87,7 @@ class TableModel(QAbstractTableModel):
         self._repaint()
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
-        """Sort by some columns; what is selected stays selected."""
+        """Sort by some columns; the selection is kept."""
         if tuple(keys) == self._sort:
             return
         self.layoutAboutToBeChanged.emit()
@@ -106,7 +106,7 @@ class TableModel(QAbstractTableModel):
     def set_filter(self, wanted: Filter) -> None:
         """Show only the rows a filter keeps.
 
-        Raises: TooSlowError; what is shown then stays as it was
+        Raises: TooSlowError; the rows shown stay unchanged
         """
         if wanted == self._filter:
             return
@@ -116,11 +116,11 @@ class TableModel(QAbstractTableModel):
         self._set_order(order)
         self.endResetModel()
 
-    def set_lit(self, rows: Iterable[int]) -> None:
-        """Light up the table rows that belong to what is selected elsewhere."""
-        lit = np.zeros(self.table.length, np.bool_)
-        lit[[row for row in rows if 0 <= row < self.table.length]] = True
-        self._lit = lit if lit.any() else None
+    def set_highlighted(self, rows: Iterable[int]) -> None:
+        """Highlight the table rows related to the selection of other views."""
+        highlighted = np.zeros(self.table.length, np.bool_)
+        highlighted[[row for row in rows if 0 <= row < self.table.length]] = True
+        self._highlighted = highlighted if highlighted.any() else None
         self._repaint()
 
     def place_of(self, row: int) -> int:
@@ -160,8 +160,8 @@ class TableModel(QAbstractTableModel):
             return None
         row = int(self.order[index.row()])
         if role == BACKGROUND:
-            lit = self._lit is not None and bool(self._lit[row])
-            return self._looks.lit if lit and self._looks is not None else None
+            highlighted = self._highlighted is not None and bool(self._highlighted[row])
+            return self._looks.highlighted if highlighted and self._looks is not None else None
         return cell(self.table, row, index.column(), role, self._looks)
 
     @override

@@ -53,7 +53,7 @@ class TreeModel(QAbstractItemModel):
         self._sort: tuple[SortKey, ...] = ()
         self._filter = Filter()
         self._looks: Looks | None = None
-        self._lit: NDArray[np.bool_] | None = None
+        self._highlighted: NDArray[np.bool_] | None = None
         self._find: Callable[[Hashable], int] | None = None
 
     @property
@@ -63,12 +63,12 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def shown_leaves(self) -> int:
-        """Return how many of the shown nodes have nothing below them."""
+        """Return how many of the shown nodes are leaves."""
         return int(np.count_nonzero(self._is_leaf[self._shown.children]))
 
     @property
     def total_leaves(self) -> int:
-        """Return how many nodes have nothing below them, shown or not."""
+        """Return how many nodes are leaves, shown or not."""
         return int(np.count_nonzero(self._is_leaf))
 
     @property
@@ -90,7 +90,7 @@ class TreeModel(QAbstractItemModel):
         self._is_leaf = leaves(self.tree)
         self._sort = ()
         self._filter = Filter()
-        self._lit = None
+        self._highlighted = None
         self._find = None
         self._shown = order.arrange()
         self.endResetModel()
@@ -101,7 +101,7 @@ class TreeModel(QAbstractItemModel):
         self._repaint()
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
-        """Sort siblings by some columns; what is open and selected stays so."""
+        """Sort siblings by some columns; expansion and selection are kept."""
         if tuple(keys) == self._sort:
             return
         self.layoutAboutToBeChanged.emit()
@@ -115,9 +115,9 @@ class TreeModel(QAbstractItemModel):
         self.headerDataChanged.emit(_HORIZONTAL, 0, max(0, len(self.tree.columns) - 1))
 
     def set_filter(self, wanted: Filter) -> None:
-        """Show only what a filter keeps, with all above and below it.
+        """Show only the matches of a filter, with their ancestors and descendants.
 
-        Raises: TooSlowError; what is shown then stays as it was
+        Raises: TooSlowError; the rows shown stay unchanged
         """
         if wanted == self._filter:
             return
@@ -127,14 +127,14 @@ class TreeModel(QAbstractItemModel):
         self._shown = shown
         self.endResetModel()
 
-    def set_lit(self, nodes: Iterable[int]) -> None:
-        """Light up the nodes that belong to what is selected elsewhere."""
+    def set_highlighted(self, nodes: Iterable[int]) -> None:
+        """Highlight the nodes related to the selection of other views."""
         count = len(self.tree.parents)
-        lit = np.zeros(count, np.bool_)
-        lit[[node for node in nodes if 0 <= node < count]] = True
-        before = np.zeros(count, np.bool_) if self._lit is None else self._lit
-        self._lit = lit if lit.any() else None
-        changed = np.flatnonzero(before != lit).tolist()
+        highlighted = np.zeros(count, np.bool_)
+        highlighted[[node for node in nodes if 0 <= node < count]] = True
+        before = np.zeros(count, np.bool_) if self._highlighted is None else self._highlighted
+        self._highlighted = highlighted if highlighted.any() else None
+        changed = np.flatnonzero(before != highlighted).tolist()
         if len(changed) > _MOST_NOTICES:
             self._repaint()
             return
@@ -146,7 +146,7 @@ class TreeModel(QAbstractItemModel):
                 self.dataChanged.emit(first, self.index_of(node, last), [BACKGROUND])
 
     def matching(self) -> tuple[int, ...]:
-        """Return the nodes that the filter asked for."""
+        """Return the nodes that match the filter."""
         return tuple(self._order.matching(self._filter).tolist()) if self._filter else ()
 
     def node(self, index: Index) -> int:
@@ -166,7 +166,7 @@ class TreeModel(QAbstractItemModel):
         return self._find(key)
 
     def path_to(self, node: int) -> tuple[QModelIndex, ...]:
-        """Return the indexes to open so that a node can be seen, outermost first."""
+        """Return the indexes to expand to make a node visible, outermost first."""
         return tuple(self.index_of(above) for above in reversed(ancestors(self.tree, node)))
 
     def _repaint(self) -> None:
@@ -220,8 +220,8 @@ class TreeModel(QAbstractItemModel):
             return None
         node = index.internalId()
         if role == BACKGROUND:
-            lit = self._lit is not None and bool(self._lit[node])
-            return self._looks.lit if lit and self._looks is not None else None
+            highlighted = self._highlighted is not None and bool(self._highlighted[node])
+            return self._looks.highlighted if highlighted and self._looks is not None else None
         return cell(self.tree.rows, node, index.column(), role, self._looks)
 
     @override

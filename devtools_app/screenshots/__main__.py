@@ -1,4 +1,4 @@
-"""The pictures of the documentation: python -m devtools_app.screenshots docs/images."""
+"""The screenshots of the documentation: python -m devtools_app.screenshots docs/images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_A_JOB = ("stages", "gap", "compare", "sweep")  # have nothing to show of fil
 
 
 def main() -> int:
-    """Write one picture a view, the first three dark as well, and those of the walk-through."""
+    """Write one screenshot per view, the first three dark as well, and the walk-through."""
     shots.use_no_screen()
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
     with shots.open_window([str(SAMPLE)]) as window:

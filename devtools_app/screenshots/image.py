@@ -1,4 +1,4 @@
-"""A picture of any widget as PNG, twice as fine as the screen, or as SVG."""
+"""An image of any widget as PNG at scale 2, or as SVG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devtools_app.widgets.files import write_binary_file
 _FINENESS = 2.0
 
 
-def save_picture(widget: QWidget, path: Path) -> None:
+def save_image(widget: QWidget, path: Path) -> None:
     """Write what a widget shows; the suffix decides between PNG and SVG.
 
     Raises: OSError if the file cannot be written
@@ -30,7 +30,7 @@ def save_picture(widget: QWidget, path: Path) -> None:
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     if not pixmap.save(buffer, "PNG"):
-        raise OSError(errno.ENOMEM, "the picture is too large", str(path))
+        raise OSError(errno.ENOMEM, "the image is too large", str(path))
     write_binary_file(path, buffer.data().data())
 
 

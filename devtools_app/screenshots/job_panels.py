@@ -1,4 +1,4 @@
-"""Pictures of views that show a job of their own: stages, gap, steps, a bisection, a sweep."""
+"""Screenshots of views that show a job: stages, gap, steps, a bisection, a sweep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _View = TypeVar("_View", bound=QWidget)
 
 
 def write_gap(window: MainWindow, folder: Path) -> None:
-    """Write a picture of the numeric gap of the session shown, at its largest difference."""
+    """Write a screenshot of the numeric gap of the session shown, at its largest difference."""
     from devtools_app.views.gap import GapPane
 
     pane = _view(window, "gap", GapPane)
@@ -38,7 +38,7 @@ def write_gap(window: MainWindow, folder: Path) -> None:
 
 
 def write_panels(window: MainWindow, folder: Path) -> None:
-    """Write pictures of the stages, of steps and of a bisection of the session shown."""
+    """Write screenshots of the stages, of steps and of a bisection of the session shown."""
     window.store.update(overlay="time")
     _write(window, "stages", folder / "stages_light.png")
     _write_steps(window, folder / "step_light.png")
@@ -46,15 +46,15 @@ def write_panels(window: MainWindow, folder: Path) -> None:
 
 
 def write_sweep(window: MainWindow, recipe: Path, place: Path, path: Path) -> None:
-    """Write a picture of a sweep over a recipe, at a point that nobody beats.
+    """Write a screenshot of a sweep over a recipe, at a Pareto-optimal point.
 
     Args:
         window: that shows it
         recipe: what is varied
-        place: folder for its files, which is made
-        path: of the picture
+        place: folder for its files, which is created
+        path: of the image
 
-    Raises: NotReadyError if the sweep did not come to its end
+    Raises: NotReadyError if the sweep did not finish
     """
     from devtools_app.views.sweep import SweepPane
 
@@ -81,7 +81,7 @@ def until(done: Callable[[], bool]) -> None:
     while not done():
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
         if time.monotonic() > end:
-            raise shots.NotReadyError("a job did not come to its end")
+            raise shots.NotReadyError("a job did not finish")
         time.sleep(0.005)
 
 

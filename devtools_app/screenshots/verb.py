@@ -1,4 +1,4 @@
-"""The verb ``screenshot``: any view as a picture, without a screen."""
+"""The verb ``screenshot``: a screenshot of any view, without a display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _USAGE, _UNREADABLE = 2, 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Take one picture, or one of every view into a folder; return the exit code."""
+    """Take one screenshot, or one of every view into a folder; return the exit code."""
     shots.use_no_screen()
     options = _parser().parse_args(arguments)
     target = Path(options.output)
@@ -48,10 +48,10 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="etscope screenshot",
-        description="Any view as a picture, without a screen.",
+        description="A screenshot of any view, without a display.",
         epilog="examples:\n"
         "  etscope screenshot model.pte -o overview.png\n"
-        "  etscope screenshot runs/mobilenet --view all --theme dark -o pictures",
+        "  etscope screenshot runs/mobilenet --view all --theme dark -o screenshots",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
@@ -68,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--size", default="1280x800", metavar="WIDTHxHEIGHT", help="default: 1280x800"
     )
-    parser.add_argument("--scale", type=float, default=1.0, help="2 for twice as fine")
-    parser.add_argument("--force", action="store_true", help="replace pictures that exist")
+    parser.add_argument("--scale", type=float, default=1.0, help="2 for twice the resolution")
+    parser.add_argument("--force", action="store_true", help="replace existing images")
     return parser
 
 

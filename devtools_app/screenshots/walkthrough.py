@@ -1,4 +1,4 @@
-"""The pictures of the walk-through: one round of the loop on the real window, step by step."""
+"""The screenshots of the walk-through: one pass through the loop in the real window."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ NODE = "aten_convolution_default_1"
 
 
 def write_loop(folder: Path) -> None:
-    """Write the pictures; the program is made, changed, run and compared for them.
+    """Write the screenshots; the program is compiled, changed, run and compared for them.
 
-    Raises: NotReadyError if a step did not come to its end
+    Raises: NotReadyError if a step did not finish
     """
     with tempfile.TemporaryDirectory() as place:
         made = Path(place) / "keyword_spotter"
@@ -73,7 +73,7 @@ def _steps(window: MainWindow, folder: Path) -> None:
 
 
 def _point(window: MainWindow, chosen: Selection, path: Path) -> None:
-    """Point at a change in its menu, draw both, and take it."""
+    """Point at a change in its menu, draw both, and apply it."""
     menu = edits_menu(window, chosen, window.router)
     edits = menu.findChildren(EditMenu)[0]
     action = edits.action_of("let-in", "operator")
@@ -87,16 +87,16 @@ def _point(window: MainWindow, chosen: Selection, path: Path) -> None:
     with QPainter(view) as painter:
         at = QPoint(SIZE[0] - 900, 200)
         for one in (menu, submenu):
-            picture = _picture(one)
-            painter.fillRect(QRect(at, picture.size()), window.palette().window())
-            painter.drawPixmap(at, picture)
-            at += QPoint(picture.width() + 2, 60)
+            image = _image(one)
+            painter.fillRect(QRect(at, image.size()), window.palette().window())
+            painter.drawPixmap(at, image)
+            at += QPoint(image.width() + 2, 60)
     shots.save(view, path)
     action.trigger()
     menu.deleteLater()
 
 
-def _picture(menu: QMenu) -> QPixmap:
+def _image(menu: QMenu) -> QPixmap:
     menu.resize(menu.sizeHint())
     return menu.grab()
 

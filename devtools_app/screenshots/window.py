@@ -1,4 +1,4 @@
-"""Pictures of the real window without a screen: for the screenshot verb, the demo and the docs."""
+"""Screenshots of the real window without a display: for the verb, the demo and the docs."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class NotReadyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """What to take.
+    """One screenshot to take.
 
     Attributes:
         view: name of a view; a panel's is taken with the panel in front
         size: of the window in pixels at scale 1
         dark: which palette
-        scale: pixels of the picture for one of the window
+        scale: pixels of the image per pixel of the window
         selection: what is selected in it
     """
 
@@ -74,7 +74,7 @@ def panel_names() -> tuple[str, ...]:
 
 
 def use_no_screen() -> None:
-    """Draw into memory when nobody chose otherwise; must come before the application is made."""
+    """Use the offscreen platform unless one is set; call before creating the application."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
@@ -112,7 +112,7 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
 
 
 def settle(window: MainWindow, seconds: float = SECONDS) -> None:
-    """Run the event loop until no work is under way for a moment.
+    """Run the event loop until no work has been running for a moment.
 
     Raises: NotReadyError after so many seconds
     """
@@ -133,7 +133,7 @@ def settle(window: MainWindow, seconds: float = SECONDS) -> None:
 
 
 def take(window: MainWindow, shot: Shot) -> QPixmap:
-    """Return a picture of the window."""
+    """Return a screenshot of the window."""
     window.theme.set_mode(Mode.DARK if shot.dark else Mode.LIGHT)
     window.resize(*shot.size)
     window.show_view(shot.view)
@@ -146,23 +146,23 @@ def take(window: MainWindow, shot: Shot) -> QPixmap:
 
 
 def write(window: MainWindow, shot: Shot, path: Path, *, force: bool = True) -> None:
-    """Write a picture of the window as PNG, whole or not at all.
+    """Write a screenshot of the window as PNG, atomically.
 
-    Raises: CommandError if it cannot be written, or exists and is not to be replaced
+    Raises: CommandError if it cannot be written, or exists and must not be replaced
     """
     save(take(window, shot), path, force=force)
 
 
-def save(picture: QPixmap, path: Path, *, force: bool = True) -> None:
-    """Write a picture as PNG, whole or not at all.
+def save(pixmap: QPixmap, path: Path, *, force: bool = True) -> None:
+    """Write an image as PNG, atomically.
 
-    Raises: CommandError if it cannot be written, or exists and is not to be replaced
+    Raises: CommandError if it cannot be written, or exists and must not be replaced
     """
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    if not picture.save(buffer, "PNG"):
-        raise NotReadyError(f"no picture of {picture.width()}x{picture.height()} can be made")
+    if not pixmap.save(buffer, "PNG"):
+        raise NotReadyError(f"no image of {pixmap.width()}x{pixmap.height()} can be created")
     write_bytes(path, bytes(data.data()), force=force)
 
 

@@ -32,7 +32,7 @@ class Load(Protocol):
         cancel: threading.Event | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> Session:
-        """Return the session made of some files."""
+        """Return the session of some files."""
         ...
 
 
@@ -57,10 +57,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of a target.
+    """Result of opening a target.
 
     Attributes:
-        target: what was asked for
+        target: the request
         paths: what was opened, siblings included
         session: None when nothing could be read
         error: one sentence, empty when it worked
@@ -119,19 +119,19 @@ class Opener(QObject):
         if not targets:
             return
         if self._latest.busy:
-            _LOG.info("%s was given up for a newer request", self._asked)
+            _LOG.info("%s was cancelled for a newer request", self._asked)
         self._asked = _describe(targets)
         self.started.emit(self._asked)
         self._latest.submit(lambda token: self._run(targets, options, token))
 
     def cancel(self) -> None:
-        """Give up what is being read."""
+        """Cancel reading."""
         if self._latest.busy:
             _LOG.info("%s was cancelled", self._asked)
         self._latest.cancel()
 
     def shut_down(self) -> None:
-        """Stop for good."""
+        """Stop permanently."""
         self._latest.close()
 
     def _run(

@@ -40,7 +40,7 @@ class RecipeStore(QObject):
         Args:
             store: with the history
             parent: owner
-            at_work: returns the folder of the variant that is being made, empty for none
+            at_work: returns the folder of the variant being compiled, empty for none
         """
         super().__init__(parent)
         self._store = store
@@ -49,12 +49,12 @@ class RecipeStore(QObject):
 
     @property
     def variant(self) -> Variant | None:
-        """Return the variant of the session shown, None where nothing tells how it was made."""
+        """Return the variant of the session shown, None if its recipe is unknown."""
         return shown_variant(self._store.state)
 
     @property
     def job(self) -> CompileJob | None:
-        """Return the recipe that is compiled next, None where nothing tells one."""
+        """Return the recipe that is compiled next, None if it is unknown."""
         one = self.variant
         return None if one is None else one.draft.present
 
@@ -67,7 +67,7 @@ class RecipeStore(QObject):
         self._store.put(undo(self._store.state))
 
     def redo(self) -> None:
-        """Do the edit again that was undone last."""
+        """Redo the last undone edit."""
         self._store.put(redo(self._store.state))
 
     def _state_changed(self, old: State, new: State) -> None:

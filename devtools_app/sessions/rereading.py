@@ -1,7 +1,7 @@
-"""What becomes of a session whose files are read again: nothing that was shown is lost.
+"""A session whose files are reloaded: nothing shown is lost.
 
 A file may be gone, half written or damaged by the time it is read again. The session read before
-then stays, with an issue that says so, until the files can be read or the user gives them up.
+then stays, with an issue, until the files can be read or the user gives them up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from inspector.files.session import LoadedFile, Session
 
 _KEPT = "what is shown was read before"
-_TORN = "what had not been read of it before is unknown"
+_TORN = "parts not read before are unknown"
 
 
 def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
@@ -59,18 +59,18 @@ def rewritten_files(session: Session) -> tuple[Issue, ...]:
 
 
 def _loss(before: LoadedFile, now: LoadedFile | None, error: str) -> str:
-    """Return why a file is no longer what it was, empty when it is."""
+    """Return why a file has changed, empty if it has not."""
     if not os.path.exists(before.path):
-        return "it is no longer there"
+        return "it no longer exists"
     if now is None or now.error:
         about = (now.error if now is not None else error).removeprefix(before.path)
-        about = about.removeprefix(": ") or "its content is of no known format"
+        about = about.removeprefix(": ") or "its format is unknown"
         return f"it can no longer be read ({about})"
     if now.kind != before.kind:
         return f"it holds something else now ({_word(now.kind)} instead of {_word(before.kind)})"
     errors = _errors(now)
     if errors and not _errors(before):
-        return f"it can no longer be read whole ({errors[0].message})"
+        return f"it can no longer be read completely ({errors[0].message})"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""A workspace while its files are read, and what of it could not be opened."""
+"""A workspace while its files are read, and its sessions that could not be opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Restoring:
     """A workspace whose files are being read.
 
     Attributes:
-        workspace: what the file says
+        workspace: content of the file
         path: the file
         names: id of a session in the workspace -> its id in the window
     """

@@ -1,4 +1,4 @@
-"""What is open and what is remembered: sessions, recents, workspaces, preferences."""
+"""Open sessions, recent files, workspaces and preferences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the user should know, shown above the views.
+    """A notice to the user, shown above the views.
 
     Attributes:
         text: one or two sentences
@@ -68,7 +68,7 @@ class SessionController(QObject):
 
     Signals:
         noticed(notice): a Notice to show
-        settings_changed(settings): the preferences are others now
+        settings_changed(settings): the preferences have changed
         layout_wanted(layout): a workspace brings a dock layout
 
     Attributes:
@@ -132,7 +132,7 @@ class SessionController(QObject):
         return self._settings.watch or self._watch_now
 
     def set_watch(self, on: bool) -> None:
-        """Watch files or do not, and remember it."""
+        """Turn watching on or off, and save that."""
         self._watch_now = False
         self.put_settings(replace(self._settings, watch=on))
         self._watcher.set_on(on)
@@ -145,7 +145,7 @@ class SessionController(QObject):
         self.settings_changed.emit(self._settings)
 
     def take_tick_for_now(self, tick: str) -> None:
-        """Take ticks of traces for this unit until the preferences say another one."""
+        """Use this tick unit until the preferences change it."""
         self._tick_now = tick
         if (
             self._store.state.sessions
@@ -154,11 +154,11 @@ class SessionController(QObject):
 
     @property
     def preferences(self) -> Settings:
-        """Return the settings as they hold now, with what was said for this run only."""
+        """Return the settings as they hold now, with the options of this run."""
         return replace(self._settings, tick=self._tick_now or self._settings.tick)
 
     def put_preferences(self, settings: Settings) -> None:
-        """Use what the dialog says; what was said for this run stays so unless it was changed."""
+        """Apply the dialog's settings; options of this run stay unless changed."""
         if self._tick_now and settings.tick == self._tick_now:
             settings = replace(settings, tick=self._settings.tick)
         else:
@@ -183,7 +183,7 @@ class SessionController(QObject):
             self.open_workspace(Path(workspaces[0]))
             others = [Path(path).name for path in paths if path != workspaces[0]]
             if others:
-                text = f"A workspace is opened on its own: {', '.join(others)} stayed closed."
+                text = f"A workspace has to be opened alone: {', '.join(others)} stayed closed."
                 self.noticed.emit(Notice(text, "warning"))
         elif len(paths) == 1 and (found := sweep_path(paths[0])):
             self._store.update(sweep=os.path.abspath(found), view="sweep")
@@ -201,7 +201,7 @@ class SessionController(QObject):
         self._start((Target(tuple(dict.fromkeys((*one.paths, *more))), one.id),))
 
     def read_with(self, paths: tuple[str, ...], session: str) -> None:
-        """Read a session again, made of these files."""
+        """Read a session again, from these files."""
         self._start((Target(tuple(dict.fromkeys(paths)), session, partial=True),))
 
     def open_alone(self, path: str) -> None:
@@ -239,7 +239,7 @@ class SessionController(QObject):
             self.reload(due)
 
     def close(self, session: str) -> None:
-        """Close a session and let go of its files."""
+        """Close a session and release its files."""
         self._store.put(close_session(self._store.state, session))
         forget_derived()
 
@@ -378,7 +378,7 @@ def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _loss(lost: tuple[Issue, ...], rest: str) -> Notice:
-    """Return what to say about files that could not be read again."""
+    """Return the message for files that could not be reloaded."""
     issue = lost[0]
     more = f" The same holds for {len(lost) - 1} more." if len(lost) > 1 else ""
     details = "\n".join(f"{one.where}: {one.message}" for one in lost)

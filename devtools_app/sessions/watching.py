@@ -1,4 +1,4 @@
-"""Tells when files of open sessions change on disk; patient with programs that replace them."""
+"""Watches the files of open sessions; tolerates programs that replace them."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ViewTabs(QWidget):
         return self.hosts[index] if 0 <= index < len(self.hosts) else None
 
     def show_view(self, name: str) -> bool:
-        """Bring a view to the front without telling; return whether there is such a view."""
+        """Bring a view to the front without a signal; return whether it exists."""
         names = [spec.name for spec in self._specs]
         if name not in names:
             return False

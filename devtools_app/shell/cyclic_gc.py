@@ -18,9 +18,9 @@ _FULL_SHARE = 0.01
 class GarbageCollector(QObject):
     """Takes Python's cyclic collector over as long as it lives.
 
-    Python collects wherever an object happens to be made. Inside an event that Qt sends to all
+    Python collects wherever an object happens to be created. Inside an event that Qt sends to all
     widgets in turn (a new style sheet, palette or font) this deletes widgets which Qt is about
-    to visit, and in a worker thread it deletes widgets under the GUI thread's feet: both end the
+    to visit, and in a worker thread it deletes widgets that the GUI thread is using: both end the
     process. A timer of the GUI thread runs when no widget is being visited.
     """
 
@@ -37,7 +37,7 @@ class GarbageCollector(QObject):
         self.collect_due()
 
     def collect_due(self) -> int:
-        """Collect what Python would have collected by now; return the objects found."""
+        """Collect the generations that are due; return the objects found."""
         young, middle, old = gc.get_count()
         if young < _YOUNG:
             return 0

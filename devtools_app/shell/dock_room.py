@@ -1,4 +1,4 @@
-"""In a small window the panels give way to the view in the middle, and get their room back."""
+"""In a small window the panels shrink in favour of the central view, and grow back."""
 
 from __future__ import annotations
 

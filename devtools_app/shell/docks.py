@@ -1,4 +1,4 @@
-"""The panels around the middle: real docks with a quiet title line of our own."""
+"""The docks around the central view, with a title line of our own."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Title(QWidget):
         self._restyle()
 
     def set_compact(self, on: bool) -> None:
-        """Take no room where a tab already says the name."""
+        """Take no room where a tab shows the name."""
         if on != self._compact:
             self._compact = on
             if self._more is not None:
@@ -151,7 +151,7 @@ class Dock(QDockWidget):
         self.visibilityChanged.connect(self.host.set_in_front)
 
     def set_compact(self, on: bool) -> None:
-        """Hide the title where a tab already says the name."""
+        """Hide the title where a tab shows the name."""
         self._title.set_compact(on)
 
     def bring_up(self) -> None:
@@ -248,7 +248,7 @@ class Docks:
     def name_tab_rows(self) -> None:
         """Name the tab rows that Qt makes for panels which share a place; hide those left over.
 
-        Qt 6.11 can make two rows for one place and go on with the last; the other would stay on
+        Qt 6.11 can create two rows for one place and go on with the last; the other would stay on
         the screen with the names it had.
         """
         groups = {frozenset(self._sharing(dock)) for dock in self.by_name.values()}
@@ -268,7 +268,7 @@ class Docks:
         return [one.windowTitle() for one in docks if not one.isHidden()]
 
     def save(self) -> str:
-        """Return the layout as text; that of the stowed panels when they are stowed."""
+        """Return the layout as a string; that of the stowed panels when they are stowed."""
         stowed = self._stowed
         state = self._window.saveState(LAYOUT_VERSION) if stowed is None else stowed
         return bytes(state.toBase64().data()).decode("ascii")

@@ -21,7 +21,7 @@ KNOWN = (
 
 
 class EditorError(ValueError):
-    """The file cannot be opened in an editor; reads as one sentence with what to do."""
+    """The file cannot be opened in an editor; the message names the remedy."""
 
 
 def default_template(environment: Mapping[str, str] | None = None) -> str:

@@ -13,7 +13,7 @@ class Dropping(QObject):
     """Takes dropped files before the field below the pointer does.
 
     A text field would insert the address of a file: as a filter that matches nothing, or in the
-    middle of somebody's notes. Text that is dropped stays the field's business.
+    middle of the notes. Text that is dropped stays the field's business.
 
     Args:
         owner: lives as long as this

@@ -1,4 +1,4 @@
-"""The icons of the window: small line drawings in ``icons/``, drawn in the colour asked for."""
+"""The icons of the window: small line drawings in ``icons/``, drawn in a given colour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _drawing(name: str) -> str:
 
 
 def icon_pixmap(name: str, colour: str, side: int, ratio: float) -> QPixmap:
-    """Return an icon as a picture.
+    """Return an icon as a pixmap.
 
     Args:
         name: file name without suffix

@@ -20,7 +20,7 @@ from devtools_app.state.transitions import BOOKMARK_SLOTS, bookmark_at
 from devtools_app.views.spec import ViewSpec
 
 Recents = tuple[tuple[str, ...], ...]
-_THEME_WORDS = {Mode.SYSTEM: "As the system", Mode.LIGHT: "Light", Mode.DARK: "Dark"}
+_THEME_WORDS = {Mode.SYSTEM: "Follow the system", Mode.LIGHT: "Light", Mode.DARK: "Dark"}
 
 
 class Menus(QObject):

@@ -1,4 +1,4 @@
-"""What one sees first: how to open something, what was open lately, which file tells what."""
+"""The start page: open files, recent sessions, what each file contains."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class StartPage(QScrollArea):
             for paths in self._recents[:_SHOWN_RECENTS]:
                 layout.addWidget(self._recent(paths))
         layout.addSpacing(16)
-        layout.addWidget(self._words("Which file tells what", strong=True))
+        layout.addWidget(self._words("What each file contains", strong=True))
         layout.addLayout(self._lessons())
         layout.addStretch(2)
         outer = QHBoxLayout(page)

@@ -1,4 +1,4 @@
-"""The status bar: a sum that adds up, the arena, and what is being done."""
+"""The status bar: the time of the method and its parts, planned memory, running jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QStatusBar, Q
 from devtools_app.jobs.computed import Computed
 from devtools_app.shell.theme import FontSize, Theme
 from devtools_app.state.state import State
-from devtools_app.viewmodels.words import Words
+from devtools_app.viewmodels.words import StatusPart
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
@@ -24,11 +24,11 @@ _SAY_MS = 6000
 
 
 class StatusLine(QStatusBar):
-    """Shows the method of the state; computes its numbers in a thread.
+    """Shows the method of the state; computes its values in a thread.
 
     Attributes:
         busy: progress of opening files
-        recompile: progress of a variant that is made
+        recompile: progress of a variant being compiled
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -43,7 +43,7 @@ class StatusLine(QStatusBar):
         self.busy = Busy()
         self.recompile = Busy()
         self._said = ElidedLabel()
-        self._said.setAccessibleName("What was done")
+        self._said.setAccessibleName("Last message")
         # not what a status bar does by itself: it draws its words over parts that show themselves
         self._left = QStackedWidget()
         self._left.addWidget(_together(self._time, self._unit))
@@ -62,16 +62,16 @@ class StatusLine(QStatusBar):
         self._refresh()
 
     def show_state(self, state: State) -> None:
-        """Show the numbers of the method of a state."""
+        """Show the values of the method of a state."""
         self._state = state
         self._refresh()
 
     def show_job(self, text: str) -> None:
-        """Say what is being done; an empty text means nothing is."""
-        self._job.setText(self._words([Words("", f"job: {text or 'idle'}")]))
+        """Show the running job; empty for none."""
+        self._job.setText(self._words([StatusPart("", f"job: {text or 'idle'}")]))
 
     def say(self, text: str) -> None:
-        """Show a sentence for a few seconds in the place of the numbers."""
+        """Show a sentence for a few seconds in place of the values."""
         self._said.setText(text)
         self._left.setCurrentIndex(1)
         self._quiet.start()
@@ -82,7 +82,7 @@ class StatusLine(QStatusBar):
         return self._said.text() if self._left.currentIndex() == 1 else ""
 
     def say_nothing(self) -> None:
-        """Show the numbers again."""
+        """Show the values again."""
         self._left.setCurrentIndex(0)
 
     def shut_down(self) -> None:
@@ -111,21 +111,21 @@ class StatusLine(QStatusBar):
         self._refresh()
 
     def _show(self, facts: StatusFacts) -> None:
-        from devtools_app.viewmodels.status import arena_words, time_words
+        from devtools_app.viewmodels.status import memory_words, time_words
 
         self._time.setText(self._words(time_words(facts, self._state.units)))
-        arena = arena_words(facts, self._state.units)
+        arena = memory_words(facts, self._state.units)
         self._arena.setText(self._words([arena] if arena else []))
-        reason = "Nobody has said what a tick of this trace is; choose it in Preferences."
+        reason = "The tick unit of this trace is unknown; choose it in Preferences."
         self._unit.set_badge(
             f"{facts.assumed_unit} assumed" if facts.assumed_unit else "", "", reason
         )
 
     def _failed(self, error: BaseException) -> None:
-        self._time.setText(self._words([Words("", f"times cannot be shown: {error}")]))
+        self._time.setText(self._words([StatusPart("", f"times cannot be shown: {error}")]))
         self._arena.setText("")
 
-    def _words(self, words: tuple[Words, ...] | list[Words]) -> str:
+    def _words(self, words: tuple[StatusPart, ...] | list[StatusPart]) -> str:
         palette = self._theme.palette
         mono = self._theme.mono(FontSize.SMALL).families()[0]
         pieces: list[str] = []

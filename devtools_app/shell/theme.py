@@ -81,7 +81,7 @@ class Theme(QObject):
         return self._canvas
 
     def set_mode(self, mode: Mode) -> None:
-        """Use the light palette, the dark one, or what the system says."""
+        """Use the light palette, the dark one, or that of the system."""
         if mode is not self._mode:
             self._mode = mode
             self._apply()
@@ -100,7 +100,7 @@ class Theme(QObject):
         return _font(_SANS, self.pixels(size), strong, QFont.StyleHint.SansSerif)
 
     def mono(self, size: FontSize = FontSize.NORMAL, *, strong: bool = False) -> QFont:
-        """Return the font for code, names and numbers; a trifle smaller, as it runs wide."""
+        """Return the font for code, names and numbers; slightly smaller, since it is wider."""
         pixels = max(SMALLEST, self.pixels(size) - 1)
         return _font(_MONO, pixels, strong, QFont.StyleHint.Monospace)
 

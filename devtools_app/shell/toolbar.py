@@ -40,12 +40,12 @@ class GotoButton(QPushButton):
 
 
 class TopBar(QToolBar):
-    """Shows the state and tells what the user chooses.
+    """Shows the state and emits the user's choices.
 
     Signals:
         session_chosen(id), method_chosen(name), overlay_chosen(name): from the three lists
-        find_pressed(): the user wants to go somewhere
-        recompile_pressed(): the user wants the program made by its recipe
+        find_pressed(): the user opens the palette
+        recompile_pressed(): the user recompiles
     """
 
     session_chosen = Signal(str)
@@ -62,11 +62,11 @@ class TopBar(QToolBar):
         self.toggleViewAction().setVisible(False)
         self._session = ToolbarCombo(theme, "session", "Session")
         self._method = ToolbarCombo(theme, "method", "Method")
-        self._overlay = ToolbarCombo(theme, "colour by", "Meaning of colour")
+        self._overlay = ToolbarCombo(theme, "colour by", "Colour nodes by")
         self._find = GotoButton(theme)
         self._recompile = QPushButton("Recompile and run")
         self._recompile.setAccessibleName("Recompile, run and compare")
-        self._recompile.setToolTip("Make and run the program by its recipe, and compare  (Ctrl+R)")
+        self._recompile.setToolTip("Recompile by the recipe, run and compare  (Ctrl+R)")
         set_role(self._recompile, "primary", "true")
         space = QWidget()
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)

@@ -1,4 +1,4 @@
-"""Holds one view: makes it when first seen, refreshes it only while it can be seen."""
+"""Holds one view: created when first shown, refreshed only while visible."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ViewHost(QWidget):
         return self._view
 
     def refresh(self) -> None:
-        """Show the current state if it can be seen and is another one."""
+        """Show the current state if visible and changed."""
         state = self._context.store.state
         if not self.isVisible() or state is self._shown or state is self._failed_for:
             return
@@ -77,11 +77,11 @@ class ViewHost(QWidget):
         self.refresh()
 
     def set_in_front(self, on: bool) -> None:
-        """Say whether the place can be seen; behind another tab it is no stop for the keyboard."""
+        """Set whether the place is visible; behind another tab it is not in the tab order."""
         self._stack.setVisible(on)
 
     def give_focus(self) -> None:
-        """Give the keyboard to the view, or to what stands in for it."""
+        """Focus the view, or its placeholder."""
         target = self._stack.currentWidget() or self
         for child in (target, *target.findChildren(QWidget)):
             if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.isVisibleTo(target):

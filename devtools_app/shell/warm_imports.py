@@ -1,4 +1,4 @@
-"""Imports what the window will need next, while it is already on the screen."""
+"""Imports modules in a thread after the window is shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Warming(QObject):
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the module at hand; the others are left."""
+        """Wait for the current module; skip the others."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(5)

@@ -205,14 +205,16 @@ class MainWindow(WindowHost):
             offers.append(("Only this file", lambda: self.controller.open_alone(notice.alone)))
         if notice.rest:
             rest = (notice.rest,)
-            offers.append(("Show what is left", lambda: self.controller.reload(rest, partial=True)))
+            offers.append(
+                ("Show the remaining files", lambda: self.controller.reload(rest, partial=True))
+            )
         if notice.reload:
             offers.append(("Reload", lambda: self.controller.reload((notice.reload,))))
         self.strip.show_message(notice.text, notice.tone, notice.details, offers)
 
     @override
     def sync_actions(self) -> None:
-        """Let the actions say what is on and what is possible."""
+        """Update the checked and enabled actions."""
         state = self.store.state
         is_open = state.open_session is not None
         for name in ("reload", "close_session", "add_files", "goto", "bookmark", "clear"):

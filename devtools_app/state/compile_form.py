@@ -1,4 +1,4 @@
-"""What the compile dialog asks for, remembered from one time to the next."""
+"""The input of the Compile dialog, remembered between uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
 
 _MOST_NODES = 1_000_000
 MODES = ("static", "dynamic", "weight-only")
-"""Ways to quantise."""
+"""Quantization modes."""
 EXECUTORCH = "executorch"
 """The toolchain that is not our own."""
 
@@ -28,9 +28,9 @@ class CompileForm:
         function: in a Python file
         python: interpreter that runs it, empty for our own
         methods: names, separated by spaces; empty for all
-        partitioners: one a line, first choice first
+        partitioners: one per line, in order of preference
         deny_ops: names or patterns, separated by spaces
-        deny_nodes: likewise
+        deny_nodes: names or patterns, separated by spaces
         min_nodes: smallest partition
         planner: name, empty for the smallest of all plans
         external_constants: whether constants get a file of their own
@@ -76,11 +76,11 @@ class CompileForm:
 
     @property
     def needs_interpreter(self) -> bool:
-        """Return whether it is another interpreter's part to run a function or to compile."""
+        """Return whether another interpreter runs the function or compiles."""
         return self.is_python or self.toolchain == EXECUTORCH
 
     def problem(self) -> str:
-        """Return what is missing or wrong as one sentence, empty when it can be compiled."""
+        """Return the first problem as one sentence, empty if it can be compiled."""
         from inspector.jobs.output_folder import FolderError, check_folder
         from inspector.recipes.compile_job import OVERRIDES
         from inspector.recipes.emission import WordError, check_passes, edge_config_of
@@ -93,7 +93,7 @@ class CompileForm:
         files = (self.source, *paths_in(self.libraries), *calibration)
         gone = next((path for path in files if not os.path.isfile(path)), "")
         if gone:
-            return f"{gone} is not there."
+            return f"{gone} not found."
         if self.is_python and not self.function.isidentifier():
             return "Name the function that returns the module and its example inputs."
         try:
@@ -112,7 +112,7 @@ class CompileForm:
             check_folder(Path(self.folder), force=self.replace)
         except FolderError as error:
             if error.usage and "--force" in str(error):
-                return "The folder is not empty: choose another or allow to replace files in it."
+                return "The folder is not empty: choose another or allow replacing files in it."
             return f"{error}."
         return ""
 
@@ -124,7 +124,7 @@ class CompileForm:
         return tuple(path for path in found if path)
 
     def job(self) -> CompileJob:
-        """Return the compile that is asked for."""
+        """Return the requested job."""
         from inspector.recipes.compile_job import CompileJob, Rules, Source
 
         lines = (line.strip() for line in self.partitioners.splitlines())
@@ -140,14 +140,14 @@ class CompileForm:
             ),
             self.planner,
             self.external_constants,
-            self._quantising(),
+            self._quantization(),
             toolchain=self.toolchain,
             libraries=paths_in(self.libraries),
             passes=tuple(self.passes.split()),
             edge_config=tuple(self.edge_config.split()),
         )
 
-    def _quantising(self) -> Quantization:
+    def _quantization(self) -> Quantization:
         from inspector.recipes.compile_job import Quantization
 
         calibration = os.path.abspath(self.calibration) if self.calibration else ""
@@ -166,7 +166,7 @@ class CompileForm:
 
 
 def form_from(content: dict[str, object]) -> CompileForm:
-    """Return the form in a JSON object; what is missing or odd becomes empty."""
+    """Return the form in a JSON object; missing or invalid fields become empty."""
     return CompileForm(
         source=get_text(content, "source"),
         function=get_text(content, "function"),
@@ -199,7 +199,7 @@ def paths_in(text: str) -> tuple[str, ...]:
 
 
 def with_path(text: str, path: str) -> str:
-    """Return a text that names one more file."""
+    """Return the string with one more file."""
     return f"{text.rstrip()}{os.pathsep}{path}" if text.strip() else path
 
 

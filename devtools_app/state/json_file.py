@@ -1,4 +1,4 @@
-"""Small JSON files of our own, read as if a stranger had written them."""
+"""Small JSON files of our own, read without trusting their content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_TEXT = 1 << 20
 
 
 class DamagedFileError(ValueError):
-    """A file is not what it should be; reads as one sentence."""
+    """A damaged file; the message is one sentence."""
 
 
 def read_json(path: Path) -> dict[str, object]:
@@ -46,13 +46,13 @@ def write_json(path: Path, content: object) -> None:
 
 
 def get_text(source: dict[str, object], key: str, default: str = "") -> str:
-    """Return a text, the default when it is missing, no text or far too long."""
+    """Return a string, the default if it is missing, not a string or far too long."""
     found = source.get(key)
     return found if isinstance(found, str) and len(found) <= _MAX_TEXT else default
 
 
 def get_choice(source: dict[str, object], key: str, allowed: Iterable[str], default: str) -> str:
-    """Return a text that is one of the allowed ones, else the default."""
+    """Return one of the allowed strings, else the default."""
     found = get_text(source, key, default)
     return found if found in allowed else default
 
@@ -81,8 +81,8 @@ def get_list(source: dict[str, object], key: str, most: int = 1000) -> list[obje
     return cast("list[object]", found)[:most] if isinstance(found, list) else []
 
 
-def get_texts(source: dict[str, object], key: str, most: int = 1000) -> tuple[str, ...]:
-    """Return the texts in a list."""
+def get_strings(source: dict[str, object], key: str, most: int = 1000) -> tuple[str, ...]:
+    """Return the strings in a list."""
     return tuple(item for item in get_list(source, key, most) if isinstance(item, str))
 
 

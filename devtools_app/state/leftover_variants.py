@@ -1,4 +1,4 @@
-"""Variants that lie beside a program and that no history names, as of a window that was closed."""
+"""Variants beside a program that are in no history, e.g. of a closed window."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LeftVariant:
 
     Attributes:
         files: its program, its record, its constants, and what its run has recorded
-        recipe: how it was made
+        recipe: its recipe
     """
 
     files: tuple[str, ...]
@@ -31,11 +31,11 @@ class LeftVariant:
 
 
 def left_variants(program: str, at_work: str = "") -> tuple[LeftVariant, ...]:
-    """Return the variants that were made of a program, oldest first.
+    """Return the variants compiled from a program, oldest first.
 
     Args:
         program: path of a file of it, or of one of its variants
-        at_work: folder of the variant that is being made, which is none yet
+        at_work: folder of the variant being compiled, which is none yet
     """
     place = variants_place(program)
     try:

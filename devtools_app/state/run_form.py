@@ -1,4 +1,4 @@
-"""What the Run panel asks for, remembered from one time to the next."""
+"""The input of the Run panel, remembered between uses."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Runnable:
         methods: in the order of the program
         cases: how many bundled cases each method has
         bundled: whether the program is a bundled one
-        others: files of the session that are no traces
-        traces: files of the session that are
+        others: files of the session except traces
+        traces: traces of the session
         engines: whether a backend of the program has several engines
         foreign: operators of the program that are neither torch's nor ExecuTorch's, sorted
         code: files that registered them when the program was compiled
@@ -96,7 +96,7 @@ def runnable(identity: str, session: Session) -> Runnable | None:
 
 
 def _registering(session: Session) -> tuple[str, ...]:
-    """Return what has registered the operators of a program, as far as its recipe tells."""
+    """Return the libraries that registered the operators of a program, according to its recipe."""
     from inspector.recipes.compile_job import registering_code
     from inspector.recipes.recipe import RecipeError
     from inspector.recipes.session_recipe import session_recipe
@@ -144,21 +144,21 @@ class RunForm:
     libraries: str = ""
 
     def problem(self, what: Runnable | None) -> str:
-        """Return what is missing or wrong as one sentence, empty when it can be run."""
+        """Return the first problem as one sentence, empty if it can be run."""
         if what is None:
             return "Open a program to run it."
         if self.inputs == FILE and not os.path.isfile(self.file):
-            return f"{self.file} is not there." if self.file else "Choose a file of inputs."
+            return f"{self.file} not found." if self.file else "Choose a file of inputs."
         if self.inputs == CASE and self.case >= what.cases_of(self.method_of(what)):
             return "The method has no such bundled case."
         gone = next((path for path in self.loaded(what) if not os.path.isfile(path)), "")
         if gone:
-            return f"{gone} is not there."
+            return f"{gone} not found."
         folder = self.target(what)
         if os.path.exists(folder) and not os.path.isdir(folder):
             return f"{folder} is a file, not a folder."
         if not _ours(folder):
-            return "The folder holds other files than those of a run: choose another."
+            return "The folder contains files that are not those of a run: choose another."
         return ""
 
     def method_of(self, what: Runnable) -> str:
@@ -170,7 +170,7 @@ class RunForm:
     def loaded(self, what: Runnable) -> tuple[str, ...]:
         """Return the libraries of operators that are loaded: none where none is needed.
 
-        Where the user names none, it is what the recipe has, as far as it may be run.
+        If the user names none, those of the recipe that are trusted.
         """
         if not what.foreign:
             return ()
@@ -181,7 +181,7 @@ class RunForm:
         return os.path.abspath(self.folder) if self.folder else default_folder(what.program)
 
     def job(self, what: Runnable) -> RunJob:
-        """Return the run that is asked for."""
+        """Return the requested job."""
         from inspector.jobs.executing import RunJob
 
         return RunJob(
@@ -224,7 +224,7 @@ def _ours(folder: str) -> bool:
 
 
 def run_form_from(content: dict[str, object]) -> RunForm:
-    """Return the form in a JSON object; what is missing or odd becomes its default."""
+    """Return the form in a JSON object; missing or invalid fields become defaults."""
     return RunForm(
         inputs=get_choice(content, "inputs", (*MADE, FILE), MADE[0]),
         file=get_text(content, "file"),

@@ -1,4 +1,4 @@
-"""What the user prefers, kept in one JSON file; a damaged one costs the preferences only."""
+"""What the user prefers, kept in one JSON file; a damaged one loses the preferences only."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from devtools_app.state.json_file import (
     get_int,
     get_list,
     get_object,
+    get_strings,
     get_text,
-    get_texts,
     read_json,
     write_json,
 )
@@ -48,7 +48,7 @@ class Settings:
         theme: system, light or dark
         font_size: normal text in logical pixels
         units: how numbers are shown
-        tick: unit of ETDump ticks as the user says, empty while nobody has
+        tick: unit of ETDump ticks chosen by the user, empty if not chosen
         source_roots: folders in which source files are looked for
         path_mapping: (recorded prefix, local folder) pairs
         editor: command that opens a file; {file} and {line} are filled in
@@ -100,13 +100,13 @@ class Settings:
 
 
 def settings_from(content: dict[str, object]) -> Settings:
-    """Return the settings in a JSON object; what is missing or odd becomes its default."""
+    """Return the settings in a JSON object; missing or invalid fields become defaults."""
     units = get_object(content, "units")
     size = get_int(content, "font_size", BASE_SIZE)
     pairs = (as_object(item) for item in get_list(content, "path_mapping", 100))
     mapping = ((get_text(pair, "from"), get_text(pair, "to")) for pair in pairs)
     recents = (
-        get_texts({"paths": item}, "paths", 64)
+        get_strings({"paths": item}, "paths", 64)
         for item in get_list(content, "recents", MAX_RECENTS)
     )
     return Settings(
@@ -117,7 +117,7 @@ def settings_from(content: dict[str, object]) -> Settings:
             get_choice(units, "size", SIZE_CHOICES, "auto"),
         ),
         tick=get_choice(content, "tick", TICK_CHOICES, ""),
-        source_roots=get_texts(content, "source_roots", 100),
+        source_roots=get_strings(content, "source_roots", 100),
         path_mapping=tuple(pair for pair in mapping if pair[0]),
         editor=get_text(content, "editor"),
         watch=get_bool(content, "watch", False),
@@ -144,8 +144,8 @@ class SettingsFile:
 
     Attributes:
         path: where it is
-        trouble: what was wrong with the file when it was read and where it is kept now; empty
-            when nothing was
+        trouble: the error of reading the file and where it is kept now; empty
+            without an error
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -156,7 +156,7 @@ class SettingsFile:
     def load(self) -> Settings:
         """Return the settings; defaults when there is no file or it is damaged.
 
-        A damaged file is moved aside, because the next save would be the end of it; one that
+        A damaged file is moved aside, because the next save would overwrite it; one that
         cannot even be read is left alone, and nothing is saved.
         """
         try:
@@ -201,7 +201,7 @@ def _free_name(path: Path) -> Path:
 
 
 def default_path() -> Path:
-    """Return where settings are kept: as the system says, or where ETSCOPE_SETTINGS points."""
+    """Return where settings are kept: the configuration folder, or ETSCOPE_SETTINGS."""
     named = os.environ.get(_VARIABLE)
     if named:
         return Path(named)

@@ -1,6 +1,6 @@
 """What the window shows, as one frozen value: open sessions, selection, filter, overlay, units.
 
-Views never keep state of their own that another view would want to know: they are handed a State
+Views keep no state that other views need: they are handed a State
 and ask the Store for a new one.
 """
 
@@ -48,7 +48,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaps:
-    """What the comparison of a session with its recorded program found.
+    """The numeric comparison of a session with its recorded program.
 
     Attributes:
         session: that was compared, as it was read then
@@ -100,7 +100,7 @@ class State:
         sessions: open sessions, in the order they were opened
         current: id of the one shown, empty when none is
         method: name of the method shown
-        selection: the one thing selected
+        selection: the selection
         filter_text: what the operators are filtered by, as typed
         overlay: what colour means, a name of OVERLAYS
         units: how numbers are shown
@@ -115,7 +115,7 @@ class State:
         history: variants of the programs, with their recipes
         compared: ids of the sessions in the compare view, the former one first; none for those
             that the history suggests
-        gaps: the last comparison of numbers, None before the first
+        gaps: the last numeric comparison, None before the first
         all_gaps: the last one of each session that is open, for comparing sessions
         sweep: results file or folder of the sweep shown, empty for none
     """
@@ -149,7 +149,7 @@ class State:
         return next((run for run in self.gaps.runs if run.method == self.method), None)
 
     def gaps_of(self, session: OpenSession) -> Gaps | None:
-        """Return the last comparison of the numbers of a session, None when there is none."""
+        """Return the last numeric comparison of a session, None if there is none."""
         return next((one for one in self.all_gaps if one.session is session), None)
 
     @property
@@ -170,5 +170,5 @@ class State:
 
     @property
     def place(self) -> Place:
-        """Return where the user is."""
+        """Return the current place."""
         return Place(self.current, self.method, self.selection)

@@ -41,11 +41,11 @@ class Changes(TypedDict, total=False):
 
 
 class Store(QObject):
-    """Holds the State and tells when it became another one.
+    """Holds the State and emits `changed`.
 
     Signals:
-        changed(old, new): the state differs from the one last told; an observer that updates the
-            store while it is being told causes another round after all have seen this one, so
+        changed(old, new): the state differs from the last one emitted; an observer that updates the
+            store in its slot causes another round after all have seen this one, so
             every observer sees every state in the same order
     """
 
@@ -63,7 +63,7 @@ class Store(QObject):
         return self._state
 
     def update(self, **changes: Unpack[Changes]) -> None:
-        """Replace the named fields; nobody is told when nothing differs."""
+        """Replace the named fields; no signal is emitted when nothing differs."""
         self.put(replace(self._state, **changes))
 
     def put(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""Which paths are sweeps: told before the readers are loaded, by a look at the beginning."""
+"""Which paths are sweeps: detected by the first bytes, before the readers are loaded."""
 
 from __future__ import annotations
 

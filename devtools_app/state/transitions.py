@@ -53,7 +53,7 @@ def forward(state: State) -> State:
 def set_bookmark(state: State, label: str, slot: int | None = None) -> State:
     """Return the state with the current place under a slot, by default the first free one.
 
-    When all slots are taken the oldest bookmark gives way.
+    When all slots are taken the oldest bookmark is replaced.
     """
     taken = [bookmark.slot for bookmark in state.bookmarks]
     free = [(n + 1) % BOOKMARK_SLOTS for n in range(BOOKMARK_SLOTS)]
@@ -78,9 +78,9 @@ def add_session(state: State, session: Session, paths: tuple[str, ...]) -> State
 def replace_session(
     state: State, key: str, session: Session, paths: tuple[str, ...] | None = None
 ) -> State:
-    """Return the state with a session read again; what is selected stays selected.
+    """Return the state with a session read again; the selection is kept.
 
-    The method falls back to the first one when the new program lacks it. With ``paths`` it is made
+    The method falls back to the first one when the new program lacks it. With ``paths`` it consists
     of other files than before.
     """
 

@@ -10,10 +10,10 @@ _agreed: set[str] = set()
 
 
 def agree(paths: Iterable[str]) -> None:
-    """Take it that the code in files may be run: the user has said so, or has had it run."""
+    """Trust the code in files: the user has confirmed it, or has run it."""
     _agreed.update(paths)
 
 
 def is_agreed(path: str) -> bool:
-    """Return whether the code in a file may be run without a question; ours may."""
+    """Return whether the code in a file may be run without confirmation; ETScope's own may."""
     return path in _agreed or Path(path).resolve().is_relative_to(_OURS)

@@ -1,4 +1,4 @@
-"""The history of variants in a workspace file; what is odd in it is left out."""
+"""The history of variants in a workspace file; invalid parts are dropped."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from devtools_app.state.json_file import (
     get_list,
     get_object,
     get_optional_int,
+    get_strings,
     get_text,
-    get_texts,
 )
 from devtools_app.state.variants import MOST_STEPS, MOST_VARIANTS, Draft, History, Variant
 
@@ -83,11 +83,11 @@ def _variant(entry: dict[str, object], found: Callable[[str], str]) -> Variant |
         recipe,
         Draft(present, past, future),
         parent if parent is not None and 0 <= parent < number else None,
-        tuple(found(path) for path in get_texts(entry, "files") if "\0" not in path),
+        tuple(found(path) for path in get_strings(entry, "files") if "\0" not in path),
         get_text(entry, "session"),
         get_text(entry, "failure"),
         get_text(entry, "unknown"),
-        tuple(get_texts(entry, "facts")),
+        tuple(get_strings(entry, "facts")),
     )
 
 

@@ -29,7 +29,7 @@ def variant_folder(program: str, name: str) -> str:
 
 
 def variants_place(program: str) -> Path:
-    """Return the folder that holds what is made of a program.
+    """Return the folder of the variants of a program.
 
     Args:
         program: path of a file of any of its variants

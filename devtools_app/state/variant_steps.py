@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def shown_variant(state: State) -> Variant | None:
-    """Return the variant of the session shown, None where nothing tells how it was made."""
+    """Return the variant of the session shown, None if its recipe is unknown."""
     return state.history.of_session(state.current)
 
 
@@ -36,7 +36,7 @@ def compared_sessions(state: State) -> tuple[OpenSession, ...]:
     """Return what is compared, the former one first; nothing without two sessions.
 
     That is what was chosen, as long as it is open and shown; else the session shown with the
-    variant it was made from, or with another variant of its program, or with its neighbour.
+    variant it was derived from, or with another variant of its program, or with its neighbour.
     """
     by_id = {one.id: one for one in state.sessions}
     chosen = tuple(by_id[key] for key in state.compared if key in by_id)
@@ -50,7 +50,7 @@ def compared_sessions(state: State) -> tuple[OpenSession, ...]:
 
 
 def _other(state: State, shown: str) -> str:
-    """Return the session that the one shown is best held to."""
+    """Return the best baseline for the session shown."""
     one = shown_variant(state)
     ids = [each.id for each in state.sessions if each.id != shown]
     if one is not None:
@@ -70,7 +70,7 @@ def edit_recipe(state: State, job: CompileJob) -> State:
 
 
 def undo(state: State) -> State:
-    """Return the state before the last edit; the variant that was made so is shown again."""
+    """Return the state before the last edit; the variant with that recipe is shown again."""
     one = shown_variant(state)
     return state if one is None else _at(state, one, one.draft.undone())
 
@@ -82,7 +82,7 @@ def redo(state: State) -> State:
 
 
 def _at(state: State, one: Variant, draft: Draft) -> State:
-    """Return the state with a draft; it goes with the open variant that was made by its recipe."""
+    """Return the state with a draft; it belongs to the open variant with the same recipe."""
     if draft == one.draft:
         return state
     made = state.history.like(one.program, draft.present)
@@ -116,7 +116,7 @@ def with_left(
 
 
 def _program(files: tuple[str, ...]) -> str:
-    """Return the file that what is made of a variant is named after."""
+    """Return the file after which variants derived from a variant are named."""
     return next((path for path in files if path.endswith((".pte", ".bpte"))), files[0])
 
 
@@ -133,7 +133,7 @@ def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) 
 
     Args:
         state: after sessions came or went
-        find: returns the recipe of a session, None where nothing tells
+        find: returns the recipe of a session, None if unknown
     """
     history = with_open(state.history, frozenset(one.id for one in state.sessions))
     for one in state.sessions:

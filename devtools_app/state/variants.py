@@ -1,4 +1,4 @@
-"""The variants of a program: how each was made, from which it came, what is changed next.
+"""The variants of a program: recipe, parent and draft of each.
 
 Everything is a frozen value, and how one follows from another is a pure function: the history is
 part of the state of the window and is saved in the workspace.
@@ -53,19 +53,19 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way in which a program was made, or was tried to be made.
+    """One variant of a program, compiled or failed.
 
     Attributes:
         id: number, never used twice in a history
         program: what all variants of one program share: their source
-        recipe: how it was made
-        draft: what is made of it next
+        recipe: its recipe
+        draft: its next recipe
         parent: the variant it was changed from, None for one that was opened
-        files: what it consists of; none when it could not be made
+        files: its files; none if compiling failed
         session: the session it is open in, empty when it is closed
-        failure: why it could not be made or run, one sentence; empty when nothing is wrong
-        unknown: what its files do not tell about how it was made, in words
-        facts: its numbers in words, as ``1.504 ms``
+        failure: why compiling or running failed, one sentence; empty without an error
+        unknown: what its files do not record of its recipe, in words
+        facts: its metrics as strings, as ``1.504 ms``
     """
 
     id: int
@@ -91,7 +91,7 @@ class History:
 
     Attributes:
         variants: the variants
-        made: how many there were so far; numbers the next one
+        made: how many were created so far; numbers the next one
     """
 
     variants: tuple[Variant, ...] = field(default=())
@@ -111,7 +111,7 @@ class History:
         return next((one for one in self.variants if one.session == session), None)
 
     def like(self, program: str, job: CompileJob) -> Variant | None:
-        """Return the newest variant of a program that was made by a recipe, None without one."""
+        """Return the newest variant of a program with a recipe, None without one."""
         found = (one for one in reversed(self.variants) if one.program == program)
         return next((one for one in found if one.recipe.job == job and one.files), None)
 
@@ -156,8 +156,8 @@ def found(
         history: so far
         beside: the variant it was found by
         files: what it consists of
-        recipe: how it was made
-        parent: whether it was made of that variant, as far as the folders tell
+        recipe: its recipe
+        parent: whether it was derived from that variant, according to the folders
     """
     if any(_same_files(one.files, files) for one in history.variants):
         return history
@@ -173,17 +173,17 @@ def found(
 
 
 def derived(history: History, parent: int, recipe: Recipe, *, failure: str = "") -> History:
-    """Return the history with a variant made by the draft of another one.
+    """Return the history with a variant compiled from the draft of another one.
 
     The way to the draft becomes that of the new variant; the draft of the parent is its own recipe
-    again, with the edits to be redone, unless the new one could not be made: then nothing is lost
+    again, with the edits to be redone, unless compiling the new one failed: then nothing is lost
     and the draft of the parent stays.
 
     Args:
         history: so far
         parent: number of the variant it was changed from
         recipe: of the new one
-        failure: why it could not be made, empty when it was
+        failure: why compiling failed, empty if it succeeded
     """
     old = history[parent]
     one = Variant(
@@ -210,7 +210,7 @@ def _rewound(old: Variant) -> Draft:
 
 
 def with_variant(history: History, one: Variant) -> History:
-    """Return the history in which a variant is another one."""
+    """Return the history with a variant replaced."""
     variants = tuple(one if other.id == one.id else other for other in history.variants)
     return replace(history, variants=variants)
 
@@ -218,7 +218,7 @@ def with_variant(history: History, one: Variant) -> History:
 def with_open(history: History, sessions: frozenset[str]) -> History:
     """Return the history in which only the variants of open sessions are open.
 
-    A variant without files, such as one that is being made, goes when nobody needs it.
+    A variant without files, such as one being compiled, is removed when no variant needs it.
     """
     variants = tuple(
         one if one.session in sessions or not one.session else replace(one, session="")
@@ -228,7 +228,7 @@ def with_open(history: History, sessions: frozenset[str]) -> History:
 
 
 def without(history: History, number: int) -> History:
-    """Return the history without a variant; those made from it belong to its parent then."""
+    """Return the history without a variant; its children then belong to its parent."""
     gone = history.find(number)
     if gone is None:
         return history
@@ -238,7 +238,7 @@ def without(history: History, number: int) -> History:
 
 
 def joined(history: History, other: History, names: dict[str, str]) -> History:
-    """Return a history with all of another, whose sessions are called otherwise.
+    """Return a history merged with another, whose sessions have other names.
 
     Args:
         history: the one that stays

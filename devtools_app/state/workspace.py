@@ -1,6 +1,6 @@
-"""A workspace file: which files are open, how they are looked at, and what was noted.
+"""A workspace file: open files, views and notes.
 
-It holds no data of the files, and nothing of the theme: a colleague opens it in their own colours.
+It holds neither file contents nor the theme.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from devtools_app.state.json_file import (
     get_list,
     get_object,
     get_optional_int,
+    get_strings,
     get_text,
-    get_texts,
     read_json,
     write_json,
 )
@@ -38,7 +38,7 @@ _NO_NOTES: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What a workspace file says.
+    """Content of a workspace file.
 
     Attributes:
         sessions: files of each session by its id at the time of saving
@@ -119,9 +119,9 @@ def save_workspace(path: Path, workspace: Workspace) -> None:
 
 
 def load_workspace(path: Path) -> Workspace:
-    """Read a workspace; what is odd in it is left out.
+    """Read a workspace; invalid parts are dropped.
 
-    Raises: DamagedFileError when it is no workspace at all or of a later format; OSError
+    Raises: DamagedFileError if it is not a workspace or of a later format; OSError
     """
     content = read_json(path)
     number = get_optional_int(content, "etscope_workspace")
@@ -149,7 +149,7 @@ def load_workspace(path: Path) -> Workspace:
 
 
 def is_workspace(path: str) -> bool:
-    """Return whether a path is called like a workspace."""
+    """Return whether a path has the suffix of a workspace."""
     return path.lower().endswith(SUFFIX)
 
 
@@ -167,7 +167,7 @@ def _sessions(content: dict[str, object], folder: Path) -> tuple[tuple[str, tupl
         entry = as_object(item)
         paths = tuple(
             os.path.normpath(folder / path)
-            for path in get_texts(entry, "paths")
+            for path in get_strings(entry, "paths")
             if "\0" not in path
         )
         if paths:

@@ -1,4 +1,4 @@
-"""What the canvases draw: frozen columns made by view-models, free of Qt and of sessions.
+"""Input of the canvases: frozen columns built by view-models, without Qt or sessions.
 
 Colours are references, resolved by the theme: a number from 0 is a backend (or another category)
 of the qualitative palette, PLAIN is nothing special, NOT_DELEGATED the warm grey.
@@ -93,7 +93,7 @@ class GraphOverlay:
 
     @property
     def nodes(self) -> int | None:
-        """Return the number of nodes it is made for, None when it has no columns."""
+        """Return the number of nodes it describes, None without columns."""
         columns = (self.values, self.categories, self.shares)
         return next((len(column) for column in columns if column is not None), None)
 
@@ -145,18 +145,18 @@ class TimelineData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryData:
-    """Planned values of one arena in address and time.
+    """Values of one planned buffer in address and time.
 
     Attributes:
         names: of each value
         first: first step at which it is live
         last: last step at which it is live, inclusive
-        offset: first byte in the arena
+        offset: first byte in the planned buffer
         nbytes: size
         colour: reference of its colour
         strong: drawn in full colour, as those live at the peak; others are tinted
         steps: number of steps on the axis
-        planned_bytes: size of the arena
+        planned_bytes: size of the planned buffer
         peak_step: step with the most live bytes, None when unknown
         peak_bytes: live bytes at that step
         lower_bound_bytes: no plan can be smaller, None when unknown

@@ -1,4 +1,4 @@
-"""What changed against another session, on the graph: who runs a node now, and what is new."""
+"""Changes against another session, on the graph: delegated differently, or new."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT, NodeKind.GET_ATTR)
 
 @dataclass(frozen=True, slots=True)
 class NodeChanges:
-    """What became of the nodes of a graph.
+    """Changes of the nodes of a graph.
 
     Attributes:
-        against: letter of the session it is held to, empty without one
-        fates: one of TAKEN, LEFT, MOVED and NEW by name of the node; the others are as they were
+        against: letter of the baseline session, empty without one
+        fates: one of TAKEN, LEFT, MOVED and NEW by name of the node; the others are unchanged
     """
 
     against: str = ""
@@ -42,7 +42,7 @@ def held_to(state: State) -> OpenSession | None:
 
 
 def node_changes(session: Session, former: OpenSession | None, method: str) -> NodeChanges:
-    """Return what became of the nodes of a method since another session."""
+    """Return the changes of the nodes of a method since another session."""
     if former is None or method not in former.session.methods:
         return NodeChanges()
     old, new = (model_graph(one, method, COMPILED) for one in (former.session, session))

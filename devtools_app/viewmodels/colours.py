@@ -1,6 +1,6 @@
-"""Colours by role, light and dark, and the maps that turn numbers into colours. Qt-free.
+"""Colours by role, light and dark, and the maps from values to colours. Qt-free.
 
-Colour never carries a meaning alone: every use is doubled by text or shape, with a legend.
+Colour never carries a meaning alone: every use is repeated by text or shape, with a legend.
 """
 
 from __future__ import annotations

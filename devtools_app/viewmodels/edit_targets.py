@@ -1,4 +1,4 @@
-"""What a selection is in the terms of a recipe, and the edits that can be made on it."""
+"""Recipe targets of a selection, and the edits available for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ON = {
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An edit that can be made on what is selected.
+    """An edit available for the selection.
 
     Attributes:
         edit: the edit
@@ -44,7 +44,7 @@ class Offer:
 
     @property
     def label(self) -> str:
-        """Return what a menu calls it."""
+        """Return its menu text."""
         return self.edit.label
 
 
@@ -62,7 +62,7 @@ class OfferGroup:
 
 
 def offers(job: CompileJob, targets: tuple[Target, ...]) -> tuple[OfferGroup, ...]:
-    """Return the edits that can be made on targets and would change a recipe."""
+    """Return the edits available for targets that would change a recipe."""
     found: list[OfferGroup] = []
     for target in targets:
         made = tuple(
@@ -80,7 +80,7 @@ def _named(target: Target) -> str:
 
 
 def edit_targets(session: Session, method: str, selection: Selection) -> tuple[Target, ...]:
-    """Return what a recipe can speak of where something is selected, the nearest first."""
+    """Return the recipe targets of a selection, the most specific first."""
     if selection.kind is SelectionKind.DELEGATE and selection.delegate is not None:
         return _partition(session, method, selection.delegate)
     index = join_index(session, method)

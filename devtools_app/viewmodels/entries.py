@@ -13,16 +13,16 @@ class Entry:
         title: what it is
         detail: quiet second line, may be empty
         tone: what colour means here: good, warn, bad, muted, or a ``#rrggbb`` of its own
-        spoken: what the colour says, for those who do not see it
-        strong: title in heavier letters
-        mark: what stands before the title in heavier letters, as the letter of a session
+        spoken: the colour's meaning, for screen readers
+        strong: bold title
+        mark: bold prefix of the title, as the letter of a session
         depth: how far it is indented, as in a tree
     """
 
     title: str
     detail: str = ""
     tone: str = "muted"
-    spoken: str = ""
+    accessible_text: str = ""
     strong: bool = False
     mark: str = ""
     depth: int = 0

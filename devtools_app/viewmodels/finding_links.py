@@ -1,4 +1,4 @@
-"""Findings as entries of a list, and what each leads to."""
+"""Findings as entries of a list, and their links."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.size import part_selection
 
 _TONES = {Tone.BAD: "bad", Tone.WARN: "warn", Tone.GOOD: "good", Tone.NEUTRAL: "muted"}
-_SPOKEN = {Tone.BAD: "problem", Tone.WARN: "worth a look", Tone.GOOD: "good", Tone.NEUTRAL: "note"}
+_MEANINGS = {
+    Tone.BAD: "problem",
+    Tone.WARN: "worth a look",
+    Tone.GOOD: "good",
+    Tone.NEUTRAL: "note",
+}
 
 
 def finding_entry(session: Session, finding: Finding) -> Entry:
     """Return a finding as it is listed, with file names instead of paths."""
     text, detail = short_paths(session, finding.text), short_paths(session, finding.detail)
-    return Entry(text, detail, _TONES[finding.tone], _SPOKEN[finding.tone])
+    return Entry(text, detail, _TONES[finding.tone], _MEANINGS[finding.tone])
 
 
 def short_paths(session: Session, sentence: str) -> str:
     """Return a sentence with the names of files instead of their paths.
 
-    Two files of one name keep the folder that tells them apart.
+    Two files of one name keep the folder that distinguishes them.
     """
     paths = sorted((file.path for file in session.files), key=len, reverse=True)
     names = Counter(map(file_name, paths))
@@ -40,7 +45,7 @@ def short_paths(session: Session, sentence: str) -> str:
 
 
 def finding_request(session: Session, method: str, finding: Finding) -> Request:
-    """Return what choosing a finding asks the window for.
+    """Return the request of choosing a finding.
 
     Args:
         session: the session it is about

@@ -1,4 +1,4 @@
-"""Find things by typing parts of their names: in order, best first."""
+"""Fuzzy search by parts of names, best match first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Choice:
         title: what is typed for
         detail: where it is or what it does, quieter; searched as well
         hint: at the right end, as a shortcut
-        payload: what choosing it hands back
+        payload: returned when it is chosen
         icon: name in the icon set, empty for none
     """
 
@@ -30,7 +30,7 @@ class Choice:
 
 
 def prepare(choices: Sequence[Choice]) -> tuple[str, ...]:
-    """Return the texts to search, in lower case; kept beside the choices by whoever asks often."""
+    """Return the lower-case strings to search; callers that ask often keep them."""
     return tuple(f"{choice.title}\n{choice.detail}".casefold() for choice in choices)
 
 

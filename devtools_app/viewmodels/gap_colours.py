@@ -1,4 +1,4 @@
-"""The numeric gap on the graph: colours by decades, and what is said below a node's name."""
+"""The numeric gap on the graph: colours by decades, and the second line of nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inspector.numerics.report import INSTRUCTION, Row, RunGap
 from inspector.tables.numeric_gap import FLOOR, Floats
 
 GAP, OWN_GAP = "gap", "own gap"
-_WORDS = {GAP: "distance from the reference", OWN_GAP: "error a node adds itself"}
+_WORDS = {GAP: "distance from the reference", OWN_GAP: "error added by the node"}
 
 
 def node_gaps(made: GraphScene, name: str, run: RunGap | None) -> Mapping[int, Row]:
@@ -109,7 +109,7 @@ def _ends(known: Floats) -> tuple[float, float]:
 
 
 def gap_size(row: Row, overlay: str) -> float | None:
-    """Return how far off a node is, altogether or by itself; infinite where it is not finite."""
+    """Return the total or own error of a node; infinity where values are not finite."""
     metrics = row.own if overlay == OWN_GAP else row.total
     if metrics is None:
         return None
@@ -117,7 +117,7 @@ def gap_size(row: Row, overlay: str) -> float | None:
 
 
 def gap_text(row: Row | None, overlay: str) -> str:
-    """Return the second line of a node's box, empty when nothing is known of it."""
+    """Return the second line of a node's box, empty if unknown."""
     if row is None:
         return ""
     if not row.compared:
@@ -130,7 +130,7 @@ def gap_text(row: Row | None, overlay: str) -> str:
 
 def _off(metrics: Metrics) -> str:
     odd = _not_finite(metrics)
-    words = "equal" if metrics.max_abs == 0 else f"off by {metrics.max_abs:.2g}"
+    words = "equal" if metrics.max_abs == 0 else f"error {metrics.max_abs:.2g}"
     return f"{words}, {odd:,} not finite" if odd else words
 
 

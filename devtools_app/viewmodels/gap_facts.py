@@ -1,4 +1,4 @@
-"""What a comparison of numbers says of the selected thing, for the Node panel."""
+"""Numeric gap of the selection, for the Node panel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TITLE = "Numeric gap"
 
 
 def gap_group(run: RunGap | None, related: Related) -> FactGroup:
-    """Return how far a node is from the reference; a group without lines when nobody compared."""
+    """Return the error of a node against the reference; an empty group without a comparison."""
     row = None if run is None else selected_row(run, related)
     if row is None:
         return FactGroup(_TITLE)
@@ -22,7 +22,7 @@ def gap_group(run: RunGap | None, related: Related) -> FactGroup:
     facts = [_distance(_basis(row), row.total)]
     if row.own is not None:
         badge, tone = ("diverges", "bad") if row.diverges else ("", "")
-        facts.append(_distance("adds itself", row.own, badge, tone))
+        facts.append(_distance("added by the node", row.own, badge, tone))
     if row.inherited is not None:
         facts.append(_distance("received", row.inherited))
     facts += _measures(row.total)
@@ -45,7 +45,7 @@ _EXACT = {
 
 
 def _joined(row: Row) -> tuple[str, str, str]:
-    """Return how a row was joined, a badge and its tone."""
+    """Return how a row was joined, as a badge with its tone."""
     if row.uncertain:
         return "by order", "join uncertain", "warn"
     if row.inferred:
@@ -60,7 +60,7 @@ def _basis(row: Row) -> str:
 def _distance(label: str, metrics: Metrics, badge: str = "", tone: str = "") -> Fact:
     words = f"{metrics.max_abs:.4g}"
     if metrics.out_of_tolerance:
-        words += f"  {metrics.out_of_tolerance:.2%} of elements outside"
+        words += f"  {metrics.out_of_tolerance:.2%} of elements above the tolerance"
     return Fact(label, words, f"largest difference {metrics.max_abs!r}", badge, tone)
 
 

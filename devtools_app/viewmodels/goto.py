@@ -1,4 +1,4 @@
-"""Everything with a name that one can go to: nodes, instructions, delegates, modules, values."""
+"""All named targets of Ctrl+P: nodes, instructions, delegates, modules, values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inspector.tables.selection import Selection, SelectionKind
 
 
 def goto_choices(session: Session, method: str) -> tuple[Choice, ...]:
-    """Return what Ctrl+P finds in a method; empty when the session has no graph of it."""
+    """Return the targets in a method; empty if the session has no graph of it."""
     graph = model_graph(session, method)
     if graph is None:
         return ()

@@ -1,4 +1,4 @@
-"""Makes what the graph view draws, in a thread: scene, colours and places of one graph."""
+"""Builds the content of the graph view in a thread: scene, colours and layout of one graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inspector.numerics.report import RunGap
 
 @dataclass(frozen=True, slots=True)
 class GraphLook:
-    """Which graph is drawn, and what its colours and words are made of.
+    """Which graph is drawn, and the sources of its colours and labels.
 
     Attributes:
         name: of the graph
@@ -58,7 +58,7 @@ def make_graph(
     before: MadeGraph | None,
     cache: LayoutCache,
 ) -> MadeGraph | None:
-    """Return a graph of a method, None when the session has nothing to make it of.
+    """Return a graph of a method, None if the session has no data for it.
 
     Args:
         session: what was opened

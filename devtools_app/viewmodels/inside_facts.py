@@ -1,4 +1,4 @@
-"""What the Node panel says of the inside of a delegate, and of the numbers in weights."""
+"""Payload nodes of a delegate and statistics of weights, for the Node panel."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def _inside_group(session: Session, method: str, one: InsideNode) -> FactGroup:
     if one.activation:
         facts.append(Fact("fused activation", one.activation))
     if one.inserted:
-        facts.append(Fact("inserted", "by the compiler: no operator of yours stands for it"))
+        facts.append(Fact("inserted", "created by the compiler: no source operator"))
     for value in one.values:
         if value.constant is None:
             facts.append(Fact(value.role, value_text(value.value), f"{value.value.name} in memory"))
         tensor = value.value.tensor
         if tensor is not None and tensor.quantization is not None:
             words = quantization_text(tensor.quantization)
-            facts.append(Fact(f"{value.role}, quantised", words, words))
+            facts.append(Fact(f"{value.role}, quantized", words, words))
     command = step_command(session, method, one)
     if command:
-        facts.append(Fact("step to it", command, f"{command}: stops behind it, on either engine"))
+        facts.append(Fact("step to it", command, f"{command}: stops after it, on either engine"))
     return FactGroup("In the payload", tuple(facts))
 
 
@@ -76,7 +76,7 @@ def step_command(session: Session, method: str, one: InsideNode) -> str:
 
 
 def weight_groups(session: Session, method: str, node: ModelNode, units: Units) -> list[FactGroup]:
-    """Return a group for each weight of a node with its bytes and the look of its numbers."""
+    """Return a group for each weight of a node with its bytes and value distribution."""
     return [_weight_group(one, units) for one in node_weights(session, method, node)]
 
 
@@ -87,7 +87,7 @@ def _weight_group(weight: WeightBytes, units: Units) -> FactGroup:
     facts = [Fact("size", f"{weight.dtype} [{sizes}]  {size}", f"{weight.name} {exact}".strip())]
     if weight.quantization is not None:
         words = quantization_text(weight.quantization)
-        facts.append(Fact("quantised", words, words))
+        facts.append(Fact("quantized", words, words))
     facts += _numbers(weight)
     title = f"Weight: {weight.role}" if weight.role else "Weight"
     return FactGroup(title, tuple(facts))
@@ -100,7 +100,7 @@ def _numbers(weight: WeightBytes) -> list[Fact]:
         return [Fact("values", "not read", f"more than {format_bytes(_MOST_BYTES)}")]
     found = spread(weight)
     if found is None:
-        return [Fact("values", "packed: not readable as numbers")]
+        return [Fact("values", "packed: values not readable")]
     return _spread_facts(found)
 
 
@@ -123,7 +123,7 @@ def _spread_facts(found: Spread) -> list[Fact]:
 
 
 def bars(counts: Sequence[int]) -> str:
-    """Return a histogram as a line of bars; a bin that holds anything is never empty."""
+    """Return a histogram as a line of bars; a bin with any value is never blank."""
     top = max(counts, default=0)
     if not top:
         return ""
@@ -133,4 +133,4 @@ def bars(counts: Sequence[int]) -> str:
 
 def _bins(found: Spread) -> str:
     largest = int(found.counts.max())
-    return f"{len(found.counts)} bins of equal width, the fullest holds {largest:,} elements"
+    return f"{len(found.counts)} bins of equal width, the largest holds {largest:,} elements"

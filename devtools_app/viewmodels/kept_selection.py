@@ -1,4 +1,4 @@
-"""What is selected in one program, in another one that was made of the same source."""
+"""Maps a selection to another program compiled from the same source."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from inspector.tables.selection import NOTHING, Selection, SelectionKind
 def kept_selection(
     former: Session, session: Session, method: str, selection: Selection
 ) -> Selection:
-    """Return what a selection is in another program, nothing where it is not there.
+    """Return the counterpart of a selection in another program, empty if it has no counterpart.
 
-    Nodes are found by the alignment of the graphs, what belongs to nodes by them; a part of a file
+    Nodes are mapped by the alignment of the graphs, other items by their nodes; a part of a file
     by its path.
     """
     if selection.kind is SelectionKind.PART:
@@ -40,7 +40,7 @@ def kept_selection(
 
 
 def _paired(old: ModelGraph, new: ModelGraph, names: list[str]) -> list[int]:
-    """Return the nodes of the new graph that are those of the old one, or came of the same."""
+    """Return the nodes of the new graph that match those of the old one or share their origin."""
     found: list[int] = []
     to_new = align_graphs(old, new).to_new
     for name in names:

@@ -1,4 +1,4 @@
-"""The memory view: values of an arena by address and step, and who makes the peak."""
+"""The memory view: values of a planned buffer by address and step, and what causes the peak."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from schema.program import model as m
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryMap:
-    """One arena, ready to be drawn.
+    """One planned buffer, ready to be drawn.
 
     Attributes:
-        arena: what it is made of
-        data: what the canvas draws; value n of it is value n of the arena
+        arena: the planned buffer
+        data: what the canvas draws; value n of it is value n of the buffer
         legend: what colours mean
         headline: planned, peak, bound and holes in words
-        issues: what is odd about the plan
+        issues: issues of the plan
     """
 
     arena: Arena
@@ -47,7 +47,7 @@ class MemoryMap:
 
 
 def arena_titles(plan: MemoryPlan, size_unit: str = "auto") -> tuple[str, ...]:
-    """Return a title for each arena, as in ``1 · 1.11 MiB``."""
+    """Return a title for each planned buffer, as in ``1 · 1.11 MiB``."""
     return tuple(
         f"{arena.mem_id} · {format_bytes(arena.planned_bytes, size_unit)}" for arena in plan.arenas
     )
@@ -56,7 +56,7 @@ def arena_titles(plan: MemoryPlan, size_unit: str = "auto") -> tuple[str, ...]:
 def memory_map(
     session: Session, plan: MemoryPlan, place: int, size_unit: str = "auto"
 ) -> MemoryMap:
-    """Return one arena of a plan by its place in it."""
+    """Return one planned buffer by its index."""
     arena = plan.arenas[place]
     values = arena.values
     colours = _colours(session, plan.method, values)
@@ -90,7 +90,7 @@ def _column(numbers: list[int]) -> NDArray[np.int64]:
 
 
 def headline(plan: MemoryPlan, arena: Arena, size_unit: str = "auto") -> str:
-    """Return the facts of an arena as one line."""
+    """Return the facts of a planned buffer as one line."""
     holes = arena.hole_bytes / arena.planned_bytes if arena.planned_bytes else 0.0
     storages = len({value.storage for value in arena.values})
     shared = f" on {storages:,} places" if storages != len(arena.values) else ""
@@ -137,19 +137,19 @@ def _legend(session: Session, method: str, colours: NDArray[np.int64]) -> tuple[
     used = set(colours.tolist())
     backends = dict.fromkeys(one for one in _makers(session, method) if one)
     entries = [
-        LegendEntry(f"made by {short_backend(one)}", Swatch.FILL, backend_index(one))
+        LegendEntry(f"written by {short_backend(one)}", Swatch.FILL, backend_index(one))
         for one in backends
         if backend_index(one) in used
     ]
     if NOT_DELEGATED in used:
-        entries.append(LegendEntry("made by a kernel", Swatch.FILL, NOT_DELEGATED))
+        entries.append(LegendEntry("written by a kernel", Swatch.FILL, NOT_DELEGATED))
     if PLAIN in used:
         entries.append(LegendEntry("input or state", Swatch.FILL, PLAIN))
     return tuple(entries)
 
 
 def selected_values(arena: Arena, selection: Selection, index: JoinIndex) -> tuple[int, ...]:
-    """Return the places in the arena of what belongs to the selection, made values before read."""
+    """Return the indices of the values related to the selection, written before read."""
     related = related_to(selection, index)
     if not related.values and not related.reads:
         return ()

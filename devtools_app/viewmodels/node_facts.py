@@ -1,4 +1,4 @@
-"""The node panel: everything known about the selected thing, as a sheet of facts."""
+"""The node panel: all facts about the selection."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def node_facts(
     units: Units,
     gap: RunGap | None = None,
 ) -> FactSheet:
-    """Return what is known about a selection; an empty sheet when nothing is.
+    """Return the facts about a selection; an empty sheet if there are none.
 
     Args:
         session: what was opened
         method: name of the method
         selection: what was pointed at
         units: how numbers are shown
-        gap: a comparison of numbers of the method, None for none
+        gap: numeric comparison of the method, None for none
     """
     if not selection:
         return FactSheet()
@@ -78,7 +78,7 @@ def node_facts(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What belongs to a selected operator."""
+    """Items related to a selected operator."""
 
     nodes: list[ModelNode]
     rows: list[OperatorRow]
@@ -87,7 +87,7 @@ class _Found:
 
 
 def _called(selection: Selection, nodes: list[ModelNode], rows: list[OperatorRow]) -> int | None:
-    """Return the delegate whose call is selected, None when something else is."""
+    """Return the delegate whose call is selected, None for other selections."""
     if selection.kind is SelectionKind.EVENT and all(row.kind != "inner" for row in rows):
         return rows[0].link.delegate if rows else None
     if selection.kind is SelectionKind.INSTRUCTION and nodes:
@@ -121,7 +121,7 @@ def _operator_sheet(session: Session, method: str, found: _Found, units: Units) 
 
 
 def _weights(session: Session, method: str, node: ModelNode, units: Units) -> list[FactGroup]:
-    """Return the weights with their numbers where their bytes are known, else their names."""
+    """Return the weights with their statistics where their bytes are known, else their names."""
     named = weight_group(node, units)
     return [named, *weight_groups(session, method, node, units)]
 
@@ -158,7 +158,7 @@ def _why(session: Session, method: str, node: ModelNode | None) -> FactGroup:
     if node.delegate is not None:
         name = f"{short_backend(node.backend)} delegate {node.delegate}"
         if "/" in node.name and node.node.debug_handle is None:
-            text = "No recorded node names it: it is known from the payload of the delegate."
+            text = "Not in the recorded graph: known only from the payload of the delegate."
             return FactGroup("", notice=f"Inside {name}", text=text)
         text = "The partitioner took it; it runs inside the delegate's call."
         return FactGroup("", notice=f"Delegated to {name}", text=text)
@@ -167,7 +167,7 @@ def _why(session: Session, method: str, node: ModelNode | None) -> FactGroup:
         return FactGroup("", notice="Not delegated", text="This program has no delegates.")
     if session.record is None and program is None:
         return FactGroup("")
-    text = "No delegate took it. The files do not record the reason; the partitioner knows it."
+    text = "Not delegated. The files do not record the reason."
     return FactGroup("", notice="Not delegated", text=text)
 
 
@@ -206,7 +206,7 @@ def _value_sheet(
         facts.append(Fact("lives", f"instruction {planned.first} to {planned.last}"))
         facts.append(Fact("role", planned.role))
         if planned.operator:
-            facts.append(Fact("made by", operator_title(planned.operator)))
+            facts.append(Fact("produced by", operator_title(planned.operator)))
     groups = [
         FactGroup("Value", tuple(facts)),
         memory_group(session, method, Related(values=(value,)), units),

@@ -36,7 +36,7 @@ _HIDDEN = frozenset(
 
 
 def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:
-    """Return the times of the operators that belong to the selected thing."""
+    """Return the times of the operators related to the selection."""
     runs = max((len(row.samples_ns) for row in rows if row.samples_ns is not None), default=0)
     title = f"Time, {plural(runs, 'run')}" if runs else "Time"
     if len(rows) == 1:
@@ -82,7 +82,7 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
             words = format_time(row.kernel_ns, units.time)
             facts.append(Fact("kernel, mean", words, _exact(row.kernel_ns)))
     if row.passes > 1:
-        facts.append(Fact("passes a run", f"{row.passes:,}"))
+        facts.append(Fact("passes per run", f"{row.passes:,}"))
     join = JOIN_WORDS[row.link.grade.value]
     how = "by instruction" if row.kind != "inner" else "inside the delegate"
     facts.append(Fact("join", how, JOIN_REASONS[join], join, JOIN_TONES.get(join, "muted")))
@@ -94,7 +94,7 @@ def _exact(nanoseconds: float) -> str:
 
 
 def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:
-    """Return what the node reads and makes; a reader or maker is a link."""
+    """Return the inputs and outputs of the node; consumers and producers are links."""
     graph = index.graph
     if graph is None:
         return FactGroup("Tensors")
@@ -128,7 +128,7 @@ def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None
         hover += f", dim order {list(order)}"
     if maker is None:
         return Fact(label, words, hover)
-    return Fact(label, words, f"{hover}, made by {maker.name}", link=_node_link(maker))
+    return Fact(label, words, f"{hover}, produced by {maker.name}", link=_node_link(maker))
 
 
 def _unbroken(text: str) -> str:
@@ -163,7 +163,7 @@ def weight_group(node: ModelNode, units: Units) -> FactGroup:
 
 
 def memory_group(session: Session, method: str, related: Related, units: Units) -> FactGroup:
-    """Return where the values that the selected thing makes live in the arenas."""
+    """Return where the output values of the selection lie in the planned buffers."""
     program = session.program
     if program is None or method not in session.methods:
         return FactGroup("Memory")
@@ -178,16 +178,16 @@ def memory_group(session: Session, method: str, related: Related, units: Units) 
 
 
 def _place(mem_id: int, value: PlannedValue, units: Units) -> Fact:
-    words = f"arena {mem_id} @ {value.offset:#x}, {value.first}…{value.last}"
+    words = f"buffer {mem_id} @ {value.offset:#x}, {value.first}…{value.last}"
     hover = (
         f"{value.nbytes:,} B ({format_bytes(value.nbytes, units.size)}) at byte"
-        f" {value.offset:,}; lives from instruction {value.first} to {value.last}"
+        f" {value.offset:,}; live from instruction {value.first} to {value.last}"
     )
     return Fact(value.name, words, hover, link=Selection(SelectionKind.VALUE, value=value.value))
 
 
 def argument_group(node: ModelNode) -> FactGroup:
-    """Return the arguments that are no tensors, and what else the file says of the node."""
+    """Return the non-tensor arguments and other metadata of the node."""
     facts = [
         Fact(arg.name or f"argument {place}", str(arg.literal), repr(arg.literal))
         for place, arg in enumerate(node.node.args)
@@ -222,7 +222,7 @@ def _short(text: str, most: int = 120) -> str:
 
 
 def also_group(title: str, nodes: Iterable[ModelNode]) -> FactGroup:
-    """Return other nodes that belong to the selected thing, as links."""
+    """Return other nodes related to the selection, as links."""
     return shortened(
         title,
         (Fact("node", node_title(node), node.name, link=_node_link(node)) for node in nodes),

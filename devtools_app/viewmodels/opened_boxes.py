@@ -1,4 +1,4 @@
-"""Which boxes of a graph are open, kept in the state as one text for each box of any graph."""
+"""Which boxes of a graph are open, kept in the state as one string per box of any graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _JOINT = "\x1f"  # between the keys of a path; occurs in no name
 
 
 def boxes_scope(method_scope: str, graph: str, flat: bool) -> str:
-    """Return what the texts of one graph of a method begin with."""
+    """Return the prefix of the strings of one graph of a method."""
     mode = "flat" if flat else "modules"
     return f"{method_scope}{graph}{_JOINT}{mode}{_JOINT}"
 
@@ -26,6 +26,6 @@ def opened_boxes(expanded: Iterable[str], scope: str) -> frozenset[ClusterPath] 
 def with_opened_boxes(
     expanded: Iterable[str], scope: str, own: Iterable[ClusterPath]
 ) -> frozenset[str]:
-    """Return all texts with those of one graph replaced; its scope alone says it was touched."""
+    """Return all strings with those of one graph replaced; the prefix alone marks it as touched."""
     rest = {one for one in expanded if not one.startswith(scope)}
     return frozenset(rest | {scope + _JOINT.join(path) for path in own} | {scope})

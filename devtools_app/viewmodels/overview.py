@@ -49,7 +49,7 @@ class TimeSum:
     """Where the time of a method went; the slices add up to the whole.
 
     Attributes:
-        method: method that ran, empty when the trace does not say which
+        method: method that ran, empty if the trace does not name it
         whole: its time with its unit, empty when it is not known
         runs: how many runs the means are of
         slices: its parts
@@ -67,7 +67,7 @@ class TimeSum:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A file that would add something.
+    """A missing file that would add information.
 
     Attributes:
         what: the file
@@ -82,7 +82,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the files belong together, in words.
+    """The verdict on whether the files belong together.
 
     Attributes:
         entry: the verdict
@@ -169,13 +169,13 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
         for word, part, view in parts
         if part
     )
-    note = f"ticks taken for {facts.assumed_unit}" if facts.assumed_unit else ""
+    note = f"ticks assumed to be {facts.assumed_unit}" if facts.assumed_unit else ""
     whole = format_time(time.method_ms * _NS, units.time)
     return TimeSum(time.method, whole, time.runs, slices, "", note)
 
 
 def verdict(session: Session) -> Verdict | None:
-    """Return whether the files belong together, None when there is only one."""
+    """Return whether the files belong together, None for a single file."""
     if len(session.files) < 2:
         return None
     check = check_session(session)
@@ -188,11 +188,11 @@ def _verdict_entry(session: Session, check: Check) -> Entry:
         words = "Both files" if count == 2 else f"All {count} files"
         return Entry(f"{words} belong together", "", "good", "good")
     if check.verdict == DO_NOT_BELONG:
-        odd = f"{check.odd_one_out} is the odd one out. " if check.odd_one_out else ""
+        odd = f"{check.odd_one_out} does not match the others. " if check.odd_one_out else ""
         detail = short_paths(session, odd + check.mismatch)
         return Entry("These files do not belong together", detail, "bad", "problem")
-    text = "Nothing in the files contradicts it, and not enough connects all of them."
-    return Entry("Whether all files belong together cannot be told", text, "warn", "unknown")
+    text = "No contradiction found, but too little evidence connects all of them."
+    return Entry("Unknown whether all files belong together", text, "warn", "unknown")
 
 
 def _link_entries(session: Session, check: Check) -> tuple[Entry, ...]:
@@ -252,6 +252,6 @@ _MISSING = (
 
 
 def missing(session: Session) -> tuple[Missing, ...]:
-    """Return the files that would add something to a session."""
+    """Return the missing files that would add information to a session."""
     absent = (session.program is None, session.record is None, not session.dumps)
     return tuple(one for one, gone in zip(_MISSING, absent, strict=True) if gone)

@@ -1,4 +1,4 @@
-"""A recipe as fields to fill in, made from its dataclasses; and what differs between two."""
+"""A recipe as form fields generated from its dataclasses; and the differences of two."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TITLES = {
 
 
 class FieldKind(str, Enum):
-    """What is put into a field."""
+    """Kind of a field."""
 
     TEXT = "text"
     CHOICE = "choice"
@@ -36,13 +36,13 @@ class Field:
 
     Attributes:
         path: where it is, as ``rules.deny_ops``
-        label: what it is called
-        kind: what is put into it
-        value: what is in it
-        default: what is in it when nobody asks for anything
+        label: its name
+        kind: type of its value
+        value: its value
+        default: its default
         help: what it means
         choices: (value, words) of a choice
-        optional: whether a number may be missing
+        optional: whether it may be empty
     """
 
     path: str
@@ -56,7 +56,7 @@ class Field:
 
     @property
     def is_default(self) -> bool:
-        """Return whether nobody asked for anything."""
+        """Return whether it has its default."""
         return self.value == self.default
 
 
@@ -86,9 +86,9 @@ def sections(job: CompileJob) -> tuple[Section, ...]:
 
 
 def with_value(job: CompileJob, path: str, value: object) -> CompileJob:
-    """Return the recipe with something else in a field.
+    """Return the recipe with another value of a field.
 
-    Raises: KeyError for a field it does not have
+    Raises: KeyError for an unknown field
     """
     name, _, rest = path.partition(_SEPARATOR)
     if name not in {one.name for one in fields(job)}:
@@ -102,7 +102,7 @@ def with_value(job: CompileJob, path: str, value: object) -> CompileJob:
 
 
 def differences(old: CompileJob, new: CompileJob) -> tuple[str, ...]:
-    """Return what was changed from one recipe to another, in words, one a change."""
+    """Return the differences of two recipes in words, one string per change."""
     found: list[str] = []
     before = {one.path: one for section in sections(old) for one in section.fields}
     for section in sections(new):
@@ -113,7 +113,7 @@ def differences(old: CompileJob, new: CompileJob) -> tuple[str, ...]:
 
 
 def change_line(old: CompileJob, new: CompileJob) -> str:
-    """Return what was changed in one line, empty when nothing was."""
+    """Return what was changed in one line, empty without an error."""
     found = differences(old, new)
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return ", ".join(found[:3]) + more

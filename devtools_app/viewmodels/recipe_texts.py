@@ -1,4 +1,4 @@
-"""A recipe as texts: to edit, as a Python script, as commands for a shell."""
+"""A recipe as JSON to edit, as a Python script and as shell commands."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class RecipeTexts:
         title: what it is
         changes: what its draft changes, in one line; empty when nothing
         text: the draft as JSON
-        script: as Python that makes the program
-        unknown: what its files do not tell, empty when they tell all
+        script: as Python that builds the program
+        unknown: what its files do not record, empty if complete
         runs: files whose Python code a compile runs
     """
 
@@ -38,7 +38,7 @@ class RecipeTexts:
 
 
 def recipe_texts(one: Variant) -> RecipeTexts:
-    """Return the texts of what is made of a variant next."""
+    """Return the recipe of the next variant in all forms."""
     job = one.draft.present
     source = job.source
     name = PurePath(source.path).name
@@ -53,12 +53,12 @@ def recipe_texts(one: Variant) -> RecipeTexts:
 
 
 def text_of(one: Variant) -> str:
-    """Return the draft of a variant as the text of a recipe."""
+    """Return the draft of a variant as recipe JSON."""
     return replace(one.recipe, job=one.draft.present).text
 
 
 def job_in(text: str) -> tuple[CompileJob | None, str]:
-    """Return the job in a text, or None and what is wrong with it in one sentence."""
+    """Return the job of recipe JSON, or None and the error as one sentence."""
     try:
         found = parse_recipe(text.encode("utf-8", "surrogatepass"), _PLACE)
     except RecipeError as error:
@@ -67,7 +67,7 @@ def job_in(text: str) -> tuple[CompileJob | None, str]:
 
 
 def commands(one: Variant) -> str:
-    """Return what a shell does to make the program of a draft.
+    """Return the shell commands that build the program of a draft.
 
     The recipe that was saved beside the files is used where it is the same one.
     """

@@ -1,4 +1,4 @@
-"""Changes of a recipe that keep out what the engine refused when the program was compiled."""
+"""Recipe changes that exclude the nodes the engine refused at compile time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schema.etrecord.parts.guard import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change that keeps refused nodes out.
+    """A change that excludes refused nodes.
 
     Attributes:
         text: in words
@@ -30,7 +30,7 @@ def fixes_of(session: Session | None, job: CompileJob) -> tuple[Fix, ...]:
 
     Args:
         session: its record holds the refusals
-        job: the recipe as it is now; what it keeps out already is left out
+        job: the recipe as it is now; what it excludes already is skipped
     """
     found = refusals(session.record) if session is not None and session.record is not None else ()
     open_ones = [one for one in found if repaired(job, [one]) != job]

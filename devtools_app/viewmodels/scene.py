@@ -23,7 +23,7 @@ from devtools_app.viewmodels.layout.scene_graph import (
 )
 from devtools_app.viewmodels.scene_clusters import (
     BRANCH,
-    QUANTISED,
+    QUANTIZED,
     Clusters,
     branch_owner,
     clusters,
@@ -66,7 +66,7 @@ class GraphScene:
 def graph_scene(
     session: Session, method: str, name: str = COMPILED, *, flat: bool = False
 ) -> GraphScene | None:
-    """Return the scene of a graph, None when the session has nothing to make it of.
+    """Return the scene of a graph, None if the session has no data for it.
 
     Args:
         session: what was opened
@@ -149,9 +149,9 @@ def _branch_edges(graph: ModelGraph, names: Sequence[str]) -> list[SceneEdge]:
 
 
 def crosses_boundary(source: ModelNode, target: ModelNode) -> bool:
-    """Return whether a value goes from one executor to another, so that it has to be handed over.
+    """Return whether a value crosses executors, so that it has to be transferred.
 
-    Inputs and outputs of the program do not count: they have to be handed over anyway.
+    Inputs and outputs of the program do not count: they are always transferred.
     """
     if source.node.kind in _FLOW or target.node.kind in _FLOW:
         return False
@@ -181,7 +181,7 @@ def cluster_infos(
         count = int(scene.tree.count[number])
         infos[path] = ClusterInfo(
             found.titles[path],
-            _detail(count, ns, times, time_unit, quiet=region.kind == QUANTISED),
+            _detail(count, ns, times, time_unit, quiet=region.kind == QUANTIZED),
             owner,
             None if np.isnan(times.share(ns)) else times.share(ns),
         )
@@ -226,14 +226,14 @@ def with_sublabels(
     size_unit: str,
     words: Mapping[int, str] = MappingProxyType({}),
 ) -> SceneGraph:
-    """Return the scene in the units asked for; second lines of nodes say what the colour shows.
+    """Return the scene in the units asked for; second lines of nodes show the value of the colour.
 
     Args:
         made: the graph
         overlay: what colour means
         time_unit: of times
         size_unit: of bytes
-        words: node -> its second line, where somebody else has something to say
+        words: node -> its second line, where another overlay sets it
     """
     values = {value.name: value for node in made.graph.nodes for value in node.values}
 
@@ -276,7 +276,7 @@ def _time_text(made: GraphScene, node: ModelNode, unit: str) -> str:
 
 
 def opening_set(tree: ClusterTree, most: int = MOST_VISIBLE) -> frozenset[ClusterPath]:
-    """Return the clusters to open at first: level by level, while few enough boxes are on show.
+    """Return the clusters to open at first: level by level, while few enough boxes are visible.
 
     Clusters of one size are opened together or not at all, so that equal blocks look equal.
     """

@@ -1,4 +1,4 @@
-"""Clusters of the graph view: modules, the delegates inside them, and quantised operators.
+"""Clusters of the graph view: modules, the delegates inside them, and quantized operators.
 
 A delegate sits in the innermost module that holds all of it and something else, so that the
 blocks of a model stay apart; one that spans modules is outermost. A module of one node, and one
@@ -17,7 +17,7 @@ from inspector.graph.node_text import operator_title
 from inspector.graph.operator_names import quantizes
 from schema.graph import NodeKind
 
-MODULE, DELEGATE, BRANCH, QUANTISED = "module", "delegate", "branch", "quantised"
+MODULE, DELEGATE, BRANCH, QUANTIZED = "module", "delegate", "branch", "quantized"
 Regions = tuple[Region, ...]
 
 
@@ -37,11 +37,11 @@ class Clusters:
 
 
 def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
-    """Return the clusters of a graph; ``flat`` leaves out modules and quantised operators."""
+    """Return the clusters of a graph; ``flat`` leaves out modules and quantized operators."""
     if flat:
         regions = [_without_modules(node.regions) for node in graph.nodes]
     else:
-        regions = _with_quantised(graph, nested_delegates([node.regions for node in graph.nodes]))
+        regions = _with_quantized(graph, nested_delegates([node.regions for node in graph.nodes]))
         regions = _without_chains(_without_singles(regions))
     titles: dict[ClusterPath, str] = {}
     kinds: dict[ClusterPath, Region] = {}
@@ -157,7 +157,7 @@ def branch_owner(region: Region) -> str:
     return region.key.removesuffix(f"/{region.label}")
 
 
-def _with_quantised(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
+def _with_quantized(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
     """Put each operator and the conversions that belong to it alone into a region of their own."""
     signs = [quantizes(node.node.target) for node in graph.nodes]
     if not any(signs):
@@ -172,14 +172,14 @@ def _with_quantised(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
     for members in found.groups():
         main = graph.nodes[members[0]]
         title = f"cluster ({operator_title(main.node.target)})"
-        region = Region(f"quantised {main.name}", title, QUANTISED)
+        region = Region(f"quantized {main.name}", title, QUANTIZED)
         for member in members:
             result[member] = (*regions[main.id], region)
     return result
 
 
 class _Conversions:
-    """Finds operators with their own dequantised inputs and quantised outputs."""
+    """Finds operators with their own dequantized inputs and quantized outputs."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class _Conversions:
         ]
 
     def _follows(self, node: int, reader: int) -> bool:
-        """Return whether an operator reads nothing else and its result is quantised, as a ReLU."""
+        """Return whether an operator reads nothing else and its result is quantized, as a ReLU."""
         return (
             self._nodes[reader].node.kind is NodeKind.CALL
             and set(self._makers[reader]) == {node}

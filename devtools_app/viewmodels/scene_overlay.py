@@ -37,7 +37,7 @@ def graph_overlay(
     if overlay == "time" and _has(made.times.node_ns):
         top = float(np.nanmax(made.times.node_ns))
         ramp = LegendEntry(
-            "time, of a box its slowest", Swatch.RAMP, low="0", high=format_time(top, time_unit)
+            "time (a box: its slowest)", Swatch.RAMP, low="0", high=format_time(top, time_unit)
         )
         bar = LegendEntry("share of the method", Swatch.BAR)
         legend = (*legend, ramp, bar) if shares is not None else (*legend, ramp)

@@ -1,4 +1,4 @@
-"""Search in the graph, and what other views' selections mean in it."""
+"""Search in the graph, and the counterpart of other views' selections in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def search_nodes(made: GraphScene, text: str) -> tuple[str, ...] | None:
 
     Looks into title, operator, name, module and the names of weights.
 
-    Returns: None when nothing is searched for
+    Returns: None without a search
     Raises: FilterError when it is not a regular expression, or takes too long
     """
     wanted = parse_filter(text, Table())
@@ -61,7 +61,7 @@ def graph_note(made: GraphScene, name: str, found: tuple[str, ...] | None, curre
 
 
 def related_to(selection: Selection, index: JoinIndex) -> Related:
-    """Return all that belongs to what is selected in any view."""
+    """Return everything related to the selection of any view."""
     kind = selection.kind
     if kind is SelectionKind.NODE:
         return index.of_node(selection.node)

@@ -84,7 +84,7 @@ def map_of(
     problems: tuple[str, ...],
     size_unit: str = "auto",
 ) -> SizeMap:
-    """Return the treemap of parts that are at hand."""
+    """Return the treemap of known parts."""
     several = len(known) > 1
     tree = _Boxes("all files" if several else "file")
     if not several and known:
@@ -190,11 +190,11 @@ class _Boxes:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What hashing all parts found.
+    """Duplicates found by hashing all parts.
 
     Attributes:
-        parts: the parts, with the first of equal ones named
-        wasted: bytes that are there more than once
+        parts: the parts; duplicates name the first of equal ones
+        wasted: bytes stored more than once
         count: parts that repeat an earlier one
     """
 

@@ -1,10 +1,10 @@
-"""The line at the bottom: where the time of the method went, and the size of its arena."""
+"""The line at the bottom: where the time of the method went, and its planned memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devtools_app.viewmodels.words import Words
+from devtools_app.viewmodels.words import StatusPart
 from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
 from inspector.tables.selection import Units
@@ -16,12 +16,12 @@ _NS = 1e6  # a millisecond in nanoseconds
 
 @dataclass(frozen=True, slots=True)
 class StatusFacts:
-    """Numbers of one method for the status line.
+    """Time and memory of one method for the status line.
 
     Attributes:
         time: means over the runs of the trace; None without one, or when its unit is not time
-        why_no_time: what to say instead of times
-        assumed_unit: unit of the ticks when nobody said what it is, empty when somebody did
+        why_no_time: message shown instead of times
+        assumed_unit: assumed unit of the ticks, empty if it is known
         arena_bytes: bytes planned for the method, None without a program
     """
 
@@ -32,7 +32,7 @@ class StatusFacts:
 
 
 def status_facts(session: Session, method: str) -> StatusFacts:
-    """Return the numbers of a method."""
+    """Return the time and memory of a method."""
     arena = _arena_bytes(session, method)
     if not session.dumps:
         return StatusFacts(None, "no trace in this session", "", arena)
@@ -53,24 +53,24 @@ def _arena_bytes(session: Session, method: str) -> int | None:
     return sum(arena.planned_bytes for arena in analyse_memory(program, method).arenas)
 
 
-def time_words(facts: StatusFacts, units: Units) -> tuple[Words, ...]:
+def time_words(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
     """Return the sum and its parts: ``1.504 ms method = 0.561 ms delegates + ...``."""
     time = facts.time
     if time is None:
-        return (Words("", facts.why_no_time),) if facts.why_no_time else ()
+        return (StatusPart("", facts.why_no_time),) if facts.why_no_time else ()
     parts = [
         (time.delegates_ms, "delegates"),
         (time.operators_ms, "operators"),
         (time.control_ms, "control"),
         (time.unattributed_ms, "unattributed"),
     ]
-    shown = [Words(format_time(ms * _NS, units.time), word) for ms, word in parts if ms]
-    whole = Words(format_time(time.method_ms * _NS, units.time), "method", strong=True)
+    shown = [StatusPart(format_time(ms * _NS, units.time), word) for ms, word in parts if ms]
+    whole = StatusPart(format_time(time.method_ms * _NS, units.time), "method", strong=True)
     return (whole, *shown)
 
 
-def arena_words(facts: StatusFacts, units: Units) -> Words | None:
+def memory_words(facts: StatusFacts, units: Units) -> StatusPart | None:
     """Return the bytes planned, None without a program."""
     if facts.arena_bytes is None:
         return None
-    return Words(format_bytes(facts.arena_bytes, units.size), "arena")
+    return StatusPart(format_bytes(facts.arena_bytes, units.size), "planned")

@@ -1,7 +1,7 @@
-"""A line of the structure tree, and how lines are made of fields, tables, lists and values.
+"""A line of the structure tree, and its construction from fields, tables, lists and values.
 
-A node knows where its bytes are; its children are made when it is opened. Long lists open in
-pages, so that no step makes more than a page of nodes.
+A node knows where its bytes are; its children are created when it is opened. Long lists open in
+pages, so that no step creates more than a page of nodes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class StructureNode:
         nbytes: bytes of the datum itself
         base: what to add to offset for the position in the file; -1 when it is packed in it
         meaning: one sentence on what it is for, shown on hover
-        opens: makes the children, None for leaves
-        failed: the text says why something cannot be read
+        opens: creates the children, None for leaves
+        failed: the text is the reason why it cannot be read
     """
 
     name: str
@@ -50,7 +50,7 @@ class StructureNode:
     failed: bool = False
 
     def children(self) -> tuple[StructureNode, ...]:
-        """Return what is inside; a node that says what is wrong where it cannot be read."""
+        """Return the children; a node with the error where they cannot be read."""
         if self.opens is None:
             return ()
         try:
@@ -96,7 +96,7 @@ def table_node(
 def _place_node(reader: Reader, place: Place, data: memoryview, base: int) -> StructureNode:
     node = StructureNode(place.name, place.type, place.text, data, place.offset, place.nbytes, base)
     if place.kind == "absent":
-        return replace(node, offset=None, nbytes=None, meaning="not in the file: the default holds")
+        return replace(node, offset=None, nbytes=None, meaning="not in the file: default value")
     if not place.expandable:
         return node
     return replace(node, opens=lambda: _place_children(reader, place, data, base))
@@ -118,7 +118,7 @@ def _place_children(
 def paged(
     count: int, make: Callable[[int, int], list[StructureNode]], first: int = 0
 ) -> list[StructureNode]:
-    """Return all of a list, or nodes for its pages when it is long.
+    """Return all items of a list, or nodes for its pages if it is long.
 
     Args:
         count: length of the list
@@ -155,7 +155,7 @@ def listed(items: Sequence[T], node: Callable[[int, T], StructureNode]) -> list[
 
 
 def value_node(name: str, value: object, depth: int = 0) -> StructureNode:
-    """Return a node for plain data: numbers, texts, lists and mappings, at any depth."""
+    """Return a node for plain data: scalars, strings, lists and mappings, at any depth."""
     if isinstance(value, dict):
         mapping = cast("dict[object, object]", value)
         keys = list(mapping)

@@ -84,7 +84,7 @@ def _segments(program: Program, data: memoryview, base: int) -> StructureNode:
 
     def node(index: int, place: m.DataSegment) -> StructureNode:
         size = len(program.segments[index]) if index < len(program.segments) else 0
-        text = f"{size:,} bytes" + ("" if size == place.size else f" of {place.size:,}: cut short")
+        text = f"{size:,} bytes" + ("" if size == place.size else f" of {place.size:,}: truncated")
         at = start + place.offset
         return StructureNode(f"segment {index}", "bytes", text, data, at, size, base)
 

@@ -1,4 +1,4 @@
-"""Search in the structure tree, whose lines are made only where it is looked into."""
+"""Search in the structure tree, whose lines are created lazily."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Found:
     """Where a search ended.
 
     Attributes:
-        way: rows that lead to the line, empty when nothing was found
+        way: rows that lead to the line, empty without an error found
         looked_at: lines that were read
-        complete: the search came to its end, or to what it looked for
+        complete: the search found a match or reached the end
     """
 
     way: Way
@@ -29,7 +29,7 @@ class Found:
 
 
 class _TooManyError(Exception):
-    """More lines than one search looks at."""
+    """The search reached its limit of lines."""
 
 
 class _Search:

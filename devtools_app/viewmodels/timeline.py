@@ -69,7 +69,7 @@ class Timeline:
         data: what is drawn
         rows: profile row of each event, -1 for unattributed time
         legend: what colours mean
-        note: what has to be said about the times (unit, origin, runs left out)
+        note: remarks on the times (unit, origin, omitted runs)
 
     Shapes: rows int64[events]
     """
@@ -183,7 +183,7 @@ class _Bag:
         self._lane_of: dict[tuple[int, int, str], int] = {}
 
     def add_names(self, names: tuple[str, ...]) -> int:
-        """Add texts; return the number of the first."""
+        """Add strings; return the index of the first."""
         first = len(self._names)
         self._names += names
         return first

@@ -1,6 +1,6 @@
-"""What every event of a block is on the timeline: its lane, colour and name, as columns.
+"""Lane, colour and name of every event of a block, as columns.
 
-Everything is computed over columns; Python loops run over instructions and texts, never events.
+Everything is computed over columns; Python loops run over instructions and strings, never events.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class EventFacts:
         lane: METHOD, CALLS, KERNELS or FIRST_DELEGATE + number in delegates
         colour: reference of a colour
         label: number in names
-        names: texts of labels
+        names: strings of labels
         executes: the event is a whole run of the method
         delegates: delegates with events of their own
         call: event of the DELEGATE_CALL around an inner event, -1 for others
@@ -84,7 +84,7 @@ class EventFacts:
 
 
 def event_facts(session: Session, block: Block) -> EventFacts:
-    """Return what the events of a block are."""
+    """Return the lanes, colours and names of the events of a block."""
     links = link_block(session, block)
     layout = block.layout
     strings = block.strings
@@ -118,7 +118,7 @@ def event_facts(session: Session, block: Block) -> EventFacts:
 def _owners(links: BlockLinks, numbers: Ints) -> Ints:
     """Return the delegate each event's instruction calls; without a program the instruction itself.
 
-    Numbers come from files and may be anything: nothing is as long as the largest of them.
+    Indices come from files and may be arbitrary: no array is allocated by the largest of them.
     """
     steps, inverse = np.unique(numbers, return_inverse=True)
     if links.plan is None:

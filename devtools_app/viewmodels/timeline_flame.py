@@ -76,7 +76,7 @@ class _Bars:
 
 
 def has_flame(session: Session, method: str) -> bool:
-    """Return whether any time was measured, without making the flame."""
+    """Return whether any time was measured, without building the flame."""
     return any(
         bool((np.nansum(part.samples[part.timed], axis=1) > 0).any())
         for part in operator_rows(session, method).parts

@@ -1,4 +1,4 @@
-"""The variants of a program as entries of a list, indented under what they were made from."""
+"""The variants of a program as entries of a list, indented under their parents."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.session_list import session_tone
 
-_SAME = "made again"
+_SAME = "recompiled"
 
 
 def variant_entries(
     rows: Iterable[tuple[int, Variant]], history: History, palette: Palette
 ) -> tuple[Entry, ...]:
-    """Return one entry a variant: its letter, what it changed, its numbers or its failure.
+    """Return one entry a variant: its letter, changes, metrics or failure.
 
     Args:
         rows: variants with their depth
@@ -32,19 +32,19 @@ def _entry(depth: int, one: Variant, history: History, palette: Palette) -> Entr
     first = parent or _root_before(one, history)
     title = change_line(first.recipe.job, one.recipe.job) or _SAME if first else _first(one)
     if one.failure:
-        detail, tone, spoken = one.failure, "bad", "failed"
+        detail, tone, accessible_text = one.failure, "bad", "failed"
     else:
         state = () if one.session else (_folder(one), "closed")
         detail = " · ".join(part for part in (*one.facts, *state) if part)
         tone = session_tone(one.session, palette) if one.session else "muted"
-        spoken = "" if one.session else "closed"
+        accessible_text = "" if one.session else "closed"
     if one.changed:
         detail = " · ".join(part for part in (detail, "recipe edited") if part)
-    return Entry(title, detail, tone, spoken, mark=one.session, depth=depth)
+    return Entry(title, detail, tone, accessible_text, mark=one.session, depth=depth)
 
 
 def _folder(one: Variant) -> str:
-    """Return the name of the folder with the files of a variant, which no other one has."""
+    """Return the unique name of the folder with the files of a variant."""
     return PurePath(one.files[0]).parent.name if one.files else ""
 
 

@@ -1,4 +1,4 @@
-"""A number and what it is, as status lines say it."""
+"""A value and its label in the status line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StatusPart:
     """A piece of the status line.
 
     Attributes:
         value: number with unit, empty for plain words
         word: what it is
-        strong: the sum, in heavier letters
+        strong: the sum, in bold
     """
 
     value: str

@@ -1,4 +1,4 @@
-"""One module a view; each draws a view-model and can only ask. The table of all views is VIEWS.
+"""One module a view; each draws a view-model and sends requests. The table of all views is VIEWS.
 
 The module of a view has its name and exports its full spec as SPEC. It is imported when the view
 is first wanted: the window is on the screen before the readers of files are loaded.

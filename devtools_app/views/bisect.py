@@ -1,4 +1,4 @@
-"""Which nodes the delegate should not have: a bisection with its trials, its nodes, one click."""
+"""Bisection of the delegated nodes: condition, trials and the resulting nodes."""
 
 from __future__ import annotations
 
@@ -56,19 +56,20 @@ if TYPE_CHECKING:
     from inspector.recipes.compile_job import CompileJob
 
 _EMPTY = Need(
-    "Nothing to look into",
-    "Where a delegate makes the numbers wrong, the program slow or does not load at all, this finds"
-    " the smallest set of nodes to keep off it. Open a program with its ETRecord or recipe.json.",
+    "Nothing to bisect",
+    "When a delegate causes wrong outputs, a slow program or one that does not load, this finds "
+    "the smallest set of nodes to exclude from it. Open a program with its ETRecord or "
+    "recipe.json.",
     "etscope bisect recipe.json --bound 'output.max_abs<=1e-3' -o bisect",
 )
-_UNTRIED = Need("Nothing is tried yet", "The program is read, and made once as it is.")
+_UNTRIED = Need("No trials yet", "The program is read and compiled once without changes.")
 _UNDELEGATED = "The recipe has no partitioner: nothing is delegated."
 _EVERYWHERE = "*"
 _SIGNS = {"<=": "at most", ">=": "at least"}
 
 
 class BisectView(QWidget):
-    """A line that says what is wanted; below it the trials, and the nodes that were found."""
+    """A line with the condition; below it the trials and the resulting nodes."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
@@ -82,7 +83,9 @@ class BisectView(QWidget):
         self._listed: object = None
         self._placing = Latest("places of nodes", self)
         self._placing.ready.connect(self._placed)
-        self.wanted = ToolbarCombo(context.theme, "wanted", "What the program is to be like")
+        self.wanted = ToolbarCombo(
+            context.theme, "wanted", "Condition that the program has to meet"
+        )
         self.wanted.show_choices([(one.words, one.metric) for one in WISHES], WISHES[0].metric)
         self.sign = QLabel()
         set_role(self.sign, "role", "muted")
@@ -90,19 +93,19 @@ class BisectView(QWidget):
         self.value.setAccessibleName("Bound")
         self.method = ToolbarCombo(context.theme, "method", "Method whose nodes are tried")
         self._title = ElidedLabel()
-        self._title.setAccessibleName("How the bisection stands")
+        self._title.setAccessibleName("Progress of the bisection")
         self._make_buttons()
         self._problem = problem_label()
         self._problem.setContentsMargins(12, 0, 12, 6)
         self._error = OutcomeLine(context.theme, context.ask)
-        self.trials = TableView(context.theme, "programs that were tried")
+        self.trials = TableView(context.theme, "trials")
         self.trials.hide_tools()
         self.trials.set_need(_UNTRIED)
         self.sentence = QLabel()
         self.sentence.setWordWrap(True)
         self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.sentence.setAccessibleName("What was found")
+        self.sentence.setAccessibleName("Result")
         self.nodes = TableView(context.theme, "nodes to keep off the delegate")
         self.nodes.hide_tools()
         self._empty = EmptyState(context.theme, _EMPTY)
@@ -119,25 +122,25 @@ class BisectView(QWidget):
 
     def _make_buttons(self) -> None:
         self._cancel = push_button(
-            "Cancel", "Cancel; what was tried is kept", self.bisecting.cancel
+            "Cancel", "Cancel; finished trials are kept", self.bisecting.cancel
         )
         self._anew = push_button(
-            "Begin anew", "Forget what was tried and begin again", lambda: self.start(fresh=True)
+            "Start over", "Discard the trials and start over", lambda: self.start(fresh=True)
         )
         self._go = push_button("Find nodes", "", self.start)
         set_role(self._go, "primary", "true")
         self._keep = push_button(
-            "Keep these off", "Change the recipe so; Ctrl+R makes the program", self.keep_off
+            "Keep these off", "Change the recipe accordingly; Ctrl+R recompiles", self.keep_off
         )
 
     @property
     def problem(self) -> str:
-        """Return why nothing can be looked for, empty when it can."""
+        """Return why no bisection can start, empty if it can."""
         return "" if self._problem.isHidden() else self._problem.text()
 
     @property
     def error(self) -> str:
-        """Return why the last bisection did not finish, empty while nothing is wrong."""
+        """Return why the last bisection failed, empty without an error."""
         return self._error.text
 
     def show_state(self, state: State) -> None:
@@ -157,7 +160,7 @@ class BisectView(QWidget):
         self._refresh()
 
     def start(self, *, fresh: bool = False) -> None:
-        """Look for the nodes, going on where it was cancelled."""
+        """Start the bisection, or resume a cancelled one."""
         job = self._job()
         if job is not None and not self.problem:
             self._ask(Bisect(job, fresh))
@@ -231,7 +234,7 @@ class BisectView(QWidget):
         self._go.setVisible(not busy and not done)
         self._go.setEnabled(job is not None and not wrong)
         self._go.setText("Go on" if again else "Find nodes")
-        tip = "with what was tried before" if again else "by trying programs without some of them"
+        tip = "with the earlier trials" if again else "by trying programs without some of them"
         self._go.setToolTip(f"Find the smallest set of nodes to keep off the delegate, {tip}")
         self._go.setAccessibleName(self._go.toolTip())
         self._anew.setVisible(again)
@@ -293,7 +296,7 @@ class BisectView(QWidget):
             self._ask(Select(key, view))
 
     def shut_down(self) -> None:
-        """End what is still looked up; called once before the window goes away."""
+        """Stop running threads; called once before the window closes."""
         self._placing.close()
 
     # -- layout ----------------------------------------------------------------------------
@@ -345,8 +348,8 @@ def _trying(found: Progress | None) -> Trying | None:
 def _waiting(found: Progress | None) -> str:
     if found is None:
         return (
-            "Programs without some of the delegated nodes are made and looked at, until no node"
-            " can be left out of the set."
+            "Programs without some of the delegated nodes are compiled and tested, until the set "
+            "cannot be reduced further."
         )
     return "The nodes appear here." if found.running else ""
 

@@ -1,4 +1,4 @@
-"""Variants side by side: what moved, what it gained, whether the difference is real."""
+"""Variants side by side: what moved, the gain, and its significance."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 
 _ALONE = Need(
     "Nothing to compare with",
-    "Change the recipe and press Ctrl+R: the variant that is made of it opens here beside this"
-    " one. Or open another program: any two sessions can be compared.",
+    "Change the recipe and press Ctrl+R: the new variant opens beside this one. Or open another "
+    "program: any two sessions can be compared.",
     "etscope compare model.pte other.pte",
 )
 _CLOSED = "Other variants of this program are closed: one that is chosen here opens beside it."
-_FAILED = "Nothing else could be made of this program so far; each line says why."
+_FAILED = "No other variant of this program could be compiled so far; each line gives the reason."
 _ALL = "*"
-_MEASURE = "Run the programs side by side until their times can be told"
+_MEASURE = "Measure the programs side by side until their times differ significantly or not at all"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,7 @@ class ComparePane(Pane):
         self.measurer = context.jobs.measurements
         self._made: _Made | None = None
         self._variants: tuple[Variant, ...] = ()
-        self.former = ToolbarCombo(context.theme, "former", "Session the others are held to")
+        self.former = ToolbarCombo(context.theme, "former", "Baseline session")
         self.newer = ToolbarCombo(context.theme, "with", "Sessions to compare with it")
         self.lists = ToolbarCombo(context.theme, "list", "What to list")
         self.lists.show_choices([(words, name) for name, words in LISTS], OWNERS)
@@ -182,7 +182,7 @@ class ComparePane(Pane):
         self.tree.setVisible(len(rows) > 0)
 
     def _show_alone(self) -> None:
-        """Say that there is nothing to compare with, or offer the other variants of the program."""
+        """Show that a second session is missing, or offer other variants of the program."""
         self.show_need(_ALONE)
         others = [one for one in self._variants if not one.session]
         if others:
@@ -307,14 +307,14 @@ class ComparePane(Pane):
 
 
 def _nothing(kind: str, made: _Made) -> Need:
-    """Return what to say where a list is empty: there is no difference, or nobody has looked."""
+    """Return the message of an empty list: no difference, or not compared."""
     if kind == GAPS and made.unknown:
         where = "The view Numeric gap compares them."
-        return Need(f"The numbers of {made.unknown} are not compared yet", where)
+        return Need(f"The values of {made.unknown} are not compared yet", where)
     if not any_known(made.comparison):
-        return Need("Nothing to compare", "No number is known of both sessions.")
+        return Need("Nothing to compare", "No metric is available for both sessions.")
     if kind == OWNERS and not made.comparison.graphs:
-        return Need("Owners are not compared", "A program or an ETRecord of both tells them.")
+        return Need("Owners are not compared", "Open a program or an ETRecord of both.")
     return Need(f"No difference: {words_of(kind)}")
 
 

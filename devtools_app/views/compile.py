@@ -1,4 +1,4 @@
-"""The compile that runs or ran last: its stages with times, what was printed, how it ended."""
+"""The compile that runs or ran last: its stages with times, its log and its outcome."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from inspector.tables.table import Table
 from inspector.toolchain.table import toolchain_named
 
 _EMPTY = Need(
-    "Nothing was compiled yet",
-    "A function that returns a PyTorch module and its inputs, a .pt2 file or an ETRecord becomes a"
-    " program and a record, which open here.",
+    "No compile yet",
+    "Compile a function that returns a PyTorch module and its inputs, a .pt2 file or an "
+    "ETRecord; the program and its record open here.",
     "etscope compile model.py:build -o build",
 )
 
@@ -48,7 +48,7 @@ class CompileView(QWidget):
         self._title = ElidedLabel()
         self._title.setAccessibleName("What is compiled")
         self._cancel = push_button("Cancel", "Cancel the compile", self._compiling.cancel)
-        self._again = push_button("Compile…", "Compile something", lambda: self._ask(AskCompile()))
+        self._again = push_button("Compile…", "Compile a program", lambda: self._ask(AskCompile()))
         self._error = OutcomeLine(context.theme, context.ask)
         self._table = TableView(context.theme, "stages of the compile")
         self._table.hide_tools()
@@ -71,21 +71,21 @@ class CompileView(QWidget):
 
     @property
     def stages(self) -> Table:
-        """Return the stages as they are shown."""
+        """Return the stages as shown."""
         return self._table.rows
 
     @property
     def printed(self) -> str:
-        """Return what was printed and warned of, as it is shown."""
+        """Return the log and warnings as shown."""
         return self._log.toPlainText()
 
     @property
     def error(self) -> str:
-        """Return why the compile did not finish, empty while nothing is wrong."""
+        """Return why the compile failed, empty without an error."""
         return self._error.text
 
     def show_state(self, state: State) -> None:
-        """Do nothing: the compile tells by itself how it goes."""
+        """Do nothing: the compile emits its own signals."""
 
     def _lay_out(self) -> None:
         bar = QHBoxLayout()

@@ -1,4 +1,4 @@
-"""How views offer the edits of the recipe: in the menus of their rows, or in one of their own."""
+"""Recipe edits in the context menus of views."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def offer_edits_of_rows(panel: ItemPanel, ask: Ask) -> None:
 
 
 def edits_menu(parent: QWidget, selection: Selection, ask: Ask) -> QMenu:
-    """Return a menu with the edits on something that is selected."""
+    """Return a menu with the edits of a selection."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.setToolTipsVisible(True)
     ask(OfferEdits(selection, lambda offers: EditMenu(menu, offers)))
     if menu.isEmpty():
-        nothing = menu.addAction("Nothing of the recipe can be changed here")
+        nothing = menu.addAction("No recipe edits available here")
         nothing.setEnabled(False)
     return menu
 
 
 def show_edits(parent: QWidget, at: QPoint, selection: Selection, ask: Ask) -> QMenu:
-    """Show the edits on something at a place of a widget; return the menu."""
+    """Show the edits of a selection at a position of a widget; return the menu."""
     menu = edits_menu(parent, selection, ask)
     menu.popup(parent.mapToGlobal(at))
     return menu

@@ -12,7 +12,7 @@ from inspector.tables.files import file_table
 
 
 class FilesView(QWidget):
-    """Names and sizes; Return copies the path, hovering tells the format."""
+    """Names and sizes; Return copies the path, the tooltip shows the format."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__()

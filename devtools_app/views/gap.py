@@ -1,4 +1,4 @@
-"""The numeric gap: where the numbers of a run leave those of the recorded program."""
+"""The numeric gap: where the values of a run deviate from those of the recorded program."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _MISSING = Need(
 )
 _NO_TENSORS = Need(
     "No values to compare",
-    "Nothing here has logged the values of a run. One run that logs them all is enough; its files"
-    " are kept apart, since logging takes time and the times of such a run say little.",
+    "No run of this session has logged its values. One run that logs all of them is enough; its "
+    "files are kept separately, because logging distorts the times.",
     "etscope run model.pte -o run --debug-level intermediate",
 )
 _READY = Need(
@@ -116,7 +116,7 @@ class GapPane(Pane):
 
     @override
     def show_state(self, state: State) -> None:
-        """Show the comparison of the session of a state, or what is missing for one."""
+        """Show the comparison of the session of a state, or what it lacks."""
         if self._asked is not None and not any(one is self._asked for one in state.sessions):
             self._asked = None  # closed, or read again
             self.gap_runner.shut_down()
@@ -149,13 +149,13 @@ class GapPane(Pane):
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _libraries(self) -> tuple[str, ...]:
-        """Return what the Run panel has for operators of the program that need a library."""
+        """Return the operator libraries of the Run panel."""
         found = self.state.open_session
         what = runnable(found.id, found.session) if found is not None else None
         return self._jobs.run_form.loaded(what) if what is not None else ()
 
     def run_and_compare(self) -> None:
-        """Run the program once more, with every value logged, and compare when that is there."""
+        """Run the program again with all values logged, then compare."""
         found = self.state.open_session
         what = runnable(found.id, found.session) if found is not None else None
         if what is None:
@@ -168,7 +168,7 @@ class GapPane(Pane):
         self._ask(Execute(form.job(what), what.session, form.target(what)))
 
     def _go_on(self, session: Session) -> None:
-        """Compare if the values that were asked for are there."""
+        """Compare if the requested values are available."""
         made = self._awaited and any(
             os.path.abspath(file.path) == self._awaited for file in session.files
         )
@@ -229,7 +229,7 @@ class GapPane(Pane):
         self._place_chosen(first.order if first is not None else 0)
 
     def _tell(self, run: RunGap) -> None:
-        """Let the other views know of the comparison, the run that is shown first."""
+        """Publish the comparison in the state, the shown run first."""
         found, shown = self.gap_runner.current, self._shown
         if found is None or found.state is None or shown is None:
             return

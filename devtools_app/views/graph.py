@@ -1,4 +1,4 @@
-"""The graph view: the program as a picture of modules, delegates and operators."""
+"""The graph view: the program as modules, delegates and operators."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class GraphPane(Pane):
         self.add_button("Open all", "Open all boxes", self.open_all, keys="Shift+E")
         self.add_button("Close all", "Close all boxes", self.close_all, keys="Shift+C")
         self.flat = self.add_button(
-            "Flat", "Leave the boxes of modules out", self._toggle_flat, keys="Shift+M"
+            "Flat", "Hide the boxes of modules", self._toggle_flat, keys="Shift+M"
         )
         self.flat.setCheckable(True)
         self.reveal_button = self.add_button(
@@ -356,7 +356,7 @@ class GraphPane(Pane):
 
     # -- export ----------------------------------------------------------------------------
 
-    def save_picture(self, path: Path) -> None:
+    def save_image(self, path: Path) -> None:
         """Write the whole graph as PNG or SVG, by the ending of the name.
 
         Raises: OSError when the file cannot be written

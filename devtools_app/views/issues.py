@@ -1,4 +1,4 @@
-"""What is readable but odd in the files of the session shown."""
+"""Issues in the files of the session shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from devtools_app.widgets.table_view import TableView
 from inspector.tables.files import all_issues, issue_table
 from inspector.tables.table import Table
 
-_NONE = Need("No issues", "Nothing odd was found in the files of this session.")
+_NONE = Need("No issues", "No issues found in the files of this session.")
 
 
 class IssuesView(QWidget):

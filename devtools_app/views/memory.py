@@ -1,4 +1,4 @@
-"""The memory view: an arena by address and step, and who makes its peak."""
+"""The memory view: a planned buffer by address and step, and what causes its peak."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ _NO_PROGRAM = Need(
     "The plan is in the program: open its .pte (or .bpte) beside the files that are here.",
     "open('model.pte', 'wb').write(executorch_program.buffer)",
 )
-_NO_ARENA = Need(
+_NO_BUFFER = Need(
     "Nothing is planned",
-    "This method asks for no planned memory: its values are constants, scalars or owned by"
-    " the caller.",
+    "This method plans no memory: its values are constants, scalars or owned by the caller.",
 )
 
 
@@ -53,7 +52,7 @@ class _Made:
 
 
 class MemoryPane(Pane):
-    """Draws one arena, its live bytes, and the table of those who make the peak."""
+    """Draws one planned buffer, its live bytes, and the table of values at the peak."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Memory")
@@ -69,7 +68,7 @@ class MemoryPane(Pane):
         self._connect()
 
     def _add_tools(self) -> None:
-        self.arenas = ToolbarCombo(self.theme, "arena", "Planned buffer to show")
+        self.arenas = ToolbarCombo(self.theme, "buffer", "Planned buffer to show")
         self.arenas.activated.connect(self._arena_chosen)
         self.add_tool(self.arenas)
         self.scope = ToolbarCombo(self.theme, "table", "Values to list")
@@ -113,11 +112,11 @@ class MemoryPane(Pane):
 
     @override
     def show_result(self, result: object) -> None:
-        """Draw an arena."""
+        """Draw a planned buffer."""
         before, self._made = self._made, result if isinstance(result, _Made) else None
         made = self._made
         if made is None or made.map is None:
-            self.show_need(_NO_PROGRAM if made is None else _NO_ARENA)
+            self.show_need(_NO_PROGRAM if made is None else _NO_BUFFER)
             return
         self._arena = made.place
         choices = [(title, str(place)) for place, title in enumerate(made.titles)]
@@ -179,10 +178,10 @@ class MemoryPane(Pane):
         self.curve.set_step(state.selection.instruction)
         wanted = {made.map.arena.values[place].value for place in found}
         rows = self.table.rows
-        lit = [row for row in range(rows.length) if _value_of(rows.key(row)) in wanted]
-        self.table.show_lit(lit)
+        highlighted = [row for row in range(rows.length) if _value_of(rows.key(row)) in wanted]
+        self.table.highlight(highlighted)
         if state.selection.kind is SelectionKind.VALUE:
-            self.table.show_current(rows.key(lit[0]) if lit else None)
+            self.table.show_current(rows.key(highlighted[0]) if highlighted else None)
 
     def start_find(self) -> None:
         """Put the cursor into the filter of the table."""
@@ -196,12 +195,12 @@ class MemoryPane(Pane):
         """Write the table as TSV or CSV by the suffix; return whether it worked."""
         return self.table.export_to(path)
 
-    def save_picture(self, path: Path) -> None:
+    def save_image(self, path: Path) -> None:
         """Write the plan as PNG or SVG, by the ending of the name.
 
         Raises: OSError when the file cannot be written
         """
-        self.canvas.write_picture(path, 2.0, self.canvas.size(), extras=True)
+        self.canvas.write_image(path, 2.0, self.canvas.size(), extras=True)
 
 
 def _value_of(key: object) -> int | None:
@@ -227,7 +226,7 @@ def _needs(session: Session) -> Need | None:
 
 
 class _Drawing(QWidget):
-    """The plan over the curve, which is left out where there is no height for both."""
+    """The plan over the curve, which is hidden if there is no height for both."""
 
     def __init__(self, plan: QWidget, curve: QWidget) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The node panel: all there is to know about the selected thing."""
+"""The node panel: all facts about the selection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOTHING = Need(
 )
 _UNKNOWN = Need(
     "Nothing is known about this",
-    "The files of this session say nothing about what is selected. An ETRecord adds graphs and"
+    "The files of this session contain nothing about the selection. An ETRecord adds graphs and"
     " source lines, a trace adds times.",
 )
 
@@ -37,11 +37,11 @@ class NodePane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Node")
-        self.facts = FactPanel(context.theme, "Facts of the selected thing")
+        self.facts = FactPanel(context.theme, "Details of the selection")
         self.facts.followed.connect(self._follow)
         self._change = push_button(
             "Change the recipe here…",
-            "Change how this is compiled: pointing at a change says what it would do",
+            "Change how this is compiled; pointing at a change previews its effect",
             self.show_changes,
         )
         page = QWidget()
@@ -94,7 +94,7 @@ class NodePane(Pane):
 
     @override
     def show_result(self, result: object) -> None:
-        """Show a sheet; one without a title says that nothing is known."""
+        """Show a sheet; one without a title means that nothing is known."""
         if isinstance(result, FactSheet) and result.title:
             self.facts.show_sheet(result)
             self.show_content()

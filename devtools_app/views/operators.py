@@ -43,7 +43,7 @@ _NOTHING = Need(
 )
 _NONE_RUN = Need(
     "No operators",
-    "This method runs no operator: what it returns is there before it begins.",
+    "This method runs no operator: it returns only inputs and constants.",
 )
 
 
@@ -78,7 +78,7 @@ class OperatorsPane(Pane):
         self.events.setCheckable(True)
         self.events.setAccessibleName("All events")
         self.events.setToolTip(
-            "One row an event as the runtime logged it, framework events included  (E)"
+            "One row per event as the runtime logged it, framework events included  (E)"
         )
         self.events.toggled.connect(self._refresh)
         self.runs = Badge(context.theme)
@@ -248,7 +248,7 @@ class OperatorsPane(Pane):
         rows = made.rows.rows_of(related_to(state.selection, made.index))
         keys = [made.rows.table.key(row) for row in rows]
         panel = self.panel
-        panel.show_lit(self._places(made, rows, keys))
+        panel.highlight(self._places(made, rows, keys))
         if state.selection == self._told and panel.current_key() in keys:
             return
         self._told = state.selection

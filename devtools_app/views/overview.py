@@ -1,4 +1,4 @@
-"""The first view: what this is, whether it belongs together, what stands out, what is missing."""
+"""The first view: contents, consistency of the files, findings, missing files."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OverviewPane(Pane):
 
     def _head(self, made: Overview) -> QWidget:
         head = QWidget()
-        head.setAccessibleName("What this is")
+        head.setAccessibleName("Session")
         subtitle = words(self.theme, made.subtitle)
         set_role(subtitle, "role", "muted")
         layout = QVBoxLayout(head)

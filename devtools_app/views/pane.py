@@ -1,4 +1,4 @@
-"""What the drawn views share: a line of tools, a canvas or what is missing, work off the GUI."""
+"""Base of the drawn views: tools, a canvas or an empty state, work in a thread."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from devtools_app.widgets.empty_state import EmptyState, Need
 from inspector.tables.selection import Selection
 
 Work = Callable[[], object]
-_STOPPED = Need("Stopped", "This was given up before it was ready.")
+_STOPPED = Need("Stopped", "Cancelled before it was ready.")
 
 
 class Pane(QWidget):
-    """A view with tools above and, below, its content, what is missing, or what went wrong.
+    """A view with tools above and, below, its content, an empty state, or an error.
 
     A subclass puts its widgets into ``content`` and calls ``request`` for what takes time; the
     newest request reports to ``show_result``.
@@ -129,7 +129,7 @@ class Pane(QWidget):
         self.stack.setCurrentIndex(1)
 
     def show_need(self, need: Need, *, tools: bool = False) -> None:
-        """Say what is missing instead; without tools that have nothing to work on."""
+        """Show an empty state instead, without the tools."""
         self._key = None
         self._latest.cancel()
         self._bar.setVisible(tools)
@@ -161,7 +161,7 @@ class Pane(QWidget):
         self._bar.setVisible(True)
 
     def _stop(self) -> None:
-        """Give up what is prepared; the same is not begun again before the user says so."""
+        """Cancel the work; it is not restarted until the user asks for it."""
         self._latest.cancel()
         self._show_words(_STOPPED, again=True)
 
@@ -183,7 +183,7 @@ class Pane(QWidget):
         raise NotImplementedError
 
     def show_result(self, result: object) -> None:
-        """Show what the newest request gave."""
+        """Show the result of the newest request."""
         raise NotImplementedError
 
     def _ready(self, result: object) -> None:
@@ -214,7 +214,7 @@ class Pane(QWidget):
         self._ask(Select(selection))
 
     def shut_down(self) -> None:
-        """End what is still running; called once before the window goes away."""
+        """Stop running threads; called once before the window closes."""
         self._latest.close()
 
 

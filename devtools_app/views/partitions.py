@@ -1,4 +1,4 @@
-"""The partitions view: what each delegate took, what crosses its border, what was left."""
+"""The partitions view: nodes of each delegate, boundary tensors, nodes not delegated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from schema.backends import DEFAULT
 
 _BORDER, _CONSTANTS, _VERDICTS = "boundary", "constants", "verdicts"
 _NOTHING = Need(
-    "Nothing is known about delegation",
+    "No delegation data",
     "What was delegated is in the program (.pte) and, by operator and module, in the ETRecord."
     " Open one of them beside the files that are here.",
     f"to_edge_transform_and_lower(program, partitioner=[{DEFAULT.partitioners[0].class_name}()])",
@@ -47,8 +47,8 @@ _NOTHING = Need(
 
 _NO_VERDICTS = Need(
     "No verdicts in the ETRecord",
-    "Records of programs that were compiled here say for every node which partitioner looked at"
-    " it, which rule decided, and why. Records of other compilers do not.",
+    "Records of programs that were compiled here record for every node which partitioner "
+    "examined it, which rule decided, and why. Records of other compilers do not.",
 )
 
 
@@ -62,7 +62,7 @@ class _Made:
 
 
 class PartitionsPane(Pane):
-    """Lists delegates with their nodes, and tells all about the one that is selected."""
+    """Lists delegates with their nodes, and shows details of the selected one."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Partitions")
@@ -140,7 +140,7 @@ class PartitionsPane(Pane):
             self.table.set_need(_NO_VERDICTS)
             self.table.show_table(verdict_table(parts, index))
             return
-        self.table.set_need(Need("No tensor crosses the border of a delegate"))
+        self.table.set_need(Need("No tensor crosses a delegate boundary"))
         self.table.show_table(boundary_table(parts, index, unit))
 
     # -- selection -------------------------------------------------------------------------
@@ -171,12 +171,12 @@ class PartitionsPane(Pane):
             self._delegate = delegate
             self._show_delegate()
         if selection.kind is SelectionKind.DELEGATE:
-            lit = made.delegates.get(selection.delegate, [])
+            highlighted = made.delegates.get(selection.delegate, [])
         else:
-            lit = sorted(row for name in related.nodes for row in made.nodes.get(name, []))
-        self.tree.show_lit(lit)
-        if lit and self.tree.current_row() not in lit:
-            self.tree.show_current(self.tree.rows.key(lit[0]))
+            highlighted = sorted(row for name in related.nodes for row in made.nodes.get(name, []))
+        self.tree.highlight(highlighted)
+        if highlighted and self.tree.current_row() not in highlighted:
+            self.tree.show_current(self.tree.rows.key(highlighted[0]))
 
     def start_find(self) -> None:
         """Put the cursor into the filter of the tree."""

@@ -33,15 +33,15 @@ from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.push_button import push_button
 
 _EMPTY = Need(
-    "No recipe is known",
-    "An ETRecord tells how its program was made, as far as it holds that; a recipe.json beside the"
-    " program tells all. Open one of them with the program.",
+    "No recipe",
+    "An ETRecord holds part of the recipe of its program; a recipe.json beside the program holds "
+    "all of it. Open one of them with the program.",
     "etscope compile model.py:build -o build",
 )
 
 
 class RecipeView(QWidget):
-    """Edits the draft of the variant shown; the program is made of it by Ctrl+R."""
+    """Edits the draft of the variant shown; Ctrl+R compiles it."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
@@ -58,10 +58,10 @@ class RecipeView(QWidget):
         self.fields = RecipeFields(context.theme)
         self.text = _editor("Recipe as text")
         self.script = _editor("Recipe as Python", read_only=True)
-        self.suggestions = DotList(context.theme, "Changes that make boundaries fewer")
+        self.suggestions = DotList(context.theme, "Changes that reduce boundaries")
         self._hint = _words("muted")
         self._suggest = push_button(
-            "Look for suggestions", "Try changes that make boundaries fewer", self.suggest
+            "Find suggestions", "Try changes that reduce boundaries", self.suggest
         )
         self._problem = _words("bad")
         self._apply = push_button("Apply", "Use the recipe as it is written", self.apply_text)
@@ -83,17 +83,17 @@ class RecipeView(QWidget):
 
     @property
     def problem(self) -> str:
-        """Return what is wrong with the text, empty when nothing is."""
+        """Return the error of the text, empty without one."""
         return self._problem.text()
 
     @property
     def changes(self) -> str:
-        """Return what is changed, in words."""
+        """Return the changes in words."""
         return self._changes.text()
 
     @property
     def unknown(self) -> str:
-        """Return what the files do not tell."""
+        """Return what the files do not record."""
         return "" if self._unknown.isHidden() else self._unknown.text()
 
     def show_state(self, state: State) -> None:
@@ -127,7 +127,7 @@ class RecipeView(QWidget):
 
     @property
     def effect(self) -> str:
-        """Return what the edits do to the partitions, empty without edits."""
+        """Return the effect of the edits on the partitions, empty without edits."""
         return "" if self._effect.isHidden() else self._effect.text()
 
     def _show_effect(self) -> None:
@@ -139,7 +139,7 @@ class RecipeView(QWidget):
             self._effect.setText(f"{words[:1].upper()}{words[1:]}")
 
     def suggest(self) -> None:
-        """Try changes of the recipe that make boundaries fewer."""
+        """Try recipe changes that reduce boundaries."""
         if self._variant is not None:
             self._previews.suggest(self._variant.draft.present)
 
@@ -158,7 +158,7 @@ class RecipeView(QWidget):
         elif self._fixes and found is None:
             words = "The program does not load as it is; choose what to keep out."
         elif found is None:
-            words = "What takes nodes in, or leaves small partitions out, may save copies."
+            words = "Delegating more nodes, or dropping small partitions, may save copies."
         elif isinstance(found, str):
             words = found
         else:
@@ -180,15 +180,15 @@ class RecipeView(QWidget):
             self._ask(EditRecipe(job))
 
     def copy_python(self) -> None:
-        """Put a script that makes the program on the clipboard."""
+        """Copy a script that builds the program."""
         QGuiApplication.clipboard().setText(self.script.toPlainText())
-        self._ask(Say("Copied a Python script that makes this program"))
+        self._ask(Say("Copied a Python script that builds this program"))
 
     def copy_command(self) -> None:
-        """Put commands that make the program on the clipboard."""
+        """Copy commands that build the program."""
         if self._variant is not None:
             QGuiApplication.clipboard().setText(commands(self._variant))
-            self._ask(Say("Copied commands that make this program"))
+            self._ask(Say("Copied commands that build this program"))
 
     def _edited(self, path: str, value: object) -> None:
         if self._variant is not None:
@@ -204,19 +204,19 @@ class RecipeView(QWidget):
     def _buttons(self) -> None:
         ask = self._ask
         self._undo = push_button(
-            "Undo", "Take the last edit of the recipe back", lambda: ask(UndoRecipe())
+            "Undo", "Undo the last edit of the recipe", lambda: ask(UndoRecipe())
         )
         self._redo = push_button(
-            "Redo", "Do the edit again that was undone", lambda: ask(UndoRecipe(again=True))
+            "Redo", "Redo the last undone edit", lambda: ask(UndoRecipe(again=True))
         )
         self._python = push_button(
-            "Copy as Python", "Copy a script that makes the program", self.copy_python
+            "Copy as Python", "Copy a script that builds the program", self.copy_python
         )
         self._command = push_button(
-            "Copy as command", "Copy commands that make the program", self.copy_command
+            "Copy as command", "Copy commands that build the program", self.copy_command
         )
         self._go = push_button(
-            "Recompile and run", "Make and run the program, and compare", lambda: ask(Recompile())
+            "Recompile and run", "Recompile, run and compare", lambda: ask(Recompile())
         )
         set_role(self._go, "primary", "true")
 

@@ -1,4 +1,4 @@
-"""Runs the program of the session shown: what to run, how it goes, what came of it."""
+"""Runs the program of the session shown: input, progress, results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TENSORS = "Inputs (*.pt *.pth);;All (*)"
 
 
 class RunView(QWidget):
-    """Fields on the left; on the right what runs, or what came of the last job."""
+    """Fields on the left; on the right the running job, or the results of the last one."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
@@ -57,14 +57,14 @@ class RunView(QWidget):
         self._what: Runnable | None = None
         self._key: object = None
         self._title = ElidedLabel()
-        self._title.setAccessibleName("What runs")
+        self._title.setAccessibleName("Program that runs")
         self._go = push_button("Run", "Run the program", self._start)
         set_role(self._go, "primary", "true")
         self._verify = push_button(
             "Run all cases", "Run all bundled cases and compare", self._check
         )
         self._bundle = push_button(
-            "Make a bundle…", "Make a bundled program of this program", self._ask_bundle
+            "Create a bundle…", "Create a bundled program from this program", self._ask_bundle
         )
         self._cancel = push_button("Cancel", "Cancel the run", self._running.cancel)
         self._fields = RunFields(context.theme, context.jobs.run_form)
@@ -100,12 +100,12 @@ class RunView(QWidget):
 
     @property
     def facts(self) -> str:
-        """Return what is said about outputs, memory and files."""
+        """Return the summary of outputs, memory and files."""
         return self._facts.toPlainText()
 
     @property
     def error(self) -> str:
-        """Return why the last job did not finish, empty while nothing is wrong."""
+        """Return why the last job failed, empty without an error."""
         return self._error.text
 
     @property
@@ -114,7 +114,7 @@ class RunView(QWidget):
         return "" if self._problem.isHidden() else self._problem.text()
 
     def be_ready(self) -> None:
-        """Give the keyboard to what starts a run, or to what ends the one at work."""
+        """Focus the button that starts a run, or cancels the running one."""
         for button in (self._cancel, self._go):
             if button.isEnabled() and button.isVisible():
                 button.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -254,7 +254,9 @@ class RunView(QWidget):
         self._ask(ChoosePath("Inputs of the run", self._fields.set_file, _TENSORS))
 
     def _choose_library(self) -> None:
-        self._ask(ChoosePath("What registers operators", self._fields.add_library, LIBRARIES))
+        self._ask(
+            ChoosePath("Libraries that register operators", self._fields.add_library, LIBRARIES)
+        )
 
     def _choose_folder(self) -> None:
         self._ask(ChoosePath("Folder for the files of the run", self._fields.set_folder))

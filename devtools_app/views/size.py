@@ -55,7 +55,7 @@ class SizePane(Pane):
         self.add_tool(self.files)
         self.hash_button = self.add_button(
             "Find duplicates",
-            "Read all parts and name those with equal bytes",
+            "Read all parts and find those with equal bytes",
             self.find_duplicates,
             keys="Shift+D",
         )
@@ -98,7 +98,7 @@ class SizePane(Pane):
             return
         self._made = result
         if not result.map.parts:
-            problem = "\n".join(result.map.problems) or "There are no bytes."
+            problem = "\n".join(result.map.problems) or "The files are empty."
             self.show_need(Need("This file cannot be divided into parts", problem), tools=True)
             return
         self.canvas.set_data(result.map.data)
@@ -117,7 +117,7 @@ class SizePane(Pane):
     # -- duplicates ------------------------------------------------------------------------
 
     def find_duplicates(self) -> None:
-        """Read all parts in a thread and name those with equal bytes."""
+        """Read all parts in a thread and find those with equal bytes."""
         made = self._made
         if made is None or self._hashing.busy:
             return
@@ -127,7 +127,7 @@ class SizePane(Pane):
 
     @property
     def hashing(self) -> bool:
-        """Return whether duplicates are being looked for."""
+        """Return whether a search for duplicates is running."""
         return self._hashing.busy
 
     def _show_duplicates(self, result: object) -> None:
@@ -139,9 +139,11 @@ class SizePane(Pane):
             return
         table = parts_table(found.parts, self.state.units.size, files=len(self._made.map.files) > 1)
         self.table.show_table(table)
-        again = f"{found.count:,} parts repeat another one"
+        again = f"{found.count:,} duplicate parts"
         words = (
-            f"{again}: {format_bytes(found.wasted)} could go" if found.count else "no duplicates"
+            f"{again}: {format_bytes(found.wasted)} can be saved"
+            if found.count
+            else "no duplicates"
         )
         self.note.setText(f"{self._made.map.headline} · {words}")
 
@@ -184,7 +186,7 @@ class SizePane(Pane):
 
     @override
     def shut_down(self) -> None:
-        """End what is still running; called when the window closes."""
+        """Stop running threads; called once before the window closes."""
         self._hashing.close()
         super().shut_down()
 
@@ -196,12 +198,12 @@ class SizePane(Pane):
         """Write the table as TSV or CSV by the suffix; return whether it worked."""
         return self.table.export_to(path)
 
-    def save_picture(self, path: Path) -> None:
+    def save_image(self, path: Path) -> None:
         """Write the treemap as PNG or SVG, by the ending of the name.
 
         Raises: OSError when the file cannot be written
         """
-        self.canvas.write_picture(path, 2.0, self.canvas.size(), extras=True)
+        self.canvas.write_image(path, 2.0, self.canvas.size(), extras=True)
 
 
 def _first_path(session: Session) -> str:

@@ -1,4 +1,4 @@
-"""The source view: the lines that made the program, with what each costs at run time."""
+"""The source view: source lines of the program with their run time."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ class SourcePane(Pane):
         related = related_to(state.selection, made.index)
         found = [made.source.line_of[one] for one in related.nodes if one in made.source.line_of]
         nodes = (self.tree.model.node_of(key) for key in dict.fromkeys(found))
-        self.tree.show_lit([node for node in nodes if node >= 0])
+        self.tree.highlight([node for node in nodes if node >= 0])
         if found and self._line not in found:
             self._line = found[0]
             self.tree.show_current(self._line)
@@ -265,7 +265,7 @@ class SourcePane(Pane):
 
     @override
     def shut_down(self) -> None:
-        """End what is still running; called once before the window goes away."""
+        """Stop running threads; called once before the window closes."""
         self._texts.close()
         super().shut_down()
 

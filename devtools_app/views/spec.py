@@ -34,7 +34,7 @@ class Area(str, Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewContext:
-    """What a view gets to work with.
+    """Services that a view may use.
 
     Attributes:
         store: the state; a view may update what is its own there (overlay, filter, expanded)
@@ -83,7 +83,7 @@ class CanStep(Protocol):
 
 @runtime_checkable
 class CanExport(Protocol):
-    """A view that writes its tables itself; a picture of any view is made by the window."""
+    """A view that writes its tables itself; the window exports an image of any view."""
 
     def export_to(self, path: Path) -> bool:
         """Write what is shown as TSV or CSV by the suffix; return whether it worked."""
@@ -94,7 +94,7 @@ class CanExport(Protocol):
 class CanDraw(Protocol):
     """A view that draws itself into a file better than a screenshot would."""
 
-    def save_picture(self, path: Path) -> None:
+    def save_image(self, path: Path) -> None:
         """Write PNG or SVG by the suffix.
 
         Raises: OSError
@@ -112,7 +112,7 @@ class CanClose(Protocol):
 
 
 def needs_nothing(_session: Session) -> Need | None:
-    """Return None: the view has something to say about any session."""
+    """Return None: the view shows any session."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""The stages of a compile: the graph before and after each, what became of its nodes, how long."""
+"""The stages of a compile: graph before and after each, changes of nodes, time."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from inspector.tables.stage_steps import (
 )
 
 _COMMAND = "etscope compile model.py:build -o build --stages"
-_ASKED = "A compile writes its stages beside the program when it is asked to."
-_UNCHANGED = Need("Nothing changed", "This stage leaves the graph as it finds it.")
+_ASKED = "A compile writes its stages beside the program on request."
+_UNCHANGED = Need("Nothing changed", "This stage does not change the graph.")
 _NO_GRAPH = Need("No graph", "This stage works on no graph, or its graph was not kept.")
 
 
@@ -124,18 +124,18 @@ class StagesPane(Pane):
             self.select(key)
 
     def _light(self, state: State) -> None:
-        """Light the rows that the selected node of any view comes from or becomes."""
+        """Highlight the rows that the selected node comes from or becomes."""
         session, table = state.session, self.nodes.rows
         if session is None or self._steps is None:
             return
         if not state.selection or not state.method:
-            self.nodes.show_lit([])
+            self.nodes.highlight([])
             return
         related = related_to(state.selection, join_index(session, state.method))
-        lit = rows_of(table, related.nodes)
-        self.nodes.show_lit(lit)
-        if lit and state.selection != self._own:
-            self.nodes.show_current(table.key(lit[0]))
+        highlighted = rows_of(table, related.nodes)
+        self.nodes.highlight(highlighted)
+        if highlighted and state.selection != self._own:
+            self.nodes.show_current(table.key(highlighted[0]))
         self._own = None
 
     @override

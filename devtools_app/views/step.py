@@ -53,14 +53,14 @@ _EMPTY = Need(
     " real kernels or on torch's, and any value can be read and replaced.",
     "etscope step model.pte --call 0",
 )
-_NOT_BEGUN = Need("Not begun", "Begin runs the method up to the call, with the inputs of Run.")
+_NOT_BEGUN = Need("Not started", "Begin runs the method up to the call, with the inputs of Run.")
 _GOING = Need("Running", "The method runs up to the call.")
-_CHOOSE = Need("No value chosen", "Choose a value to read its numbers and to replace it.")
+_CHOOSE = Need("No value chosen", "Choose a value to read its elements or to replace it.")
 _ENGINES = {"auto": "the best engine", "native": "real kernels", "torch": "torch kernels"}
 
 
 class StepView(QWidget):
-    """A line of what can be done; below it the nodes, the values there are, and one value."""
+    """A line of actions; below it the nodes, the available values, and one value."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
@@ -77,10 +77,10 @@ class StepView(QWidget):
         self._looking = Latest("places of a call", self)
         self._looking.ready.connect(self._found)
         self.call = ToolbarCombo(context.theme, "call", "Which delegate call")
-        self.engine = ToolbarCombo(context.theme, "on", "What runs the nodes")
+        self.engine = ToolbarCombo(context.theme, "on", "Engine that runs the nodes")
         self.engine.show_choices([(_ENGINES[name], name) for name in ENGINES], ENGINES[0])
         self._title = ElidedLabel()
-        self._title.setAccessibleName("Where the call stands")
+        self._title.setAccessibleName("State of the call")
         self._make_buttons()
         self._error = OutcomeLine(context.theme, context.ask)
         self._refused = problem_label()
@@ -88,12 +88,12 @@ class StepView(QWidget):
         self.nodes.set_need(_NOT_BEGUN)
         self.values = TableView(context.theme, "values of the call")
         self.values.set_need(_NOT_BEGUN)
-        self.numbers = TableView(context.theme, "numbers of the value")
+        self.numbers = TableView(context.theme, "elements of the value")
         self.numbers.hide_tools()
         self.numbers.set_need(_CHOOSE)
         self.what = QLineEdit("zeros")
-        self.what.setAccessibleName("What the value is to hold")
-        self.what.setToolTip("zeros, ones, a number, or a file with one tensor")
+        self.what.setAccessibleName("New content of the value")
+        self.what.setToolTip("zeros, ones, a scalar, or a file with one tensor")
         self._empty = EmptyState(context.theme, _EMPTY)
         self._empty.add_button("Open files…", lambda: self._ask(ChooseFiles(beside=False)))
         self._pages = QStackedWidget()
@@ -116,19 +116,19 @@ class StepView(QWidget):
         self._other = push_button(
             "Begin on torch kernels", "Begin again with the other engine", self._begin_on_torch
         )
-        self._put = push_button("Replace", "Let the value hold this from now on", self.put)
+        self._put = push_button("Replace", "Replace the value from now on", self.put)
         self._file = push_button("File…", "Choose a file with one tensor", self._choose)
 
     # -- what the user wants ---------------------------------------------------------------
 
     @property
     def error(self) -> str:
-        """Return why it did not come to its end, empty while nothing is wrong."""
+        """Return why it failed, empty without an error."""
         return self._error.text
 
     @property
     def refused(self) -> str:
-        """Return why the last replacement was not made, empty when it was."""
+        """Return why the last replacement failed, empty if it worked."""
         return self._refused.text()
 
     def begin(self) -> None:
@@ -173,13 +173,13 @@ class StepView(QWidget):
         self.stepping.send(live_steps.finish())
 
     def put(self) -> None:
-        """Let the chosen value hold what is written."""
+        """Replace the chosen value by the input."""
         value = self.values.current_key()
         if isinstance(value, int) and self.what.text().strip():
             self.stepping.send(live_steps.replace(value, self.what.text().strip()))
 
     def _choose(self) -> None:
-        title = "A tensor to replace the value by"
+        title = "Tensor that replaces the value"
         self._ask(ChoosePath(title, self.what.setText, "Tensors (*.pt);;All files (*)"))
 
     def _give_up(self) -> None:
@@ -328,7 +328,7 @@ class StepView(QWidget):
             part.setEnabled(chosen)
 
     def shut_down(self) -> None:
-        """End what is still looked up; called once before the window goes away."""
+        """Stop running threads; called once before the window closes."""
         self._looking.close()
 
     def start_find(self) -> None:
@@ -391,7 +391,7 @@ def _title(walk: Progress | None) -> str:
     outputs = [one for one in walk.outcome.result["outputs"] if one["kind"] == "tensor"]
     apart = [one["difference"] for one in outputs if one["difference"] is not None]
     if not apart:
-        return f"came to its end · {source}"
+        return f"finished · {source}"
     return f"outputs up to {max(apart):.4g} from the run without replacements · {source}"
 
 

@@ -247,12 +247,12 @@ class StructurePane(Pane):
 
     @override
     def shut_down(self) -> None:
-        """End what is still running; called when the window closes."""
+        """Stop running threads; called once before the window closes."""
         self._finding.close()
         super().shut_down()
 
     def export_to(self, path: Path) -> bool:
-        """Write the rows on show as TSV or CSV by the suffix; return whether it worked."""
+        """Write the rows visible as TSV or CSV by the suffix; return whether it worked."""
         kind = TextFormat.CSV if path.suffix.lower() == ".csv" else TextFormat.TSV
         rows: list[tuple[int, StructureNode]] = []
         index = self.model.index(0, 0)

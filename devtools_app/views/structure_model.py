@@ -23,7 +23,7 @@ _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 class _Item:
-    """A node in the tree; its children are made when they are asked for."""
+    """A node in the tree; its children are created on demand."""
 
     __slots__ = ("children", "node", "parent", "row")
 
@@ -33,7 +33,7 @@ class _Item:
 
 
 class StructureModel(QAbstractItemModel):
-    """Shows StructureNodes; the children of a node are made when it is opened."""
+    """Shows StructureNodes; the children of a node are created when it is opened."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class StructureModel(QAbstractItemModel):
         return tuple(reversed(rows))
 
     def index_of(self, way: Sequence[int]) -> QModelIndex:
-        """Return the line that some rows lead to, with all lines around it made."""
+        """Return the line at a path of rows, creating its ancestors."""
         index = QModelIndex()
         for row in way:
             if self.canFetchMore(index):
@@ -71,7 +71,7 @@ class StructureModel(QAbstractItemModel):
         self.layoutChanged.emit()
 
     def node(self, index: Index) -> StructureNode | None:
-        """Return what a row is, None for the top."""
+        """Return the node of an index, None for the root."""
         return self._item(index).node if index.isValid() else None
 
     def _item(self, index: Index) -> _Item:

@@ -1,4 +1,4 @@
-"""The sweep view: what came of every point of a grid, and which points nobody beats."""
+"""The sweep view: the result of every grid point, and which points are Pareto-optimal."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SweepPane(Pane):
 
     @override
     def show_result(self, result: object) -> None:
-        """Show what was read."""
+        """Show the results."""
         if not isinstance(result, _Made):
             return
         former = self._made
@@ -97,7 +97,7 @@ class SweepPane(Pane):
         self.show_content()
 
     def read_again(self) -> None:
-        """Read the results again: a sweep may be going on."""
+        """Read the results again: a sweep may still be running."""
         self._reading += 1
         self.show_state(self.state)
 
@@ -176,7 +176,7 @@ def _note(results: Results) -> str:
     )
     words = [f"{done:,} of {len(results.points):,} points done"]
     words += [f"{failed:,} failed"] if failed else []
-    words += [f"{waiting:,} to come"] if waiting else []
+    words += [f"{waiting:,} pending"] if waiting else []
     words.append(f"{sum(results.best()):,} on the front of {' and '.join(results.objectives)}")
     return " · ".join(words)
 

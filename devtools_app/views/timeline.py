@@ -155,12 +155,12 @@ class TimelinePane(Pane):
         if set(found) != set(self.canvas.marks.selected):
             self.canvas.set_selected(found)
 
-    def save_picture(self, path: Path) -> None:
+    def save_image(self, path: Path) -> None:
         """Write the timeline as PNG or SVG, by the ending of the name.
 
         Raises: OSError when the file cannot be written
         """
-        self.canvas.write_picture(path, 2.0, self.canvas.size(), extras=True)
+        self.canvas.write_image(path, 2.0, self.canvas.size(), extras=True)
 
 
 def _make(session: Session, method: str, chosen: str) -> _Made:
@@ -172,7 +172,7 @@ def _make(session: Session, method: str, chosen: str) -> _Made:
 def _timeline(
     session: Session, method: str, chosen: str
 ) -> tuple[list[tuple[str, str]], str, Timeline | None]:
-    """Return what can be shown, what is, and its events."""
+    """Return the choices, the current one, and its events."""
     runs = timeline_runs(session, method)
     listed = runs[:_MOST_LISTED]
     choices = [(run.label, f"{_RUN}{place}") for place, run in enumerate(listed)]

@@ -1,4 +1,4 @@
-"""A small outlined word: exact, inferred, measured, missing."""
+"""A small outlined label: exact, inferred, measured, missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAD = 5
 
 
 def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: str) -> None:
-    """Draw a word in its outline; a tone colours both, so the word still tells without colour."""
+    """Draw a word in its outline; a tone colours both."""
     ink = theme.palette.tone(tone) if tone else theme.palette.muted
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -64,7 +64,7 @@ class Badge(QWidget):
         return self._text
 
     def set_badge(self, text: str, tone: str = "", reason: str = "") -> None:
-        """Show another word; nothing at all for an empty one."""
+        """Show another word; hide for an empty one."""
         self._text, self._tone = text, tone
         self.setToolTip(reason)
         self.setAccessibleName(f"{text}: {reason}" if reason else text)

@@ -14,7 +14,7 @@ _DRAWING = 62  # percent of the room at first
 
 
 class Beside(QSplitter):
-    """Splits its room between a drawing and what belongs beside it."""
+    """Splits its room between a drawing and the table of its items."""
 
     def __init__(self, drawing: QWidget, table: QWidget, share: int = _DRAWING) -> None:
         super().__init__(Qt.Orientation.Vertical)

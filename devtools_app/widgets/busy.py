@@ -1,4 +1,4 @@
-"""Waiting: nothing for 100 ms, a quiet mark up to a second, then what is done and Cancel."""
+"""Progress: nothing for 100 ms, a small mark up to a second, then a message and Cancel."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TICK_MS = 200
 
 
 class Busy(QWidget):
-    """A line that tells how a job is doing; invisible while there is none.
+    """A line with the progress of a job; invisible without one.
 
     Signals:
-        cancelled(): the user does not want to wait any longer
+        cancelled(): the user cancels the job
         appeared(): the job takes long enough to be seen
     """
 
@@ -59,20 +59,20 @@ class Busy(QWidget):
         return self._timer.isActive()
 
     def start(self, what: str) -> None:
-        """Begin to count the time of a job."""
+        """Start the clock of a job."""
         self._what, self._share = what, -1.0
         self._since = time.monotonic()
         self.setVisible(False)
         self._timer.start(QUIET_MS)
 
     def progress(self, what: str, share: float) -> None:
-        """Say what is done now and how far it is, 0 to 1, negative for unknown."""
+        """Show the current step and its progress, 0 to 1, negative if unknown."""
         self._what, self._share = what, share
         if self.isVisible():
             self._tick()
 
     def stop(self) -> None:
-        """The job is over."""
+        """End the job."""
         self._timer.stop()
         self.setVisible(False)
 

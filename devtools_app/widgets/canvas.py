@@ -22,7 +22,7 @@ KeyTable = Mapping[int, Callable[[], None]]
 
 
 class Canvas(QWidget):
-    """A widget that paints itself; a subclass says what in paint_content and how in words.
+    """A widget that paints itself; a subclass implements paint_content and accessible_summary.
 
     Attributes:
         colours: roles of the palette in use
@@ -48,13 +48,13 @@ class Canvas(QWidget):
         self.update()
 
     def set_message(self, text: str) -> None:
-        """Say what an empty canvas would show and which file or command fills it."""
+        """Set the message of an empty canvas: content, and the file or command that adds it."""
         self.message = text
         self.describe()
         self.update()
 
     def colours_changed(self) -> None:
-        """Forget what depends on colours; called after the palette changed."""
+        """Drop caches that depend on colours; called after the palette changed."""
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to draw but the message."""
@@ -68,7 +68,7 @@ class Canvas(QWidget):
         return self.message
 
     def describe(self) -> None:
-        """Tell assistive technology what is shown now."""
+        """Update the accessible description."""
         self.setAccessibleDescription(self.accessible_summary())
 
     # keys and pointer
@@ -170,9 +170,9 @@ class Canvas(QWidget):
         painter.drawRect(QRectF(0.5, 0.5, self.width() - 1.0, self.height() - 1.0))
 
     def paint_extras(self, painter: QPainter, size: QSize) -> None:
-        """Draw into an exported picture what child widgets show on the screen."""
+        """Draw the child widgets into an exported image."""
 
-    def _paint_picture(self, painter: QPainter, size: QSize, *, extras: bool) -> None:
+    def _paint_export(self, painter: QPainter, size: QSize, *, extras: bool) -> None:
         self.paint(painter, size)
         if extras and not self.is_empty():
             self.paint_extras(painter, size)
@@ -180,10 +180,10 @@ class Canvas(QWidget):
     def render_to_image(
         self, scale: float = 2.0, size: QSize | None = None, *, extras: bool = True
     ) -> QImage:
-        """Return a picture of what the canvas shows.
+        """Return an image of the canvas.
 
         Args:
-            scale: pixels of the picture for one of the widget
+            scale: pixels of the image per pixel of the widget
             size: of the drawing; that of the widget by default
             extras: with the legend
         """
@@ -195,25 +195,25 @@ class Canvas(QWidget):
         )
         image.setDevicePixelRatio(scale)
         with QPainter(image) as painter:
-            self._paint_picture(painter, size, extras=extras)
+            self._paint_export(painter, size, extras=extras)
         return image
 
     def render_to_png(self, path: str | Path, scale: float = 2.0) -> None:
-        """Write a picture of what the canvas shows.
+        """Write an image of the canvas.
 
         Raises: OSError when the file cannot be written
         """
         _save(self.render_to_image(scale), path)
 
     def render_to_svg(self, path: str | Path) -> None:
-        """Write a drawing of what the canvas shows, with text as text.
+        """Write the canvas as SVG, with text as text.
 
         Raises: OSError when the file cannot be written
         """
         self._write_svg(path, self.size(), extras=True)
 
-    def write_picture(self, path: str | Path, scale: float, size: QSize, *, extras: bool) -> None:
-        """Write a picture of any size, as SVG if the name ends so, else as PNG.
+    def write_image(self, path: str | Path, scale: float, size: QSize, *, extras: bool) -> None:
+        """Write an image of any size, as SVG if the name ends so, else as PNG.
 
         Raises: OSError when the file cannot be written
         """
@@ -231,7 +231,7 @@ class Canvas(QWidget):
         generator.setTitle(self.accessibleName())
         generator.setDescription(self.accessible_summary())
         with QPainter(generator) as painter:
-            self._paint_picture(painter, size, extras=extras)
+            self._paint_export(painter, size, extras=extras)
         write_binary_file(Path(path), buffer.data().data())
 
 
@@ -239,5 +239,5 @@ def _save(image: QImage, path: str | Path) -> None:
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     if not image.save(buffer, "PNG"):  # pyright: ignore[reportCallIssue, reportArgumentType]  # the stub wants bytes, Qt takes str
-        raise OSError(errno.ENOMEM, "the picture is too large", str(path))
+        raise OSError(errno.ENOMEM, "the image is too large", str(path))
     write_binary_file(Path(path), buffer.data().data())

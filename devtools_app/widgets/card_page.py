@@ -91,9 +91,9 @@ class CardPage(QScrollArea):
             self._fit_later()
 
     def _fit_later(self) -> None:
-        """Let the page be as high as its cards are once they have their looks.
+        """Fit the height of the page to its cards after they were styled.
 
-        They get them when they are shown, of which a page that has been laid out is not told.
+        Cards are styled when shown, which does not trigger a layout of the page.
         """
         self._later.start(0)
 

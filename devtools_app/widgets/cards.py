@@ -1,4 +1,4 @@
-"""Cards of the overview: a quiet title over facts, entries or what is missing."""
+"""Cards of the overview: a muted title over facts, entries or missing files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LABEL_WIDTH = 92
 
 
 class Card(QFrame):
-    """A frame with a title; things are put below each other."""
+    """A frame with a title; widgets are stacked below it."""
 
     def __init__(self, theme: Theme, title: str) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Card(QFrame):
             self._inside.addWidget(heading)
 
     def add(self, widget: QWidget) -> None:
-        """Add something below the rest."""
+        """Add a widget below the others."""
         self._inside.addWidget(widget)
 
     def add_entries(
@@ -85,7 +85,7 @@ class Card(QFrame):
         return line
 
     def add_missing(self, missing: Missing) -> None:
-        """Add a file that is not there, with the code that writes it."""
+        """Add a missing file, with the code that writes it."""
         title = words(self._theme, f"{missing.what} would add {missing.adds}")
         self.add(title)
         line = QHBoxLayout()

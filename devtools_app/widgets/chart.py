@@ -1,6 +1,6 @@
 """The drawing surface of all plots: pyqtgraph in our colours and fonts.
 
-Importing pyqtgraph takes 0.3 s; `plot` does it in a thread, nobody else imports this module.
+Importing pyqtgraph takes 0.3 s; `plot` does it in a thread; no other module imports this one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Chart(pg.PlotWidget):
         self._font = QFont()
 
     def begin(self, palette: Palette, font: QFont, background: str) -> None:
-        """Take everything away; what is drawn next uses these colours and this font."""
+        """Remove all items; items drawn next use these colours and this font."""
         self._palette, self._font = palette, font
         self._item.clear()
         self.setBackground(QColor(background))

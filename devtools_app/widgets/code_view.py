@@ -1,4 +1,4 @@
-"""Source code to read: line numbers, quiet colours, marked lines."""
+"""Read-only source code: line numbers, syntax colours, marked lines."""
 
 from __future__ import annotations
 
@@ -92,19 +92,19 @@ class _Colours(QSyntaxHighlighter):
         return result
 
 
-class _Numbers(QWidget):
+class _LineNumbers(QWidget):
     def __init__(self, view: CodeView) -> None:
         super().__init__(view)
         self._view = view
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(self._view.number_width(), 0)
+        return QSize(self._view.line_number_width(), 0)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            self._view.paint_numbers(painter)
+            self._view.paint_line_numbers(painter)
 
 
 class CodeView(QPlainTextEdit):
@@ -115,7 +115,7 @@ class CodeView(QPlainTextEdit):
         self._theme = theme
         self._first = 1
         self._marked: tuple[int, ...] = ()
-        self._numbers = _Numbers(self)
+        self._line_numbers = _LineNumbers(self)
         self._colours = _Colours(self.document(), theme)
         self.setObjectName("code")
         self.setReadOnly(True)
@@ -126,12 +126,12 @@ class CodeView(QPlainTextEdit):
             | Qt.TextInteractionFlag.TextSelectableByMouse
         )
         self.updateRequest.connect(self._scrolled)
-        self.blockCountChanged.connect(self._fit_numbers)
+        self.blockCountChanged.connect(self._fit_line_numbers)
         theme.changed.connect(self._restyle)
         self._restyle()
 
     def show_code(self, lines: Sequence[str], first: int = 1, marked: Sequence[int] = ()) -> None:
-        """Show lines, the first of which has a number; the marked ones are lit up.
+        """Show lines, the first of which has a number; the marked ones are highlighted.
 
         Args:
             lines: without their ends
@@ -145,9 +145,9 @@ class CodeView(QPlainTextEdit):
         self.mark(marked)
 
     def mark(self, marked: Sequence[int]) -> None:
-        """Light up other lines and scroll to the first of them."""
+        """Highlight other lines and scroll to the first of them."""
         self._marked = tuple(marked)
-        self.setExtraSelections([found for line in marked if (found := self._lit(line))])
+        self.setExtraSelections([found for line in marked if (found := self._highlighted(line))])
         if marked:
             self.setTextCursor(QTextCursor(self._block(marked[0])))
             self.centerCursor()
@@ -155,7 +155,7 @@ class CodeView(QPlainTextEdit):
     def _block(self, line: int) -> QTextBlock:
         return self.document().findBlockByNumber(line - self._first)
 
-    def _lit(self, line: int) -> QTextEdit.ExtraSelection | None:
+    def _highlighted(self, line: int) -> QTextEdit.ExtraSelection | None:
         block = self._block(line)
         if not block.isValid():
             return None
@@ -167,18 +167,18 @@ class CodeView(QPlainTextEdit):
         found.cursor = QTextCursor(block)
         return found
 
-    def number_width(self) -> int:
+    def line_number_width(self) -> int:
         """Return how wide the column of line numbers is."""
         digits = len(str(self._first + self.blockCount()))
         return QFontMetrics(self.font()).horizontalAdvance("0") * digits + 2 * _MARGIN
 
-    def paint_numbers(self, painter: QPainter) -> None:
-        """Draw the numbers of the visible lines."""
+    def paint_line_numbers(self, painter: QPainter) -> None:
+        """Draw the line numbers of the visible lines."""
         palette = self._theme.palette
-        painter.fillRect(self._numbers.rect(), QColor(palette.surface))
+        painter.fillRect(self._line_numbers.rect(), QColor(palette.surface))
         painter.setFont(self.font())
         block = self.firstVisibleBlock()
-        right = self._numbers.width() - _MARGIN
+        right = self._line_numbers.width() - _MARGIN
         bottom = self.viewport().height()
         while block.isValid():
             box = self.blockBoundingGeometry(block).translated(self.contentOffset())
@@ -192,22 +192,24 @@ class CodeView(QPlainTextEdit):
 
     def _scrolled(self, rect: QRect, dy: int) -> None:
         if dy:
-            self._numbers.scroll(0, dy)
+            self._line_numbers.scroll(0, dy)
         else:
-            self._numbers.update(0, rect.y(), self._numbers.width(), rect.height())
+            self._line_numbers.update(0, rect.y(), self._line_numbers.width(), rect.height())
 
-    def _fit_numbers(self) -> None:
-        self.setViewportMargins(self.number_width(), 0, 0, 0)
+    def _fit_line_numbers(self) -> None:
+        self.setViewportMargins(self.line_number_width(), 0, 0, 0)
         inside = self.contentsRect()
-        self._numbers.setGeometry(inside.left(), inside.top(), self.number_width(), inside.height())
+        self._line_numbers.setGeometry(
+            inside.left(), inside.top(), self.line_number_width(), inside.height()
+        )
 
     def _restyle(self) -> None:
         self.setFont(self._theme.mono())
         self._colours.rehighlight()
-        self._fit_numbers()
+        self._fit_line_numbers()
         self.mark(self._marked)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit_numbers()
+        self._fit_line_numbers()

@@ -1,4 +1,4 @@
-"""Widths of the columns of a table or tree: names give way before a number is out of sight."""
+"""Widths of the columns of a table or tree: names are shortened before a number is hidden."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ColumnWidth:
     """How wide a column may be.
 
     Attributes:
-        least: below it the column is of no use
-        usual: when there is neither too little nor too much room
-        most: at which nothing in it is cut off
+        least: minimum that is still useful
+        usual: preferred width
+        most: width that shows every cell completely
 
     Units: pixels
     """
@@ -61,7 +61,7 @@ def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
 
 
 def _parts(wishes: Sequence[int], amount: int) -> list[int]:
-    """Share an amount in proportion to the wishes, none above its wish."""
+    """Distribute an amount in proportion to the requests, none above its request."""
     whole = sum(wishes)
     if whole <= amount:
         return list(wishes)
@@ -83,7 +83,7 @@ class ColumnFit(QObject):
         head.sectionResized.connect(self._resized)
 
     def set_columns(self, columns: Sequence[ColumnWidth]) -> None:
-        """Fit columns anew; widths set by hand are kept while their number stays the same."""
+        """Refit the columns; manual widths are kept while the number of columns is the same."""
         if len(columns) != len(self._columns):
             self._by_hand = False
         self._columns = tuple(columns)

@@ -1,4 +1,4 @@
-"""Code to copy that is shown whole at any width: it wraps, inside of words where it has to."""
+"""Code to copy that is shown whole at any width: it wraps, inside words if necessary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LEAST = 12  # characters that are side by side in any case
 
 
 class CommandText(QPlainTextEdit):
-    """A few words of code in a frame; as high as they are in lines of its width."""
+    """A few words of code in a frame; as high as its wrapped lines."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class CommandText(QPlainTextEdit):
         self._fit()
 
     def lines(self) -> int:
-        """Return in how many lines the code is shown."""
+        """Return the number of lines shown."""
         block = self.document().firstBlock()
         found = 0
         while block.isValid():

@@ -1,4 +1,4 @@
-"""The buttons of a dialog, without the little pictures that Fusion puts on them."""
+"""The buttons of a dialog, without the icons of Fusion."""
 
 from __future__ import annotations
 

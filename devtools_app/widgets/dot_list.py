@@ -1,4 +1,4 @@
-"""A list of short entries with a coloured dot, a title that wraps and a quiet second line."""
+"""A list of short entries with a coloured dot, a title that wraps and a muted second line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Entries(QAbstractListModel):
         if role == _ITEM:
             return entry
         if role == _ACCESSIBLE:
-            parts = (entry.spoken, entry.mark, entry.title, entry.detail)
+            parts = (entry.accessible_text, entry.mark, entry.title, entry.detail)
             return ", ".join(part for part in parts if part)
         if role == _TOOLTIP:
             return "\n".join(part for part in (entry.title, entry.detail) if part)

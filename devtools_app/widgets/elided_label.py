@@ -9,7 +9,7 @@ from typing_extensions import override
 
 
 class ElidedLabel(QLabel):
-    """A label of one line that takes the room it gets; hovering it tells what was left out."""
+    """A label of one line that takes the room it gets; its tooltip is the full text."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a view says when it has nothing to show: why, and what would fill it."""
+"""The empty state of a view: the reason, and how to fill it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Need:
 
 
 class EmptyState(QWidget):
-    """A few quiet words in the middle; text can be selected, a command can be copied."""
+    """A centred message; text can be selected, a command can be copied."""
 
     def __init__(self, theme: Theme, need: Need | None = None) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class EmptyState(QWidget):
         self.show_need(need or Need(""))
 
     def show_need(self, need: Need) -> None:
-        """Say something else."""
+        """Show another message."""
         self._title.setText(need.title)
         self._text.setText(need.text)
         self._text.setVisible(bool(need.text))
@@ -76,7 +76,7 @@ class EmptyState(QWidget):
         self._command.setVisible(bool(code))
 
     def add_button(self, text: str, pressed: Callable[[], object]) -> QPushButton:
-        """Add something the user can do about it."""
+        """Add an action of the user."""
         button = QPushButton(text)
         button.setAccessibleName(text)
         button.clicked.connect(lambda: pressed())

@@ -84,7 +84,7 @@ class FactPanel(QScrollArea):
         self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
 
     def _order_keys(self, page: QWidget) -> None:
-        """Let Tab go on with the facts: made late, they would come after all other views."""
+        """Fix the tab order: facts created late would come after all other views."""
         before: QWidget = self
         for widget in page.findChildren(QWidget):
             if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
@@ -176,7 +176,7 @@ class FactPanel(QScrollArea):
 
 
 def _label(text: str, theme: Theme) -> QLabel:
-    """Return a text that cannot be selected: one that can costs ten times as much to make."""
+    """Return a label without text selection, which is ten times cheaper to create."""
     label = QLabel(text)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
@@ -199,7 +199,7 @@ def _breakable(name: str) -> str:
 
 
 def _fact_words(text: str, theme: Theme) -> QLabel:
-    """Return a value that Tab reaches; a long name is cut off rather than making the panel wide."""
+    """Return a focusable value; a long name is elided rather than widening the panel."""
     value = _words(text, theme, FontSize.NORMAL)
     value.setTextInteractionFlags(
         Qt.TextInteractionFlag.TextSelectableByMouse

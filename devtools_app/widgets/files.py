@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 from schema.objects.atomic_file import write_atomically
 
 AskSave = Callable[[QWidget, str, str, str], "Path | None"]
-_ENDING = re.compile(r"\*(\.\w+)")  # in "PNG picture (*.png)"
+_ENDING = re.compile(r"\*(\.\w+)")  # in "PNG image (*.png)"
 _YES = QMessageBox.StandardButton.Yes
 
 
@@ -40,7 +40,7 @@ def _may_replace(parent: QWidget, path: Path) -> bool:
 
 
 def write_text_file(path: Path, write: Callable[[TextIO], None]) -> None:
-    """Write a file beside its place and move it there, so that half a file is never left.
+    """Write a file beside its place and move it there, so that no partial file is left.
 
     Raises: OSError
     """
@@ -60,7 +60,7 @@ def write_binary_file(path: Path, data: bytes | bytearray | memoryview) -> None:
 
 
 def try_to_write(parent: QWidget, path: Path, write: Callable[[TextIO], None]) -> bool:
-    """Write a file and say so when that fails; return whether it worked."""
+    """Write a file and report an error in a dialog; return whether it worked."""
     try:
         write_text_file(path, write)
     except OSError as error:

@@ -19,11 +19,11 @@ HELP = (
 
 
 class FilterBox(QLineEdit):
-    """Waits until typing pauses, then tells.
+    """Emits the filter after a pause in typing.
 
     Signals:
-        filter_changed(text): what to filter by; not sent for texts set by ``show_text``
-        left(): Escape in an empty field, or Down: the user wants to go on with the rows
+        filter_changed(text): what to filter by; not emitted for strings set by ``show_text``
+        left(): Escape in an empty field, or Down: the user moves on to the rows
     """
 
     filter_changed = Signal(str)
@@ -47,12 +47,12 @@ class FilterBox(QLineEdit):
         self.textChanged.connect(self._cleared)
 
     def set_example(self, condition: str) -> None:
-        """Show what a condition on a number column looks like, as in ``p50>0.1``."""
+        """Show an example of a condition on a numeric column, as in ``p50>0.1``."""
         self._example = condition
         self._show_hint()
 
     def _show_hint(self) -> None:
-        """Say as much of what can be typed as there is room for."""
+        """Show as much of the hint as fits."""
         hints = ["filter", "filter   /regex/"]
         if self._example:
             hints.append(f"{hints[-1]}   {self._example}")
@@ -73,14 +73,14 @@ class FilterBox(QLineEdit):
         self._show_hint()
 
     def show_text(self, text: str) -> None:
-        """Show a filter that came from somewhere else."""
+        """Show a filter set elsewhere."""
         self._timer.stop()
         self._told = text
         if text != self.text():
             self.setText(text)
 
     def show_error(self, message: str) -> None:
-        """Say what is wrong with the filter; an empty message takes it back."""
+        """Show the error of the filter; an empty message clears it."""
         set_role(self, "wrong", "true" if message else None)
         self.setToolTip(message or HELP)
         self.setAccessibleDescription(message)

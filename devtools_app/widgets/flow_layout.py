@@ -1,4 +1,4 @@
-"""Things in a row that goes on in the next line where there is no more room."""
+"""A layout of a row that wraps into the next line."""
 
 from __future__ import annotations
 

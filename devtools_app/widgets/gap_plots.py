@@ -210,7 +210,7 @@ class DifferencePlot(QWidget):
         self.show_words("Choose a row to see its differences")
 
     def show_words(self, words: str) -> None:
-        """Say why there is nothing to see."""
+        """Show a message instead of the plots."""
         self.setAccessibleDescription(words)
         self._show(np.zeros(0, np.int64), 0.0, np.zeros((0, 0)))
         self.counts.show_message(words)

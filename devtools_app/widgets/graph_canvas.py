@@ -24,12 +24,12 @@ class GraphCanvas(GraphView):
     """Shows a placed graph and lets the user move, select and open clusters.
 
     Attributes:
-        selected: name of the node the user chose, empty when the choice was taken back
+        selected: name of the node the user chose, empty when it was deselected
         cluster_selected: path of the cluster the user chose
         toggle_requested: path of the cluster to open or close
-        activated: name of the node on which Enter or a double click was given
+        activated: name of the node that was double-clicked or confirmed by Enter
         hovered: name of the node under the pointer, empty for none
-        menu_requested: place at which a menu for what is selected is wanted
+        menu_requested: position at which to open a menu for the selection
     """
 
     selected = Signal(str)
@@ -63,7 +63,7 @@ class GraphCanvas(GraphView):
         self._mark_found()
 
     def set_selected(self, name: str, *, show: bool = True) -> None:
-        """Mark a node as selected without telling anyone; an empty name takes the mark away.
+        """Mark a node as selected without emitting `selected`; an empty name removes the mark.
 
         Args:
             name: of the node; inside a closed cluster, that cluster is marked
@@ -81,7 +81,7 @@ class GraphCanvas(GraphView):
         self.update()
 
     def select_item(self, item: int, *, show: bool = True) -> None:
-        """Select a node or cluster as if the user did, and tell it."""
+        """Select a node or cluster and emit it."""
         placed = self._placed
         if placed is None:
             return
@@ -160,7 +160,7 @@ class GraphCanvas(GraphView):
         self.menu_requested.emit(event.pos())
 
     def activate(self, item: int) -> None:
-        """Open or close a cluster, or tell that a node was chosen with emphasis."""
+        """Open or close a cluster, or emit `activated` for a node."""
         placed = self._placed
         if placed is None or item < 0:
             return
@@ -170,7 +170,7 @@ class GraphCanvas(GraphView):
             self.activated.emit(placed.scene.names[item])
 
     def close_around(self, item: int) -> None:
-        """Ask to close the cluster around an item, or the item itself when it is an open one."""
+        """Request closing the cluster around an item, or the item if it is an open cluster."""
         placed = self._placed
         if placed is None or item < 0:
             return

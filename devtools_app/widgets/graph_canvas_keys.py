@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class GraphKeys:
-    """Turns key presses into what the canvas can do."""
+    """The keys of the canvas besides those of the camera."""
 
     def __init__(self, canvas: GraphCanvas) -> None:
         self._canvas = canvas
 
     def table(self) -> KeyTable:
-        """Return what keys do beside moving the view."""
+        """Return the action of each key."""
         key, canvas = Qt.Key, self._canvas
         return {
             key.Key_Up: lambda: self._go(Way.SOURCES),

@@ -1,4 +1,4 @@
-"""Text of a graph: titles in boxes when near, names of regions as on a map when far."""
+"""Text of a graph: titles in boxes when zoomed in, names of regions when zoomed out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """How a text is written: size in pixels, colour, weight."""
+    """Text style: size in pixels, colour, weight."""
 
     pixels: int
     colour: str
@@ -52,7 +52,7 @@ class GraphLabels:
         self._turns = _turns(placed)
 
     def _labelled_edges(self) -> NDArray[np.int64]:
-        """Return the edges with a text, one for each value and cluster it appears in."""
+        """Return the labelled edges, one for each value and cluster it appears in."""
         placed = self._placed
         at = np.flatnonzero(np.isfinite(placed.label_at[:, 0]))
         keys = np.concatenate([placed.edges[at, :1], placed.label_at[at].astype(np.int64)], axis=1)
@@ -69,7 +69,7 @@ class GraphLabels:
         return ~inside | placed.edge_emphasised | (around[source] == 0)
 
     def paint(self, painter: QPainter, size: QSize, camera: Camera, selected: int) -> None:
-        """Draw all text for what the camera sees, in pixels of the screen."""
+        """Draw all text in the camera's view, in pixels of the screen."""
         if camera.sx < REGIONS:
             self._paint_map(painter, size, camera)
             return
@@ -143,7 +143,7 @@ class GraphLabels:
     def _line(
         self, painter: QPainter, text: str, at: tuple[float, float], room: float, ink: Ink
     ) -> None:
-        """Draw a text at a baseline, shortened to the room there is."""
+        """Draw a string at a baseline, elided to the available room."""
         short, _ = self._texts.fitted(self._colours, text, room, ink.pixels, bold=ink.bold)
         if short:
             painter.setFont(self._texts.font(self._colours, ink.pixels, bold=ink.bold)[0])
@@ -243,7 +243,7 @@ class GraphLabels:
 
 
 def _turns(placed: Placed) -> NDArray[np.int64]:
-    """Return to which side the lines beside the text of each edge turn, so that it can evade.
+    """Return on which side of each edge its label avoids other lines.
 
     All edges of one source are judged together, since they leave along one line.
     """
@@ -271,7 +271,7 @@ def _turns(placed: Placed) -> NDArray[np.int64]:
 
 
 def edge_text(placed: Placed, edge: int) -> str:
-    """Return what is written beside an edge: its label, or how many values it stands for."""
+    """Return the label of an edge, or the number of values it stands for."""
     label_of = int(placed.edge_label_of[edge])
     nbytes = int(placed.edge_bytes[edge])
     size = format_bytes(nbytes) if nbytes >= 0 else ""
@@ -281,7 +281,7 @@ def edge_text(placed: Placed, edge: int) -> str:
 
 
 def stub_text(placed: Placed, stub: int) -> str:
-    """Return what is written in a stub: the other end, or how many there are."""
+    """Return the label of a stub: the other end, or their number."""
     stubs = placed.stubs
     other, count = int(stubs.other[stub]), int(stubs.count[stub])
     if stubs.leaves[stub]:

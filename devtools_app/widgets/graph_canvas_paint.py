@@ -30,7 +30,7 @@ _MANY_MARKED = 0.35
 
 @dataclass(slots=True, eq=False)
 class Marks:
-    """What is marked for the moment.
+    """Marked items.
 
     Attributes:
         selected: item, -1 for none
@@ -45,7 +45,7 @@ class Marks:
     searching: bool = False
 
 
-class GraphPicture:
+class GraphDrawing:
     """Everything prepared for drawing one placed graph with one overlay and palette."""
 
     def __init__(
@@ -91,7 +91,7 @@ class GraphPicture:
         return [(colour, table[which == colour]) for colour in sorted(set(colours))]
 
     def _bar_colour(self, item: int) -> str:
-        """Return the accent, or what stands out from the colour an overlay gave the box."""
+        """Return the accent, or a colour that contrasts with the overlay's fill of the box."""
         fill = self.look.fill_of[item]
         return self.colours.accent if contrast(self.colours.accent, fill) > 3.0 else ink_on(fill)
 
@@ -243,7 +243,7 @@ def seen(boxes: Floats, view: tuple[float, float, float, float]) -> Floats:
 
 
 def grown(boxes: Floats, scale: float, least: float = 5.0) -> Floats:
-    """Return boxes made large enough to be seen: at least some pixels in each direction."""
+    """Return boxes enlarged to be visible: at least some pixels in each direction."""
     size = np.maximum(boxes[:, 2:], least / scale)
     corner = boxes[:, :2] - (size - boxes[:, 2:]) / 2
     return np.ascontiguousarray(np.concatenate([corner, size], axis=1))

@@ -23,7 +23,7 @@ class Way(Enum):
 
 
 def boxed_items(placed: Placed) -> Ints:
-    """Return nodes on show and closed clusters."""
+    """Return nodes visible and closed clusters."""
     return np.concatenate([placed.nodes, placed.clusters[placed.collapsed]])
 
 

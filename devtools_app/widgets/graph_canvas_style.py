@@ -39,7 +39,7 @@ class BoxGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphLook:
-    """All colours of one picture.
+    """All colours of one drawing.
 
     Attributes:
         boxes: nodes and closed clusters
@@ -144,7 +144,7 @@ class _Styles:
 
 
 def item_fills(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> dict[int, str]:
-    """Return the fill of every item on show that the overlay gives a colour."""
+    """Return the fill of every visible item that the overlay gives a colour."""
     if overlay.values is not None:
         most = _largest_inside(placed, overlay.values)
         known = np.flatnonzero(np.isfinite(most))
@@ -177,7 +177,7 @@ def _common_inside(placed: Placed, categories: Ints) -> Ints:
 
 
 def item_shares(placed: Placed, overlay: GraphOverlay) -> Floats:
-    """Return the share bar of every item on show: its own, or the sum inside a closed cluster."""
+    """Return the share bar of every visible item: its own, or the sum inside a closed cluster."""
     shares = np.full(len(placed.boxes), np.nan)
     if overlay.shares is None:
         return shares

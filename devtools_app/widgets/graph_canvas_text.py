@@ -12,9 +12,9 @@ _SHORTEST = 2  # a text shortened to fewer characters says nothing
 
 
 class TextCache:
-    """Fonts, metrics and shortened texts, kept between frames.
+    """Fonts, metrics and elided strings, cached between frames.
 
-    Names that differ at their end only are best shortened in the middle.
+    Names that differ at their end only are best elided in the middle.
     """
 
     def __init__(self, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
@@ -23,7 +23,7 @@ class TextCache:
         self._short: dict[tuple[str, int, bool, bool, int], tuple[str, float]] = {}
 
     def clear(self) -> None:
-        """Forget everything, after the fonts changed."""
+        """Clear the cache, after the fonts changed."""
         self._fonts.clear()
         self._short.clear()
 
@@ -48,7 +48,7 @@ class TextCache:
         bold: bool = False,
         mono: bool = False,
     ) -> tuple[str, float]:
-        """Return a text shortened to a width, and the width it takes; empty when none fits."""
+        """Return a string elided to a width, and the resulting width; empty if none fits."""
         key = (text, pixels, bold, mono, int(width))
         found = self._short.get(key)
         if found is None:
@@ -79,7 +79,7 @@ class Occupied:
         self._taken: dict[tuple[int, int], list[tuple[float, float, float, float]]] = {}
 
     def claim(self, x: float, y: float, width: float, height: float) -> bool:
-        """Take a rectangle if it is free; return whether it was."""
+        """Reserve a rectangle if it is free; return whether it was."""
         right, bottom = x + width, y + height
         cells = [
             (column, row)

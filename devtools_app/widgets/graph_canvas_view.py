@@ -14,7 +14,7 @@ from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera, fitted
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.widgets.graph_canvas_paint import GraphPicture, Marks
+from devtools_app.widgets.graph_canvas_paint import GraphDrawing, Marks
 from devtools_app.widgets.graph_canvas_pick import NOTHING
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.legend import Legend
@@ -27,7 +27,7 @@ READABLE_SCALE = 0.8  # a large graph opens at its beginning at this scale
 _EDGE = 12  # distance of legend and map from the border
 _FIT_MARGIN = 32.0
 _SHRINK = 0.6  # of its scale, at most, a whole graph gives way to the legend
-_LARGEST_PICTURE = 16000  # pixels of one side of an exported whole graph
+_LARGEST_IMAGE = 16000  # pixels of one side of an exported whole graph
 
 
 class GraphView(ZoomCanvas):
@@ -37,7 +37,7 @@ class GraphView(ZoomCanvas):
         super().__init__(colours, "Graph", parent)
         self._placed: Placed | None = None
         self._overlay = GraphOverlay()
-        self._picture: GraphPicture | None = None
+        self._drawing: GraphDrawing | None = None
         self._texts = TextCache()
         self._marks = Marks()
         self._placing = False  # the camera waits for a size
@@ -48,7 +48,7 @@ class GraphView(ZoomCanvas):
 
     @property
     def placed(self) -> Placed | None:
-        """Return the graph on show."""
+        """Return the graph shown."""
         return self._placed
 
     def set_graph(self, placed: Placed | None, anchor: ClusterPath | None = None) -> None:
@@ -73,7 +73,7 @@ class GraphView(ZoomCanvas):
         self.describe()
 
     def update_scene(self, placed: Placed) -> None:
-        """Show the same graph with other texts or sizes; the view and the marks stay."""
+        """Show the same graph with other labels or sizes; the view and the marks stay."""
         self._placed = placed
         self.renew_marks(placed)
         self._prepare()
@@ -92,10 +92,10 @@ class GraphView(ZoomCanvas):
             )
 
     def forget_marks(self) -> None:
-        """Another graph has come; called before it is drawn."""
+        """Drop the marks of the former graph; called before the new one is drawn."""
 
     def renew_marks(self, placed: Placed) -> None:
-        """The same graph has other places; called before it is drawn."""
+        """Update the marks after a new layout; called before it is drawn."""
 
     def set_overlay(self, overlay: GraphOverlay) -> None:
         """Colour nodes by something else; the legend follows.
@@ -109,13 +109,13 @@ class GraphView(ZoomCanvas):
 
     def _prepare(self) -> None:
         placed = self._placed
-        self._picture = None
+        self._drawing = None
         if placed is not None and not self.is_empty():
             fits = self._overlay.nodes in (None, len(placed.scene.names))
             overlay = self._overlay if fits else GraphOverlay()
-            picture = GraphPicture(placed, overlay, self.colours, self._texts)
-            self._picture = picture
-            self.minimap.set_graph(picture.look, (placed.width, placed.height), self.colours)
+            drawing = GraphDrawing(placed, overlay, self.colours, self._texts)
+            self._drawing = drawing
+            self.minimap.set_graph(drawing.look, (placed.width, placed.height), self.colours)
         self._arrange()
         self._moved()
 
@@ -136,7 +136,7 @@ class GraphView(ZoomCanvas):
             return self.message
         closed = int(placed.collapsed.sum())
         text = (
-            f"{len(placed.nodes)} of {len(placed.scene.names)} nodes on show, "
+            f"{len(placed.nodes)} of {len(placed.scene.names)} nodes shown, "
             f"{closed} closed and {len(placed.clusters) - closed} open clusters, "
             f"{len(placed.edges)} connections"
         )
@@ -176,7 +176,7 @@ class GraphView(ZoomCanvas):
             self.minimap.setVisible(self._needs_map(placed, view))
 
     def _needs_map(self, placed: Placed, view: tuple[float, float, float, float]) -> bool:
-        """Return whether there is more than what is seen, and room for a map of it."""
+        """Return whether part of the graph is out of view, and there is room for a map."""
         if self.width() < 520 or self.height() < 300 or self.is_empty():
             return False
         left, top, right, bottom = view
@@ -262,7 +262,7 @@ class GraphView(ZoomCanvas):
         self.set_camera(near)
 
     def show_item(self, item: int) -> None:
-        """Move the view, without changing its scale, so that an item is seen."""
+        """Pan the view to make an item visible."""
         if self._placing:
             self._arrange()
         else:
@@ -298,8 +298,8 @@ class GraphView(ZoomCanvas):
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
-        if self._picture is not None:
-            self._picture.paint(painter, size, self._camera, self._marks)
+        if self._drawing is not None:
+            self._drawing.paint(painter, size, self._camera, self._marks)
 
     @override
     def paint_extras(self, painter: QPainter, size: QSize) -> None:
@@ -310,7 +310,7 @@ class GraphView(ZoomCanvas):
             painter.restore()
 
     def render_whole(self, path: str | Path, scale: float = 1.0) -> None:
-        """Write a picture of the whole graph (PNG, or SVG by the name's ending).
+        """Write an image of the whole graph (PNG, or SVG by the name's ending).
 
         Raises: OSError when the file cannot be written
         """
@@ -318,10 +318,10 @@ class GraphView(ZoomCanvas):
         if placed is None:
             return
         size = QSize(round(placed.width + 64), round(placed.height + 64))
-        most = _LARGEST_PICTURE / max(size.width(), size.height())
+        most = _LARGEST_IMAGE / max(size.width(), size.height())
         camera, self._camera = self._camera, Camera(-32.0, -32.0, 1.0, 1.0)
         try:
-            self.write_picture(path, min(scale, most), size, extras=False)
+            self.write_image(path, min(scale, most), size, extras=False)
         finally:
             self._camera = camera
 

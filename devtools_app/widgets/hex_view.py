@@ -75,7 +75,7 @@ class HexView(QAbstractScrollArea):
         self._set_cursor(offset - self._base, select=False, tell=False)
 
     def copy(self) -> None:
-        """Put the selected bytes, or the marked ones, on the clipboard as hexadecimal."""
+        """Copy the selected bytes, or the marked ones, as hexadecimal."""
         start, end = sorted((self._anchor, self._cursor))
         if start == end and self._marked:
             start, end = self._marked.start, self._marked.stop - 1

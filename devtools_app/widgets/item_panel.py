@@ -47,9 +47,9 @@ class ItemPanel(QWidget):
         filter_changed(text): the user typed another filter
 
     Attributes:
-        name: what the rows are, for people and for screen readers
+        name: name of the rows, also for screen readers
         ask_path: asks where to export to; replaced in tests
-        more_actions: adds to the context menu what can be done with the row of a key
+        more_actions: adds actions for the row of a key to the context menu
     """
 
     row_chosen = Signal(int)
@@ -102,13 +102,13 @@ class ItemPanel(QWidget):
         self._title.setVisible(bool(title))
 
     def set_need(self, need: Need) -> None:
-        """Say what an empty panel would show and which file fills it."""
+        """Set the empty state: what the panel would show and which file fills it."""
         if need != self._need:
             self._need = need
             self._refresh()
 
     def hide_tools(self) -> None:
-        """Leave the filter line away, for short lists."""
+        """Hide the filter line, for short lists."""
         self._bar.setVisible(False)
 
     def start_find(self) -> None:
@@ -117,12 +117,12 @@ class ItemPanel(QWidget):
         self._filter.selectAll()
 
     def set_filter_text(self, text: str) -> None:
-        """Filter as another view or the state says, without telling it again."""
+        """Set the filter from another view or the state; `filter_changed` is not emitted."""
         self._filter.show_text(text)
         self._apply_filter(text)
 
     def copy(self) -> None:
-        """Put the selected rows on the clipboard, unrounded, tab-separated, with a heading."""
+        """Copy the selected rows, unrounded, tab-separated, with a heading."""
         rows = self.selected_rows()
         if rows:
             QGuiApplication.clipboard().setText(tsv(self.rows, rows))
@@ -191,7 +191,7 @@ class ItemPanel(QWidget):
         return super().eventFilter(watched, event)
 
     def current_key(self) -> Hashable | None:
-        """Return what the row of the cursor is, None when there is none."""
+        """Return the key of the current row, None without one."""
         raise NotImplementedError
 
     def _whole_menu(self) -> QMenu:
@@ -237,7 +237,7 @@ class ItemPanel(QWidget):
         self._refresh()
 
     def _rows_changed(self) -> None:
-        """Filter other rows as those before; the hint is theirs and not made at each key."""
+        """Keep the filter for other rows; the hint is computed once per table."""
         self._filter.set_example(_example(self.rows))
         self._apply_filter(self._filter.text())
 

@@ -1,4 +1,4 @@
-"""The page of a view about a job: a bar, what is wrong, and what the job says, below each other."""
+"""The page of a view about a job: a bar, the error, and the job's output, below each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A link as a button whose words wrap, so that a long name does not make its panel wide."""
+"""A link as a button whose text wraps, so that a long name does not widen its panel."""
 
 from __future__ import annotations
 

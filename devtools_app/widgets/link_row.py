@@ -21,7 +21,7 @@ class LinkRow(QAbstractButton):
         self._theme = theme
         self._entry = entry
         self._leads = leads
-        parts = (entry.spoken, entry.title, entry.detail)
+        parts = (entry.accessible_text, entry.title, entry.detail)
         self.setAccessibleName(", ".join(part for part in parts if part))
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)

@@ -51,10 +51,10 @@ class LiveCurve(Plot):
         Shapes: live int64[steps]
         """
         self._live, self._peak, self._step = live, peak, None
-        self.setAccessibleDescription(self._spoken())
+        self.setAccessibleDescription(self._description())
         self.redraw()
 
-    def _spoken(self) -> str:
+    def _description(self) -> str:
         if self._peak is None:
             return "no bytes in use"
         most = format_bytes(int(self._live.max(initial=0)))

@@ -1,4 +1,4 @@
-"""What the program has to say: Python's and Qt's log, newest last, copyable."""
+"""The log of Python and Qt, newest last, copyable."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class LogStore(QObject):
         self._arrived.connect(self._keep, Qt.ConnectionType.AutoConnection)
 
     def attach(self) -> None:
-        """Listen to the root logger."""
+        """Attach to the root logger."""
         root = logging.getLogger()
         root.addHandler(self.handler)
         if root.level == logging.NOTSET or root.level > logging.INFO:
             root.setLevel(logging.INFO)
 
     def detach(self) -> None:
-        """Stop to listen."""
+        """Detach from the root logger."""
         logging.getLogger().removeHandler(self.handler)
 
     @Slot(object)
@@ -85,7 +85,7 @@ class _Handler(logging.Handler):
 
 
 def log_qt_message(kind: QtMsgType, _context: object, message: str) -> None:
-    """Take a message of Qt into Python's log; for ``qInstallMessageHandler``."""
+    """Log a message of Qt; for ``qInstallMessageHandler``."""
     if "propagateSizeHints" in message:  # said by the offscreen platform at every window
         return
     logging.getLogger("qt").log(_QT_LEVELS.get(kind, logging.WARNING), message)
@@ -112,11 +112,11 @@ class LogPanel(QWidget):
         self._show_all()
 
     def copy_all(self) -> None:
-        """Put the whole log on the clipboard."""
+        """Copy the whole log."""
         QGuiApplication.clipboard().setText("\n".join(line.text for line in self._store.lines))
 
     def clear(self) -> None:
-        """Forget all messages."""
+        """Clear the log."""
         self._store.lines.clear()
         self._show_all()
 

@@ -18,8 +18,8 @@ from devtools_app.widgets.memory_canvas_paint import (
     BOTTOM,
     LEFT,
     TOP,
+    MemoryDrawing,
     MemoryMarks,
-    MemoryPicture,
     highest,
     plot_size,
     screen_boxes,
@@ -33,11 +33,11 @@ _NEAREST = 4096.0  # times nearer than the whole
 
 
 class MemoryCanvas(ZoomCanvas):
-    """Shows the values of one arena in address and time.
+    """Shows the values of one planned buffer in address and time.
 
     Attributes:
-        selected: number of the value the user chose, -1 when the choice was taken back
-        activated: number of the value on which Enter or a double click was given
+        selected: number of the value the user chose, -1 when it was deselected
+        activated: number of the value that was double-clicked or confirmed by Enter
         hovered: number of the value under the pointer, -1 for none
         step_selected: step that the user chose on the axis below the plot
     """
@@ -50,13 +50,13 @@ class MemoryCanvas(ZoomCanvas):
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, "Memory plan", parent)
         self._data: MemoryData | None = None
-        self._picture: MemoryPicture | None = None
+        self._drawing: MemoryDrawing | None = None
         self._texts = TextCache(Qt.TextElideMode.ElideMiddle)
         self._marks = MemoryMarks()
 
     @property
     def data(self) -> MemoryData | None:
-        """Return the plan on show."""
+        """Return the plan shown."""
         return self._data
 
     @property
@@ -75,9 +75,9 @@ class MemoryCanvas(ZoomCanvas):
 
     def _prepare(self) -> None:
         data = self._data
-        self._picture = None
+        self._drawing = None
         if data is not None:
-            self._picture = MemoryPicture(data, self.colours, self._texts)
+            self._drawing = MemoryDrawing(data, self.colours, self._texts)
         self.update()
 
     @override
@@ -107,7 +107,7 @@ class MemoryCanvas(ZoomCanvas):
     # marks
 
     def set_selected(self, value: int, *, show: bool = True) -> None:
-        """Mark a value as selected without telling anyone; -1 takes the mark away."""
+        """Mark a value as selected without emitting `selected`; -1 removes the mark."""
         self._marks.selected = value
         if show and value >= 0:
             self._show_value(value)
@@ -115,12 +115,12 @@ class MemoryCanvas(ZoomCanvas):
         self.update()
 
     def select(self, value: int) -> None:
-        """Select a value as if the user did, and tell it."""
+        """Select a value and emit it."""
         self.set_selected(value)
         self.selected.emit(value)
 
     def set_step(self, step: int | None) -> None:
-        """Mark a step without telling anyone."""
+        """Mark a step without emitting a signal."""
         self._marks.step = step
         self.update()
 
@@ -203,8 +203,8 @@ class MemoryCanvas(ZoomCanvas):
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
-        if self._picture is not None:
-            self._picture.paint(painter, size, self._camera, self._marks)
+        if self._drawing is not None:
+            self._drawing.paint(painter, size, self._camera, self._marks)
 
     @override
     def keys(self) -> KeyTable:

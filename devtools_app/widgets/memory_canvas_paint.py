@@ -61,7 +61,7 @@ def screen_boxes(data: MemoryData, camera: Camera, size: QSize) -> Floats:
     return boxes
 
 
-class MemoryPicture:
+class MemoryDrawing:
     """Everything prepared for drawing one plan with one palette."""
 
     def __init__(self, data: MemoryData, colours: CanvasColours, texts: TextCache) -> None:
@@ -163,7 +163,7 @@ class MemoryPicture:
             painter.drawText(QPointF(left + 5, baseline), text)
 
     def _block_text(self, value: int, room: float) -> str:
-        """Return name and size of a value, or what of the name fits."""
+        """Return name and size of a value, elided to fit."""
         name = self.data.names[value]
         whole = f"{name} · {format_bytes(int(self.data.nbytes[value]))}"
         if self._texts.fitted(self.colours, whole, room, _LABEL)[0] == whole:

@@ -1,4 +1,4 @@
-"""A line above the views for what went wrong or was done on the user's behalf."""
+"""A line above the views for errors and notices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Offer = tuple[str, Callable[[], object]]
 
 
 class MessageStrip(QFrame):
-    """Shows one message until it is put away; it never takes the keyboard."""
+    """Shows one message until it is dismissed; it never takes the focus."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -42,8 +42,8 @@ class MessageStrip(QFrame):
         self._copy.setAccessibleName("Copy the message")
         self._copy.clicked.connect(self.copy)
         self._close = QToolButton()
-        self._close.setAccessibleName("Put the message away")
-        self._close.setToolTip("Put the message away")
+        self._close.setAccessibleName("Dismiss the message")
+        self._close.setToolTip("Dismiss the message")
         self._close.clicked.connect(self.put_away)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 6, 8, 6)
@@ -64,13 +64,13 @@ class MessageStrip(QFrame):
     def show_message(
         self, text: str, tone: str = "info", details: str = "", offers: Sequence[Offer] = ()
     ) -> None:
-        """Show a message instead of the one before.
+        """Show a message, replacing the former one.
 
         Args:
             text: one or two sentences
             tone: info, warning or error
             details: more to copy, as a traceback
-            offers: what the user can do about it, as buttons
+            offers: actions offered as buttons
         """
         self._details, self._tone = details, tone
         self._text.setText(text)
@@ -89,7 +89,7 @@ class MessageStrip(QFrame):
         self.show()
 
     def put_away(self) -> None:
-        """Hide, and give the keyboard back to who had it before a button here was pressed."""
+        """Hide, and restore the focus that a button here had taken."""
         focus, before = QApplication.focusWidget(), self._before
         mine = focus is not None and self.isAncestorOf(focus)
         self._before = None
@@ -98,7 +98,7 @@ class MessageStrip(QFrame):
             before.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def copy(self) -> None:
-        """Put message and details on the clipboard."""
+        """Copy message and details."""
         parts = [self._text.text(), self._details]
         QGuiApplication.clipboard().setText("\n\n".join(part for part in parts if part))
 

@@ -19,7 +19,7 @@ _CAPTION = 22
 
 
 class Minimap(QWidget):
-    """Draws all boxes once into a picture, and over it what the canvas shows.
+    """Draws all boxes once into an image, and over it the view of the canvas.
 
     Attributes:
         moved: (x, y) of the world point that the user wants in the middle of the canvas
@@ -34,7 +34,7 @@ class Minimap(QWidget):
         self._world = (0.0, 0.0, 1.0, 1.0)
         self._seen = QRectF()
         self._caption = ""
-        self._picture: QImage | None = None
+        self._drawing: QImage | None = None
         self.setFixedSize(_SIZE)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -44,7 +44,7 @@ class Minimap(QWidget):
         """Show another graph or palette; size is width and height of the graph."""
         self._look, self._colours = look, colours
         self._world = (0.0, 0.0, max(size[0], 1.0), max(size[1], 1.0))
-        self._picture = None
+        self._drawing = None
         self.update()
 
     def set_room(self, canvas: QSize) -> None:
@@ -52,7 +52,7 @@ class Minimap(QWidget):
         size = _SIZE.boundedTo(QSize(canvas.width() // 5, canvas.height() * 2 // 5))
         if size != self.size():
             self.setFixedSize(size)
-            self._picture = None
+            self._drawing = None
 
     def set_view(self, left: float, top: float, right: float, bottom: float, caption: str) -> None:
         """Show which part of the world the canvas sees."""
@@ -79,9 +79,9 @@ class Minimap(QWidget):
         painter.drawRoundedRect(QRectF(0.5, 0.5, self.width() - 1, self.height() - 1), 4, 4)
         if self._look is None:
             return
-        if self._picture is None or self._picture.devicePixelRatio() != ratio:
-            self._picture = self._drawn(self._look, ratio)
-        painter.drawImage(QPointF(0, 0), self._picture)
+        if self._drawing is None or self._drawing.devicePixelRatio() != ratio:
+            self._drawing = self._drawn(self._look, ratio)
+        painter.drawImage(QPointF(0, 0), self._drawing)
         self._paint_view(painter)
         painter.setFont(c.sized(11))
         painter.setPen(qcolor(c.muted))

@@ -1,4 +1,4 @@
-"""How a job ended when it did not finish: one sentence, its place, and something to copy."""
+"""The error of a job: one sentence, its source line, and details to copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 280  # characters; the rest is in the tip and in what is copied
 
 
 class OutcomeLine(QFrame):
-    """Why a job did not finish, with a way to the line and something to copy."""
+    """Shows the error of a job with a link to its line and details to copy."""
 
     def __init__(self, theme: Theme, ask: Ask) -> None:
         super().__init__()
@@ -44,11 +44,11 @@ class OutcomeLine(QFrame):
 
     @property
     def text(self) -> str:
-        """Return what it says, empty while it is hidden."""
+        """Return its text, empty while it is hidden."""
         return "" if self.isHidden() else self._text.text()
 
     def show_outcome(self, outcome: Outcome | None) -> None:
-        """Show how a job ended; nothing when it runs or finished."""
+        """Show the error of a job; hidden while it runs or if it succeeded."""
         if outcome is self._outcome:
             return
         self._outcome = outcome
@@ -84,7 +84,7 @@ class OutcomeLine(QFrame):
 
 
 def _without_place(outcome: Outcome) -> str:
-    """Return the sentence without the file and line it begins with: the link says them."""
+    """Return the sentence without the file and line it begins with: the link shows them."""
     place = f"{outcome.file}:{outcome.line}: "
     text = (
         outcome.sentence.removeprefix(place) if outcome.file and outcome.line else outcome.sentence

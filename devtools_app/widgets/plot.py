@@ -56,7 +56,7 @@ def _chart_is_imported() -> bool:
 
 
 class Plot(QWidget):
-    """A plot; a subclass draws it and knows which points there are to choose.
+    """A plot; a subclass draws it and knows its points.
 
     Attributes:
         zoom_axes: axes on which wheel, drag, plus, minus and Space work: x, y, xy or none
@@ -130,7 +130,7 @@ class Plot(QWidget):
         return NOTHING
 
     def words(self, number: int) -> str:
-        """Return what hovering a point says."""
+        """Return the hover text of a point."""
         return ""
 
     def choose(self, number: int) -> None:
@@ -155,7 +155,7 @@ class Plot(QWidget):
         return self._wait.isActive()
 
     def set_hint(self, width: int, height: int) -> None:
-        """Say which size the plot likes to have."""
+        """Set the preferred size."""
         self._hint = QSize(width, height)
 
     @override
@@ -163,7 +163,7 @@ class Plot(QWidget):
         return self._hint
 
     def show_message(self, words: str) -> None:
-        """Say why there is nothing to see; shown while the plot is empty."""
+        """Set the message of the empty plot."""
         self.message.setText(words)
         if self.is_empty():
             self.setAccessibleDescription(words)
@@ -230,7 +230,7 @@ class Plot(QWidget):
         self.redraw(whole=True)
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Come nearer or go farther; a pixel stays where it is."""
+        """Zoom in or out; a pixel stays where it is."""
         chart = self._chart
         if chart is not None and self.zoom_axes and not self.is_empty():
             here = QPointF(self.rect().center()) if at is None else at

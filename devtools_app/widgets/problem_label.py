@@ -1,4 +1,4 @@
-"""A line that says what is wrong with what was entered."""
+"""A line with the error of the input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from devtools_app.shell.theme import set_role
 
 
 def problem_label() -> QLabel:
-    """Return a label whose words are those of something wrong, on as many lines as they need."""
+    """Return a label for an error that wraps."""
     label = QLabel()
     label.setWordWrap(True)
     set_role(label, "role", "bad")

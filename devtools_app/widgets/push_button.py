@@ -1,4 +1,4 @@
-"""A button with words, a name for screen readers and what happens when it is pressed."""
+"""A button with words, a name for screen readers and a callback."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _NEAR, _FEW = 12.0, 40  # pixels around a dot; runs from which every column has 
 
 
 class SamplePlot(Plot):
-    """Shows the samples of one row; hovering a dot tells its run and its exact time."""
+    """Shows the samples of one row; the tooltip of a dot shows its run and exact time."""
 
     def __init__(self, theme: Theme) -> None:
         self._samples: Floats = np.zeros(0)
@@ -52,10 +52,10 @@ class SamplePlot(Plot):
         self._unit = unit
         self.title.setText(title)
         self.note.setText(plural(len(self._samples), "run"))
-        self.setAccessibleDescription(self._spoken(title))
+        self.setAccessibleDescription(self._description(title))
         self.redraw()
 
-    def _spoken(self, title: str) -> str:
+    def _description(self, title: str) -> str:
         if not len(self._samples):
             return "no times"
         shown = ", ".join(format_time(float(one), self._unit) for one in self._samples[:20])

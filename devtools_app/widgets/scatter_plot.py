@@ -41,7 +41,7 @@ class ScatterPlot(Plot):
         self.show_message(_EMPTY)
 
     def show_scatter(self, scatter: Scatter | None) -> None:
-        """Show other points, or say that there are none."""
+        """Show other points, or the empty message."""
         self._scatter = scatter
         if scatter is None:
             self.show_message(_EMPTY)

@@ -92,7 +92,7 @@ class TableView(ItemPanel):
 
     @property
     def model(self) -> TableModel:
-        """Return the Qt model, for those who want to watch it."""
+        """Return the Qt model."""
         return self._model
 
     @property
@@ -145,7 +145,7 @@ class TableView(ItemPanel):
 
     @override
     def current_key(self) -> Hashable | None:
-        """Return what the row of the cursor is, None when there is none."""
+        """Return the key of the current row, None without one."""
         row = self.current_row()
         return None if row < 0 else self.rows.key(row)
 
@@ -166,9 +166,9 @@ class TableView(ItemPanel):
         finally:
             self._choosing = False
 
-    def show_lit(self, rows: Iterable[int]) -> None:
-        """Light up rows of the table that belong to what is selected."""
-        self._model.set_lit(rows)
+    def highlight(self, rows: Iterable[int]) -> None:
+        """Highlight rows related to the selection."""
+        self._model.set_highlighted(rows)
 
     def step(self, by: int) -> bool:
         """Move the cursor down or up and choose that row; return whether there was one."""

@@ -69,7 +69,7 @@ class TimeBar(QWidget):
 
 
 def paint_part(painter: QPainter, box: QRectF, word: str, theme: Theme) -> None:
-    """Draw the ground of a part; what no instruction accounts for is hatched."""
+    """Draw the ground of a part; unattributed time is hatched."""
     palette = theme.palette
     if word == "unattributed":
         painter.fillRect(box, QColor(palette.hover))

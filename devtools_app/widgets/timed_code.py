@@ -20,7 +20,7 @@ _TIME_SAMPLE, _COUNT_SAMPLE = "000.0 µs", "×000"
 
 
 class TimedCode(CodeView):
-    """A CodeView whose margin tells what each line cost.
+    """A CodeView whose margin shows the time of each line.
 
     Signals:
         line_chosen(line): the user clicked a line or pressed Return on it
@@ -35,7 +35,7 @@ class TimedCode(CodeView):
         super().__init__(theme, name)
 
     def show_costs(self, lines: Mapping[int, SourceLine], unit: str) -> None:
-        """Show what lines cost beside them.
+        """Show the time of lines beside them.
 
         Args:
             lines: by line number
@@ -44,22 +44,22 @@ class TimedCode(CodeView):
         self._lines, self._unit = lines, unit
         known = [line.nanoseconds for line in lines.values() if not np.isnan(line.nanoseconds)]
         self._largest = max(known, default=0.0)
-        self._fit_numbers()
+        self._fit_line_numbers()
         self.viewport().update()
 
     @override
-    def number_width(self) -> int:
+    def line_number_width(self) -> int:
         extra = 0
         if self._lines:
             metrics = QFontMetrics(self.font())
             extra = metrics.horizontalAdvance(_COUNT_SAMPLE) + _GAP
             if self._largest:
                 extra += metrics.horizontalAdvance(_TIME_SAMPLE) + _BAR + 2 * _GAP
-        return super().number_width() + extra
+        return super().line_number_width() + extra
 
     @override
-    def paint_numbers(self, painter: QPainter) -> None:
-        super().paint_numbers(painter)
+    def paint_line_numbers(self, painter: QPainter) -> None:
+        super().paint_line_numbers(painter)
         block = self.firstVisibleBlock()
         bottom = self.viewport().height()
         while block.isValid():

@@ -19,10 +19,10 @@ class TimelineCanvas(TimelineView):
     """Shows events in lanes and lets the user move and select.
 
     Attributes:
-        selected: row of the event the user chose, -1 when the choice was taken back
-        activated: row of the event on which Enter was given
+        selected: row of the event the user chose, -1 when it was deselected
+        activated: row of the event confirmed by Enter
         hovered: row of the event under the pointer, -1 for none
-        span_selected: begin and end of a chosen span of time; equal when it was taken back
+        span_selected: begin and end of a chosen span of time; equal when it was removed
     """
 
     selected = Signal(int)
@@ -35,7 +35,7 @@ class TimelineCanvas(TimelineView):
         self._spanning = False
 
     def set_selected(self, events: Iterable[int], *, show: bool = True) -> None:
-        """Mark events as selected without telling anyone."""
+        """Mark events as selected without emitting a signal."""
         self._marks.selected = frozenset(events)
         if show and self._marks.selected:
             self.show_event(min(self._marks.selected))
@@ -48,12 +48,12 @@ class TimelineCanvas(TimelineView):
         self.update()
 
     def set_span(self, span: tuple[float, float] | None) -> None:
-        """Mark a span of time without telling anyone."""
+        """Mark a span of time without emitting a signal."""
         self._marks.span = span
         self.update()
 
     def select(self, event: int) -> None:
-        """Select an event as if the user did, and tell it."""
+        """Select an event and emit it."""
         self.set_selected([event] if event >= 0 else [])
         self.selected.emit(event)
 

@@ -72,7 +72,7 @@ def place_lanes(
     return lanes, groups, y + 6.0
 
 
-class TimelinePicture:
+class TimelineDrawing:
     """Everything prepared for drawing one timeline with one palette."""
 
     def __init__(
@@ -303,7 +303,7 @@ class TimelinePicture:
             if taken is None or left + width < taken.left() or left > taken.right():
                 painter.drawText(QPointF(left, RULER - 10), label)
         span = format_quantity((size.width() - LABELS) / camera.sx, self.data.quantity)
-        text = self._texts.fitted(c, f"{span} on show", LABELS - 16, 11)[0]
+        text = self._texts.fitted(c, f"{span} shown", LABELS - 16, 11)[0]
         painter.drawText(QPointF(10, RULER - 10), text)
 
     def _paint_span_name(

@@ -20,8 +20,8 @@ from devtools_app.widgets.timeline_canvas_paint import (
     RULER,
     GroupPlace,
     LanePlace,
+    TimelineDrawing,
     TimelineMarks,
-    TimelinePicture,
     place_lanes,
 )
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
@@ -38,7 +38,7 @@ class TimelineView(ZoomCanvas):
         super().__init__(colours, "Timeline", parent)
         self._data: TimelineData | None = None
         self._index: TimelineIndex | None = None
-        self._picture: TimelinePicture | None = None
+        self._drawing: TimelineDrawing | None = None
         self._texts = TextCache()
         self._marks = TimelineMarks()
         self._lanes: list[LanePlace] = []
@@ -48,7 +48,7 @@ class TimelineView(ZoomCanvas):
 
     @property
     def data(self) -> TimelineData | None:
-        """Return the events on show."""
+        """Return the events shown."""
         return self._data
 
     @property
@@ -61,7 +61,7 @@ class TimelineView(ZoomCanvas):
 
         Args:
             data: the events
-            index: of these events; made here by default, which takes 0.2 s for a million
+            index: of these events; built here by default, which takes 0.2 s for a million
         """
         self._data = data
         self._index = TimelineIndex(data) if index is None and data is not None else index
@@ -72,15 +72,15 @@ class TimelineView(ZoomCanvas):
         self.describe()
 
     def set_flame(self, flame: bool) -> None:
-        """Stand lanes directly on each other, as in a flame view, or apart."""
+        """Stack lanes without gaps, as in a flame view, or with gaps."""
         self._flame = flame
         self._prepare()
 
     def _prepare(self) -> None:
-        self._picture = None
+        self._drawing = None
         self._lanes, self._groups, self._tall = [], [], 0.0
         if self._data is not None and self._index is not None:
-            self._picture = TimelinePicture(self._data, self._index, self.colours, self._texts)
+            self._drawing = TimelineDrawing(self._data, self._index, self.colours, self._texts)
             self._lanes, self._groups, self._tall = place_lanes(self._data, flame=self._flame)
         self.update()
 
@@ -161,7 +161,7 @@ class TimelineView(ZoomCanvas):
             self.fit()
 
     def show_event(self, event: int) -> None:
-        """Move the view, without changing its scale, so that an event is seen."""
+        """Pan the view to make an event visible."""
         data = self._data
         if data is None:
             return
@@ -180,9 +180,9 @@ class TimelineView(ZoomCanvas):
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
-        if self._picture is not None:
+        if self._drawing is not None:
             places = (self._lanes, self._groups)
-            self._picture.paint(painter, size, self._camera, places, self._marks)
+            self._drawing.paint(painter, size, self._camera, places, self._marks)
 
     def time_at(self, px: float) -> float:
         """Return the time at a pixel."""

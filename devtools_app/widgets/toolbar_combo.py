@@ -25,7 +25,7 @@ class ToolbarCombo(QComboBox):
         theme.changed.connect(self.updateGeometry)
 
     def show_choices(self, choices: list[tuple[str, str]], current: str) -> None:
-        """Show (text, key) pairs with one key chosen; nobody is told."""
+        """Show (text, key) pairs with one key chosen; no signal is emitted."""
         blocked = self.blockSignals(True)
         now = [(self.itemText(n), str(self.itemData(n))) for n in range(self.count())]
         if now != choices:

@@ -45,7 +45,7 @@ class TreeView(ItemPanel):
 
     @property
     def model(self) -> TreeModel:
-        """Return the Qt model, for those who want to watch it."""
+        """Return the Qt model."""
         return self._model
 
     @property
@@ -88,12 +88,12 @@ class TreeView(ItemPanel):
 
     @override
     def current_key(self) -> Hashable | None:
-        """Return what the node of the cursor is, None when there is none."""
+        """Return the key of the current node, None without one."""
         node = self.current_row()
         return None if node < 0 else self.rows.key(node)
 
     def show_current(self, key: Hashable | None) -> bool:
-        """Open the way to the node with a key and move there; return whether it is shown."""
+        """Expand the ancestors of the node with a key and select it; return if it is shown."""
         node = -1 if key is None else self._model.node_of(key)
         index = self._model.index_of(node)
         self._choosing = True
@@ -113,9 +113,9 @@ class TreeView(ItemPanel):
         finally:
             self._choosing = False
 
-    def show_lit(self, nodes: Iterable[int]) -> None:
-        """Light up nodes that belong to what is selected."""
-        self._model.set_lit(nodes)
+    def highlight(self, nodes: Iterable[int]) -> None:
+        """Highlight nodes related to the selection."""
+        self._model.set_highlighted(nodes)
 
     def expand_all(self) -> None:
         """Open every node."""

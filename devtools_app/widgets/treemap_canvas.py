@@ -1,4 +1,4 @@
-"""The size view's canvas: a treemap to look into, with selection, mouse and keys."""
+"""The size view's canvas: a zoomable treemap, with selection, mouse and keys."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours, qcolor
 from devtools_app.widgets.treemap_canvas_paint import (
     CRUMBS,
+    TreemapDrawing,
     TreemapMarks,
-    TreemapPicture,
     share_words,
 )
 from inspector.tables.units import format_bytes
@@ -30,8 +30,8 @@ class TreemapCanvas(Canvas):
     """Shows parts within parts by size.
 
     Attributes:
-        selected: number of the part the user chose, -1 when the choice was taken back
-        activated: number of a part without parts on which Enter or a double click was given
+        selected: number of the part the user chose, -1 when it was deselected
+        activated: number of a part without parts that was double-clicked or confirmed by Enter
         hovered: number of the part under the pointer, -1 for none
         root_changed: number of the part that fills the canvas now
     """
@@ -45,8 +45,8 @@ class TreemapCanvas(Canvas):
         super().__init__(colours, "Sizes", parent)
         self._data: TreemapData | None = None
         self._index: TreemapIndex | None = None
-        self._picture: TreemapPicture | None = None
-        self._picture_size = QSize()
+        self._drawing: TreemapDrawing | None = None
+        self._drawing_size = QSize()
         self._texts = TextCache(Qt.TextElideMode.ElideMiddle)
         self._marks = TreemapMarks()
         self._root = 0
@@ -54,7 +54,7 @@ class TreemapCanvas(Canvas):
 
     @property
     def data(self) -> TreemapData | None:
-        """Return the parts on show."""
+        """Return the parts shown."""
         return self._data
 
     @property
@@ -78,7 +78,7 @@ class TreemapCanvas(Canvas):
         self.describe()
 
     def _forget(self) -> None:
-        self._picture = None
+        self._drawing = None
         self.update()
 
     @override
@@ -103,18 +103,18 @@ class TreemapCanvas(Canvas):
 
     # layout
 
-    def picture(self, size: QSize) -> TreemapPicture | None:
-        """Return the layout for a size, made when it is first needed."""
+    def drawing(self, size: QSize) -> TreemapDrawing | None:
+        """Return the layout for a size, computed on first use."""
         data, index = self._data, self._index
         if data is None or index is None:
             return None
-        if self._picture is None or self._picture_size != size:
+        if self._drawing is None or self._drawing_size != size:
             width = size.width() - 2 * _MARGIN
             box = (_MARGIN, CRUMBS, width, size.height() - CRUMBS - _MARGIN)
             cells = lay_out_treemap(data, index, self._root, box)
-            self._picture = TreemapPicture(data, cells, self.colours, self._texts)
-            self._picture_size = QSize(size)
-        return self._picture
+            self._drawing = TreemapDrawing(data, cells, self.colours, self._texts)
+            self._drawing_size = QSize(size)
+        return self._drawing
 
     def set_root(self, part: int) -> None:
         """Fill the canvas with a part that has parts."""
@@ -134,7 +134,7 @@ class TreemapCanvas(Canvas):
         self.select(before)
 
     def set_selected(self, part: int, *, show: bool = True) -> None:
-        """Mark a part as selected without telling anyone; -1 takes the mark away."""
+        """Mark a part as selected without emitting `selected`; -1 removes the mark."""
         self._marks.selected = part
         if show and part >= 0:
             self._show_part(part)
@@ -142,21 +142,21 @@ class TreemapCanvas(Canvas):
         self.update()
 
     def _show_part(self, part: int) -> None:
-        """Look into the nearest part around that shows the part as a cell of its own."""
+        """Zoom into the nearest ancestor that shows the part as a separate cell."""
         data = self._data
-        picture = self.picture(self.size())
-        if data is None or picture is None or picture.box_of(part) is not None:
+        drawing = self.drawing(self.size())
+        if data is None or drawing is None or drawing.box_of(part) is not None:
             return
         if part != self._root and part > 0:
             self.set_root(int(data.parent[part]))
 
     def select(self, part: int) -> None:
-        """Select a part as if the user did, and tell it."""
+        """Select a part and emit it."""
         self.set_selected(part, show=False)
         self.selected.emit(part)
 
     def activate(self, part: int) -> None:
-        """Look into a part, or tell that one without parts was chosen with emphasis."""
+        """Zoom into a part, or emit `activated` for one without parts."""
         if self._index is None or part < 0:
             return
         if self._index.has_children(part):
@@ -168,9 +168,9 @@ class TreemapCanvas(Canvas):
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
-        picture = self.picture(size)
-        if picture is not None:
-            picture.paint(painter, self._marks)
+        drawing = self.drawing(size)
+        if drawing is not None:
+            drawing.paint(painter, self._marks)
             self._paint_crumbs(painter, size)
 
     def _paint_crumbs(self, painter: QPainter, size: QSize) -> None:
@@ -243,13 +243,13 @@ class TreemapCanvas(Canvas):
 
     def _go(self, along: int, down: int) -> None:
         """Select the nearest cell in a direction; without a selection the largest."""
-        picture = self.picture(self.size())
-        if picture is None or not picture.cells:
+        drawing = self.drawing(self.size())
+        if drawing is None or not drawing.cells:
             return
-        here = picture.box_of(self._marks.selected)
-        leaves = [cell for cell in picture.cells if cell.part >= 0 and not cell.is_open]
+        here = drawing.box_of(self._marks.selected)
+        leaves = [cell for cell in drawing.cells if cell.part >= 0 and not cell.is_open]
         if here is None or not leaves:
-            self.select(picture.cells[0].part)
+            self.select(drawing.cells[0].part)
             return
         boxes = np.array([cell.box for cell in leaves], np.float64)
         away = boxes[:, :2] + boxes[:, 2:] / 2
@@ -280,8 +280,8 @@ class TreemapCanvas(Canvas):
             self.activate(cell.part if cell.part >= 0 else cell.inside)
 
     def _cell_at(self, at: QPointF) -> Cell | None:
-        picture = self.picture(self.size())
-        return picture.cell_at(at) if picture is not None else None
+        drawing = self.drawing(self.size())
+        return drawing.cell_at(at) if drawing is not None else None
 
     @override
     def hit(self, at: QPointF) -> int:

@@ -1,4 +1,4 @@
-"""Draw a treemap: cells by colour, headers of open parts, texts that fit, marks."""
+"""Draw a treemap: cells by colour, headers of open parts, labels that fit, marks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TreemapMarks:
     hovered: int = -1
 
 
-class TreemapPicture:
+class TreemapDrawing:
     """Everything prepared for drawing one layout with one palette."""
 
     def __init__(
@@ -147,7 +147,7 @@ class TreemapPicture:
                 painter.drawRect(QRectF(x + 1, y + 1, max(wide - 2, 2.0), max(high - 2, 2.0)))
 
     def box_of(self, part: int) -> tuple[float, float, float, float] | None:
-        """Return the rectangle of a part on show."""
+        """Return the rectangle of a visible part."""
         if part < 0:
             return None
         return next((cell.box for cell in self.cells if cell.part == part), None)
@@ -170,6 +170,6 @@ def _apart(boxes: np.ndarray) -> np.ndarray:
 
 
 def share_words(nbytes: int, whole: int) -> str:
-    """Return a size in words, exactly, and its share."""
+    """Return a size, its exact bytes and its share."""
     share = format_share(nbytes / whole) if whole else "0 %"
     return f"{format_bytes(nbytes)} ({nbytes:,} B) · {share}"

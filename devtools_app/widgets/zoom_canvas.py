@@ -18,7 +18,7 @@ _ZOOM = 1.3
 
 
 class ZoomCanvas(Canvas):
-    """Keeps the camera; a subclass says what it may show and what a click means.
+    """Keeps the camera; a subclass limits it and handles clicks.
 
     Attributes:
         view_changed: the camera moved

@@ -1,7 +1,7 @@
 """Debug buffers: raw bytes of logged tensors, addressed by the offsets in a trace.
 
-The file has no signature and no table of contents; the ETDump of the same session says which
-tensor is where.
+The file has no signature and no table of contents; the ETDump of the same session locates
+each tensor.
 """
 
 from __future__ import annotations

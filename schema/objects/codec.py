@@ -1,4 +1,4 @@
-"""JSON content to and from dataclasses; an error says where, what was expected and what found."""
+"""JSON content to and from dataclasses; an error names the place, what was expected and found."""
 
 from __future__ import annotations
 

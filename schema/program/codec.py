@@ -133,7 +133,7 @@ def _segment_issue(file: str, index: int, why: str) -> Issue:
 def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
     """Return the bytes of a program, laid out as the stock emitter lays them out.
 
-    Segment sizes are those of the bytes held; places in the file are computed anew. The header
+    Segment sizes are those of the bytes held; places in the file are computed again. The header
     is left out without segment bytes, as the stock writer does.
     """
     table, area = _lay_out(program, alignment)
@@ -154,7 +154,7 @@ def encode_parts(
     """Return a program as buffers to write one after the other; segment bytes are not copied.
 
     Args:
-        table: the root table; its places of segments are computed anew
+        table: the root table; its places of segments are computed again
         segments: for each segment the buffers it consists of
         alignment: bytes; where a segment may start, counted from the first one
         inside: segments without buffers of their own: their bytes are these of the first segment

@@ -457,7 +457,7 @@ def _rewritten(
     segments: Sequence[memoryview],
     inside: Mapping[int, m.DataSegment] = MappingProxyType({}),
 ) -> Program:
-    """Return a program whose segments are laid out anew when it is written.
+    """Return a program whose segments are laid out again when it is written.
 
     Args:
         program: the program with the tables of before

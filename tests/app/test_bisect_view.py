@@ -138,7 +138,7 @@ def test_search_is_followed_and_its_nodes_are_one_click(window, qtbot, view) -> 
     assert texts(view, 3)[0] == "0.5"
     end(qtbot, view, finding("found", CONV))
     assert view.sentence.text().startswith("1 node has to be taken out of the delegate: conv2d")
-    assert buttons(view) == {"Begin anew", "Keep these off"}
+    assert buttons(view) == {"Start over", "Keep these off"}
 
     view.keep_off()
     assert window.recipe_store.job.rules.deny_nodes == ("conv2d",)
@@ -165,7 +165,7 @@ def test_cancelled_search_goes_on_where_it_was(qtbot, view) -> None:
     say(qtbot, view, Found(NODES), Tried(BEFORE))
     button(view, "Cancel").click()
     qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
-    assert buttons(view) >= {"Go on", "Begin anew"}
+    assert buttons(view) >= {"Go on", "Start over"}
     view.start()
     assert len(Script.made[-1].request["options"]["trials"]) == 1
     assert texts(view, 1) == ["nothing"]
@@ -231,7 +231,7 @@ def test_panel_says_what_it_needs(window) -> None:
     view = panel(window)
     view.show_state(window.store.state)
     assert view.problem == ""
-    assert not {"Find nodes", "Go on", "Begin anew", "Cancel"} & buttons(view)
+    assert not {"Find nodes", "Go on", "Start over", "Cancel"} & buttons(view)
 
 
 def test_every_wish_is_a_bound() -> None:

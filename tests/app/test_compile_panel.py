@@ -233,7 +233,7 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
 def test_dialog_refuses_what_cannot_be_quantised_so(dialog, tmp_path) -> None:
     form = CompileForm(source=str(SOURCES), function="good", folder=str(tmp_path / "out"))
     missing = replace(form, quantize="static", calibration=str(tmp_path / "none.pt"))
-    assert dialog(missing).problem == f"{tmp_path / 'none.pt'} is not there."
+    assert dialog(missing).problem == f"{tmp_path / 'none.pt'} not found."
     wrong = replace(form, quantize="static", overrides="blocks.0")
     assert "'blocks.0' is not NAME=MODE" in dialog(wrong).problem
     assert dialog(replace(missing, quantize="")).problem == ""
@@ -243,7 +243,7 @@ def test_dialog_refuses_what_cannot_be_quantised_so(dialog, tmp_path) -> None:
     ("changes", "words"),
     [
         ({"source": ""}, "Choose a Python file"),
-        ({"source": "/not/there.py"}, "/not/there.py is not there."),
+        ({"source": "/not/there.py"}, "/not/there.py not found."),
         ({"function": "a b"}, "Name the function"),
         ({"folder": ""}, "Choose a folder"),
         ({"folder": str(SOURCES.parent)}, "The folder is not empty"),

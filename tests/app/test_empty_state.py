@@ -33,7 +33,7 @@ def test_empty_state_copies_its_command(qtbot, theme):
     ("height", "said"), [(90, False), (110, False), (130, False), (180, True), (500, True)]
 )
 def test_empty_state_leaves_out_what_it_has_no_height_for(qtbot, theme, height, said):
-    empty = EmptyState(theme, Need("Nothing was compiled yet", _LONG, "etscope compile"))
+    empty = EmptyState(theme, Need("No compile yet", _LONG, "etscope compile"))
     qtbot.addWidget(empty)
     button = empty.add_button("Compile…", empty.update)
     empty.resize(560, height)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox
 
-from devtools_app.screenshots.image import save_picture
+from devtools_app.screenshots.image import save_image
 from devtools_app.shell.window import MainWindow
 from devtools_app.widgets.files import ask_save, write_binary_file, write_text_file
 from devtools_app.widgets.graph_canvas import GraphCanvas
@@ -17,7 +17,7 @@ from tests.app.window_views import RECORDER_VIEWS, open_sample
 
 pytestmark = pytest.mark.gui
 FULL = OSError(errno.ENOSPC, "No space left on device")
-PICTURES = "PNG picture (*.png);;SVG drawing (*.svg)"
+PICTURES = "PNG image (*.png);;SVG image (*.svg)"
 
 
 class _FullDisk:
@@ -42,12 +42,12 @@ def full_disk(monkeypatch) -> None:
 
 
 def _picture(path: Path, theme) -> None:
-    save_picture(QLabel("words"), path)
+    save_image(QLabel("words"), path)
 
 
 def _canvas(path: Path, theme) -> None:
     canvas = GraphCanvas(theme.canvas)
-    canvas.write_picture(path, 1.0, canvas.size(), extras=True)
+    canvas.write_image(path, 1.0, canvas.size(), extras=True)
 
 
 def _text(path: Path, theme) -> None:
@@ -89,9 +89,9 @@ def test_export_to_an_impossible_name_is_an_error_with_that_name(tmp_path, name)
 @pytest.mark.parametrize(
     ("typed", "kind", "found"),
     [
-        ("view", "SVG drawing (*.svg)", "view.svg"),
+        ("view", "SVG image (*.svg)", "view.svg"),
         ("view", "", "view.png"),
-        ("view.svg", "PNG picture (*.png)", "view.svg"),
+        ("view.svg", "PNG image (*.png)", "view.svg"),
         ("v1.0 of it.png", "", "v1.0 of it.png"),
     ],
 )
@@ -108,7 +108,7 @@ def test_saved_file_that_exists_under_the_full_name_is_asked_for(
     qtbot, monkeypatch, tmp_path, answer
 ):
     (tmp_path / "view.png").write_text("old")
-    chosen = (str(tmp_path / "view"), "PNG picture (*.png)")
+    chosen = (str(tmp_path / "view"), "PNG image (*.png)")
     button = getattr(QMessageBox.StandardButton, answer)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: chosen)
     monkeypatch.setattr(QMessageBox, "question", lambda *_args: button)
@@ -122,7 +122,5 @@ def test_window_says_that_a_picture_cannot_be_written(make_window, qtbot, monkey
     open_sample(window, qtbot)
     path = tmp_path / "nowhere" / "x.png"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(path), ""))
-    window.bound["export_picture"].trigger()
-    assert window.strip.text == (
-        f"The picture cannot be written. {path}: No such file or directory"
-    )
+    window.bound["export_image"].trigger()
+    assert window.strip.text == (f"The image cannot be written. {path}: No such file or directory")

@@ -98,7 +98,7 @@ def test_comparison_of_sessions_lists_gaps_once_both_are_known(
     qtbot.waitUntil(lambda: beside._made is not None, timeout=PATIENCE)
     made = beside._made
     assert made is not None
-    assert _nothing("gaps", made).title == f"The numbers of {second} are not compared yet"
+    assert _nothing("gaps", made).title == f"The values of {second} are not compared yet"
     assert _nothing("memory", made).title == "No difference: memory"
 
     store.update(view="gap", current=second)

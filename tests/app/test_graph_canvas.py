@@ -153,7 +153,7 @@ def test_canvas_closed_cluster_shows_the_largest_value_and_the_sum_of_shares(
     shares = np.array([np.nan, 0.25, 0.5, np.nan, np.nan])
     canvas.set_overlay(GraphOverlay("time", values=values, shares=shares))
     canvas.set_graph(placed)
-    picture = canvas._picture
+    picture = canvas._drawing
     assert picture is not None
     item = int(placed.clusters[0])
     assert picture.look.shares[item] == pytest.approx(0.75)

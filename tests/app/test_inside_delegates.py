@@ -166,7 +166,7 @@ def test_overlay_is_of_decades_and_names_their_ends(session: Session, compared: 
     scene = with_sublabels(made, OWN_GAP, "auto", "auto", words)
     texts = dict(zip(scene.names, scene.sublabels, strict=True))
     assert texts[CONV] == "not compared"
-    assert texts["aten_add_tensor"] == "off by 0.5 · diverges"
+    assert texts["aten_add_tensor"] == "error 0.5 · diverges"
     assert texts["aten_convolution_default_1"] == "equal"
 
 

@@ -267,7 +267,7 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     assert [one.id for one in window.store.state.sessions] == ["A"]
     assert window.store.state.history.variants[-1].failure
     window.show_view("compare")
-    assert in_front(window, ComparePane).about.text().startswith("Nothing else could be made")
+    assert in_front(window, ComparePane).about.text().startswith("No other variant")
     assert window.recipe_store.variant.draft.present.partitioners == ("nobody-knows",)
 
     # two wishes: the newer one is what opens

@@ -76,7 +76,7 @@ def test_run_panel_asks_for_a_library_where_one_is_needed(window, qtbot, made, t
     assert field.isVisible()
     assert "handmade::scaled.out" in field.placeholderText()
     field.setText(str(made / "absent.py"))
-    assert view.problem == f"{made}/absent.py is not there."
+    assert view.problem == f"{made}/absent.py not found."
     field.setText("")
     press(view, "Run the program")
     assert finish(window, qtbot) is Ended.FAILED
@@ -106,7 +106,7 @@ def test_code_of_the_recipe_is_loaded_once_the_user_has_agreed_to_it(
     answer = run("compile", f"{source}:net", "-o", tmp_path / "built")
     assert answer.code == 0, answer.err
     view = panel(window, qtbot, tmp_path / "built")
-    assert "what registers" in library_field(view).placeholderText()
+    assert "library that registers" in library_field(view).placeholderText()
     found = window.store.state.open_session
     assert found is not None
     what = runnable(found.id, found.session)
@@ -145,7 +145,7 @@ def test_dialog_says_that_a_library_is_run_and_the_job_has_it(qtbot, theme, made
     paths = (str(made / "operators.py"), str(made / "source.py"))
     assert dialog.form().job().libraries == paths
     library_field(dialog).setText(f"{made}/operators.py{os.pathsep}{made}/absent.py")
-    assert dialog.problem == f"{made}/absent.py is not there."
+    assert dialog.problem == f"{made}/absent.py not found."
 
 
 class _NoPaths:

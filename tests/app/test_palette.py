@@ -98,6 +98,6 @@ def test_palette_dialog_without_match_says_so_and_picks_nothing(qtbot, theme):
     assert "collecting" in dialog._note.text()
     dialog.show_choices(CHOICES)
     dialog._field.setText("zzz")
-    assert dialog._note.text() == "nothing of that name"
+    assert dialog._note.text() == "no match"
     with qtbot.assertNotEmitted(dialog.picked):
         qtbot.keyClick(dialog._field, Qt.Key.Key_Return)

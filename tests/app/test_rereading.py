@@ -85,7 +85,9 @@ def test_reload_can_go_on_with_the_files_that_are_left(window, qtbot, folder):
     reload(window, qtbot)
     assert window.store.state.session.dumps
     offer = next(
-        one for one in window.strip.findChildren(QPushButton) if one.text() == "Show what is left"
+        one
+        for one in window.strip.findChildren(QPushButton)
+        if one.text() == "Show the remaining files"
     )
     with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
         offer.click()

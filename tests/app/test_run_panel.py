@@ -182,7 +182,7 @@ def test_cases_of_a_bundled_program_are_a_table(window, qtbot, folder, here) -> 
 
 def test_bundle_of_a_module_opens_when_it_is_made(window, qtbot, folder, here) -> None:
     view = panel(window, qtbot, folder / "model.pte")
-    button(view, "Make a bundled program of this program").click()
+    button(view, "Create a bundled program from this program").click()
     dialog = window.commands.runs.dialog
     assert dialog is not None
     several = [[torch.full((2, 2), float(at))] * 3 for at in range(3)]
@@ -221,14 +221,14 @@ def test_cases_get_expected_outputs_and_can_be_taken_out(theme, qtbot, folder) -
         rows.topLevelItem(at).setSelected(True)
     named["Expected…"].click()
     assert found.cases == (Case("ones", files[0]), Case("zeros"), Case("random", files[1]))
-    assert "every case or to none" in found.problem(has_module=False)
+    assert "all cases or none" in found.problem(has_module=False)
     assert found.problem(has_module=True) == ""
     rows.topLevelItem(1).setSelected(True)
     named["Remove"].click()
     assert [case.inputs for case in found.cases] == ["ones", "random"]
     assert found.problem(has_module=False) == ""
     (folder / "a.pt").unlink()
-    assert found.problem(has_module=True) == f"{files[0]} is not there."
+    assert found.problem(has_module=True) == f"{files[0]} not found."
 
 
 def test_window_that_closes_ends_the_run(window, qtbot, folder) -> None:
@@ -249,10 +249,10 @@ def test_window_that_closes_ends_the_run(window, qtbot, folder) -> None:
     [
         ({}, ""),
         ({"inputs": "file"}, "Choose a file of inputs."),
-        ({"inputs": "file", "file": "/not/there.pt"}, "/not/there.pt is not there."),
+        ({"inputs": "file", "file": "/not/there.pt"}, "/not/there.pt not found."),
         ({"inputs": "case"}, "The method has no such bundled case."),
         ({"folder": str(SOURCES)}, "is a file, not a folder."),
-        ({"folder": str(SOURCES.parent)}, "The folder holds other files"),
+        ({"folder": str(SOURCES.parent)}, "The folder contains files"),
     ],
 )
 def test_form_says_what_is_missing(changes, words, folder) -> None:
@@ -415,7 +415,7 @@ def test_bundle_dialog_says_what_it_runs_and_what_is_missing(theme, qtbot, folde
         dialog.set_target(path)
         assert words in dialog.problem
     dialog.set_module("/not/there.py")
-    assert dialog.problem == "/not/there.py is not there."
+    assert dialog.problem == "/not/there.py not found."
     fields = interactive(dialog)
     assert len(fields) > 8
     for one in fields:

@@ -82,21 +82,21 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     assert view.numbers.rows.length == 2048
     for what, words in (("1e", "No such file"), (str(tmp_path), "is a directory")):
         view.what.setText(what)
-        press(view, "Let the value hold this from now on")
+        press(view, "Replace the value from now on")
         walk_of(view, qtbot)
         assert words.lower() in view.refused.lower()
     torch.save(torch.zeros(3), tmp_path / "small.pt")
     view.what.setText(str(tmp_path / "small.pt"))
-    press(view, "Let the value hold this from now on")
+    press(view, "Replace the value from now on")
     assert "shape" in walk_of(view, qtbot).state.refused
     last = walk_of(view, qtbot).state.nodes[2]["outputs"][0]
     assert view.values.show_current(last)
     view.what.setText("0.5")
-    press(view, "Let the value hold this from now on")
+    press(view, "Replace the value from now on")
     value = walk_of(view, qtbot).state.values[last]
     assert (value["min"], value["max"], value["replaced"]) == (0.5, 0.5, True)
     assert view.refused == ""
-    press(view, "Run what is left of the method")
+    press(view, "Run the rest of the method")
     qtbot.waitUntil(lambda: not view.stepping.running, timeout=PATIENCE)
     outcome = view.stepping.current.outcome
     assert outcome.ended is Ended.FINISHED, outcome

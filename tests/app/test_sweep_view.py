@@ -88,7 +88,7 @@ def test_sweep_opens_without_a_session_and_a_point_becomes_one(
     assert window.store.state.view == "sweep"
     assert pane.isVisible()
     assert pane.note.text() == (
-        "4 of 6 points done · 1 failed · 1 to come · 3 on the front of latency and size"
+        "4 of 6 points done · 1 failed · 1 pending · 3 on the front of latency and size"
     )
     assert (pane.across.currentData(), pane.up.currentData()) == ("size", "latency")
     assert not pane.open_button.isEnabled()

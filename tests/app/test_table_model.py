@@ -40,7 +40,7 @@ def test_model_survives_every_change_under_the_tester(model):
     for column in range(6):
         model.sort(column, Qt.SortOrder.DescendingOrder)
         model.set_filter(parse_filter("conv", model.table))
-        model.set_lit([0, 3])
+        model.set_highlighted([0, 3])
         model.set_filter(parse_filter("", model.table))
     model.set_table(Table())
     assert (model.rowCount(), model.columnCount()) == (0, 0)
@@ -111,10 +111,10 @@ def test_model_roles_serve_delegates(model):
 
 def test_model_lit_rows_have_a_ground(model):
     model.set_looks(make_looks(LIGHT, QFont(), QFont()))
-    model.set_lit([1, 99, -4])
+    model.set_highlighted([1, 99, -4])
     grounds = [model.index(row, 0).data(ROLE.BackgroundRole) for row in range(3)]
     assert [ground is None for ground in grounds] == [True, False, True]
-    model.set_lit([])
+    model.set_highlighted([])
     assert model.index(1, 0).data(ROLE.BackgroundRole) is None
 
 

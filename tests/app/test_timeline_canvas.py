@@ -103,7 +103,7 @@ def test_empty_canvas_says_what_would_fill_it(qtbot: QtBot, tmp_path: Path) -> N
 def test_canvas_svg_names_lanes_events_and_units(canvas: TimelineCanvas, tmp_path: Path) -> None:
     canvas.render_to_svg(tmp_path / "t.svg")
     found = texts(tmp_path / "t.svg")
-    for text in ("run 1", "operators", "forward", "aten.erf", "unattributed", "0.4 ms", "on show"):
+    for text in ("run 1", "operators", "forward", "aten.erf", "unattributed", "0.4 ms", " shown"):
         assert text in found, text
 
 

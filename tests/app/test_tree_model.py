@@ -98,7 +98,7 @@ def test_tree_model_keeps_persistent_indexes_when_sorted(model):
 
 def test_tree_model_survives_every_change_under_the_tester(model):
     model.set_looks(make_looks(LIGHT, QFont(), QFont()))
-    model.set_lit([1, 2])
+    model.set_highlighted([1, 2])
     model.set_tree(TreeOrder(made("x/y/z=1 x/y/w=2")).prepare())
     model.sort(0)
     model.set_tree(empty_tree())
@@ -217,11 +217,11 @@ def test_lighting_up_rows_repaints_them_without_another_layout(qtbot) -> None:
     told: list[int] = []
     model.layoutChanged.connect(lambda: layouts.append(1))
     model.dataChanged.connect(lambda first, _last, _roles: told.append(model.node(first)))
-    model.set_lit([7, 9])
-    model.set_lit([9, 11])
+    model.set_highlighted([7, 9])
+    model.set_highlighted([9, 11])
     assert not layouts
     assert told == [7, 9, 7, 11]
-    model.set_lit(range(count))
+    model.set_highlighted(range(count))
     assert layouts == [1]
 
 

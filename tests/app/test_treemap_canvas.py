@@ -49,7 +49,7 @@ def canvas(qtbot: QtBot) -> TreemapCanvas:
 
 
 def inside(canvas: TreemapCanvas, part: int) -> QPoint:
-    picture = canvas.picture(canvas.size())
+    picture = canvas.drawing(canvas.size())
     assert picture is not None
     box = picture.box_of(part)
     assert box is not None
@@ -79,7 +79,7 @@ def test_canvas_small_parts_become_one_named_cell(canvas: TreemapCanvas, tmp_pat
     canvas.set_data(parts(60_000))
     canvas.render_to_svg(tmp_path / "z.svg")
     assert "60,000 smaller parts" in texts(tmp_path / "z.svg")
-    picture = canvas.picture(canvas.size())
+    picture = canvas.drawing(canvas.size())
     assert picture is not None
     gathered = next(cell for cell in picture.cells if cell.part < 0)
     x, y, w, h = gathered.box
@@ -101,7 +101,7 @@ def test_double_click_looks_into_a_part_and_backspace_out_again(
     with qtbot.waitSignal(canvas.root_changed) as told:
         qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=inside(canvas, CONSTANTS))
     assert told.args == [CONSTANTS]
-    picture = canvas.picture(canvas.size())
+    picture = canvas.drawing(canvas.size())
     assert picture is not None
     assert {cell.part for cell in picture.cells} == {WEIGHT, BIAS}
     qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
@@ -128,7 +128,7 @@ def test_set_selected_of_an_unseen_part_looks_into_the_part_around(canvas: Treem
     canvas.resize(150, 130)
     canvas.set_selected(BIAS)
     assert canvas.root in (CONSTANTS, FILE)
-    picture = canvas.picture(canvas.size())
+    picture = canvas.drawing(canvas.size())
     assert picture is not None
     assert picture.box_of(BIAS) is not None
 

@@ -111,7 +111,7 @@ def test_view_writes_picture_and_table(bench: Bench, tmp_path: Path) -> None:
     pane = bench.pane
     if isinstance(pane, CanDraw):
         for ending in ("png", "svg"):
-            pane.save_picture(tmp_path / f"x.{ending}")
+            pane.save_image(tmp_path / f"x.{ending}")
             assert (tmp_path / f"x.{ending}").stat().st_size > 500
     if isinstance(pane, CanExport):
         assert pane.export_to(tmp_path / "x.tsv")

@@ -15,7 +15,7 @@ from devtools_app.viewmodels.scene import (
     opening_set,
     with_sublabels,
 )
-from devtools_app.viewmodels.scene_clusters import QUANTISED
+from devtools_app.viewmodels.scene_clusters import QUANTIZED
 from devtools_app.viewmodels.scene_overlay import OVERLAYS, graph_overlay
 from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
 from inspector.graph.model_graph import graph_names
@@ -104,7 +104,7 @@ def test_quantised_operators_stand_with_their_conversions() -> None:
     groups: dict[tuple[str, ...], set[int]] = {}
     for node, path in zip(made.graph.nodes, made.clusters.paths, strict=True):
         region = made.clusters.regions.get(path)
-        if region is not None and region.kind == QUANTISED:
+        if region is not None and region.kind == QUANTIZED:
             groups.setdefault(path, set()).add(quantizes(node.node.target))
     assert groups
     assert all(0 in signs and len(signs) > 1 for signs in groups.values())

@@ -392,7 +392,7 @@ def test_code_view_numbers_and_marks(qtbot, theme):
     view.show()
     assert len(view.extraSelections()) == 1
     assert view.textCursor().blockNumber() == 19
-    assert view.number_width() > 0
+    assert view.line_number_width() > 0
     assert not view.grab().isNull()
 
 

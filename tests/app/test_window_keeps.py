@@ -13,7 +13,7 @@ from shiboken6 import isValid
 from devtools_app.actions import requests
 from devtools_app.actions.table import ACTIONS
 from devtools_app.dialogs.key_sheet import sheet_sections
-from devtools_app.screenshots.image import save_picture
+from devtools_app.screenshots.image import save_image
 from devtools_app.shell.start_page import SAMPLE
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.look import Mode
@@ -223,7 +223,7 @@ def test_window_text_size_by_keys(window, qtbot):
 def test_window_exports_a_picture_of_the_view(opened, tmp_path, monkeypatch, suffix):
     path = tmp_path / f"view.{suffix}"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(path), ""))
-    opened.bound["export_picture"].trigger()
+    opened.bound["export_image"].trigger()
     head = path.read_bytes()[:100]
     assert head.startswith(b"\x89PNG") if suffix == "png" else b"<?xml" in head
 
@@ -231,7 +231,7 @@ def test_window_exports_a_picture_of_the_view(opened, tmp_path, monkeypatch, suf
 def test_picture_that_cannot_be_written_is_an_error(opened, tmp_path):
     for name in ("x.png", "x.svg"):
         with pytest.raises(OSError, match="x"):
-            save_picture(opened, tmp_path / "nowhere" / name)
+            save_image(opened, tmp_path / "nowhere" / name)
 
 
 def test_window_export_without_table_says_so(opened):
@@ -249,7 +249,7 @@ def test_window_dialogs_begin_beside_what_is_shown(opened, monkeypatch, make_win
         monkeypatch.setattr(
             QFileDialog, name, lambda *args, found=answer: asked.append(args[2]) or found
         )
-    for name in ("open", "open_folder", "add_files", "export_picture", "save_workspace_as"):
+    for name in ("open", "open_folder", "add_files", "export_image", "save_workspace_as"):
         opened.bound[name].trigger()
     assert len(asked) == 5
     assert all(one.startswith(str(SAMPLE)) for one in asked)

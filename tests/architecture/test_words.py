@@ -1,7 +1,8 @@
-"""Nothing of one machine in committed files: no absolute paths, no addresses but public ones."""
+"""Words of committed files: the field's terms in product code, nothing of one machine anywhere."""
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import zipfile
@@ -27,10 +28,65 @@ ADDRESS = re.compile(r"https?://([\w.-]+\w)")
 INDEX_OPTION = re.compile("--(?:extra-)?" + "index-url|--find-" + "links")
 # A folder right below the root, such as /src, is no telling name.
 OWN_FOLDERS = (ROOT, Path.home(), Path(sys.prefix))
+# Packages whose docstrings and strings use the words of docs/words.md only.
+CLEAN = ("schema", "runtime", "devtools_app")
+CHECKED = re.compile(r"^\| (?P<write>[^|]+) \| (?P<avoid>`[^|]+`) \|$", re.MULTILINE)
+NOT_MORE = r"(?! (?:longer|more|less|larger|smaller|later|earlier)\b)"
+SPECIAL = {  # "None when there is no X" is plain English, "X is no Y" is not
+    f"{verb} no": rf"(?<!there )\b{verb} no\b{NOT_MORE}" for verb in ("is", "are")
+}
+FIELD = re.compile(r"\n\s*(?=\w+(?:\([^)]*\))?: )")  # begins an attribute, argument or signal
 MACHINE_PATHS = (
     *(f"{folder}/" for folder in OWN_FOLDERS if len(folder.parts) > 2 or folder.name == "root"),
     "/wor" + "k/",
 )
+
+
+def test_product_uses_the_words_of_the_field() -> None:
+    words = _avoided()
+    any_of_them = re.compile("|".join(f"(?:{one})" for one in words), re.IGNORECASE)
+    found = []
+    for path in tracked_files():
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix != ".py" or not name.startswith(tuple(f"{one}/" for one in CLEAN)):
+            continue
+        if "/sample_data/" in name:  # recorded with its sessions
+            continue
+        for line, text in _prose(ast.parse(path.read_bytes())):
+            for match in any_of_them.finditer(text):
+                pattern = next(one for one in words if re.fullmatch(one, match[0], re.IGNORECASE))
+                found.append(f"{name}:{line}: {match[0]!r}, write: {words[pattern]}")
+    assert found == []
+
+
+def test_word_list_has_terms_to_check() -> None:
+    assert len(CHECKED.findall((ROOT / "docs" / "words.md").read_text("utf-8"))) == 30
+
+
+def _avoided() -> dict[str, str]:
+    """Return what to write instead, by pattern of a form to avoid."""
+    found = {}
+    for row in CHECKED.finditer((ROOT / "docs" / "words.md").read_text("utf-8")):
+        for form in re.findall("`([^`]+)`", row["avoid"]):
+            plain = rf"\b{form[:-1]}\w*" if form.endswith("*") else rf"\b{form}\b"
+            found[SPECIAL.get(form, plain)] = row["write"]
+    return found
+
+
+def _prose(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and content of docstrings and of strings with a blank; others are keys."""
+    scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    documented = [one for one in ast.walk(tree) if isinstance(one, scopes)]
+    docstrings = {id(one.body[0].value) for one in documented if _has_docstring(one)}
+    for one in ast.walk(tree):
+        if not isinstance(one, ast.Constant) or not isinstance(one.value, str):
+            continue
+        if id(one) in docstrings or " " in one.value.strip():
+            yield from ((one.lineno, " ".join(part.split())) for part in FIELD.split(one.value))
+
+
+def _has_docstring(scope: ast.AST) -> bool:
+    return ast.get_docstring(scope, clean=False) is not None
 
 
 def test_text_files_name_no_path_of_a_machine() -> None:

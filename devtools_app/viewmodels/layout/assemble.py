@@ -1,4 +1,4 @@
-"""From answers relative to their cluster to places in the whole, all edges at once."""
+"""Combines the layouts of clusters into absolute coordinates, all edges at once."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SAME = 0.75  # pixels sideways below which a curve is a straight line
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Answers of all open clusters, and which of their edges each piece became.
+    """Layouts of all open clusters, and the edge of each piece in them.
 
     Attributes:
         pieces: pieces drawn as lines
         answer_of: number of the answer of each open cluster, -1 for others
         edge_of: number of each piece among the edges of its cluster
         answers: by number
-        sizes: width and height of every item on show
+        sizes: width and height of every visible item
 
     Shapes: answer_of int64[clusters]; edge_of int64[pieces]; sizes float64[items, 2]
     """

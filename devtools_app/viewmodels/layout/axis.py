@@ -19,7 +19,7 @@ class Tick:
 
 
 def decimal_step(span: float, wanted: int) -> float:
-    """Return 1, 2 or 5 times a power of ten that cuts a span into about so many parts."""
+    """Return 1, 2 or 5 times a power of ten that divides a span into about `wanted` parts."""
     if span <= 0 or not math.isfinite(span):
         return 1.0
     rough = span / max(wanted, 1)
@@ -31,7 +31,7 @@ def decimal_step(span: float, wanted: int) -> float:
 
 
 def binary_step(span: float, wanted: int) -> float:
-    """Return a power of two that cuts a span of bytes into about so many parts, at least 1."""
+    """Return a power of two, at least 1, that divides a span of bytes into about `wanted` parts."""
     rough = max(span / max(wanted, 1), 1.0)
     return 2.0 ** math.ceil(math.log2(rough) - 0.001)
 
@@ -64,7 +64,7 @@ def _tick(value: float, step: float, unit: Unit) -> Tick:
 
 
 def _decimals(step: float) -> int:
-    """Return how many decimals tell neighbouring marks apart, exactly for powers of two."""
+    """Return how many decimals distinguish neighbouring marks, exactly for powers of two."""
     for decimals in range(10):
         scaled = step * 10**decimals
         if abs(scaled - round(scaled)) < 1e-6 * max(scaled, 1.0) and round(scaled) >= 1:

@@ -37,9 +37,9 @@ class Camera:
         """Return the camera scaled on both axes; the world point under a pixel stays there.
 
         Args:
-            factor: above 1 comes nearer
+            factor: above 1 zooms in
             px: pixel that stays
-            py: likewise
+            py: its y
             limits: least and largest scale of x
         """
         least, most = limits

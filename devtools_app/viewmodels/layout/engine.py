@@ -36,7 +36,7 @@ _Key = tuple[bytes, bytes, bytes, bytes, int, int, float]
 
 @dataclass(slots=True)
 class LayoutCache:
-    """Answers for clusters already laid out, found by their whole structure.
+    """Layouts of clusters, cached by structure.
 
     Keep one for each view and give it to every call: toggling a cluster then lays out only that
     cluster and those around it. Not to be shared by calls that run at the same time.
@@ -54,7 +54,7 @@ class LayoutCache:
     hits: int = 0
 
     def trim(self) -> None:
-        """Forget everything once more is held than a session is likely to need again."""
+        """Drop everything once the cache is larger than a session needs."""
         if len(self.answers) > _MOST_ANSWERS:
             self.answers.clear()
             self.numbers.clear()

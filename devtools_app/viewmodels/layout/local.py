@@ -47,7 +47,7 @@ _Numbers = list[tuple[list[int], list[int]]]
 def _numbers(
     problem: Problem, groups: list[list[int]], parts: list[tuple[Problem, list[int]]]
 ) -> _Numbers:
-    """Return for each part the numbers of its items and of its edges in the whole."""
+    """Return for each part the indices of its items and edges in the whole."""
     if len(groups) == 1:
         return [(list(range(len(problem.items))), parts[0][1])]
     return [(group, edges) for group, (_, edges) in zip(groups, parts, strict=True)]

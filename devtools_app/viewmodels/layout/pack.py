@@ -55,7 +55,7 @@ def _find(leader: list[int], item: int) -> int:
 
 
 def split(problem: Problem, groups: Sequence[Sequence[int]]) -> list[tuple[Problem, list[int]]]:
-    """Return each part as a problem of its own, with the numbers of its edges in the whole."""
+    """Return each part as a problem of its own, with the indices of its edges in the whole."""
     items = len(problem.items)
     part_of = [0] * (items + problem.top_ports + problem.bottom_ports)
     place = [0] * items

@@ -94,7 +94,7 @@ def _wish(links: Sequence[Link], xs: list[float], otherwise: float) -> float:
 def _settle(
     state: Rows, row: list[int], wishes: list[float], strength: list[float], xs: list[float]
 ) -> None:
-    """Place a row as near to its wishes as distances allow (least squares, pooled violators)."""
+    """Place a row close to its desired positions (least squares, pooled violators)."""
     blocks: list[tuple[float, float, int]] = []  # weighted sum, weight, members
     offsets: list[float] = []
     offset = 0.0

@@ -17,16 +17,16 @@ from devtools_app.viewmodels.layout.visible import Ints
 class Placed:
     """A scene laid out for one set of expanded clusters.
 
-    Items are nodes 0..n-1 and clusters n..; what is not on show has a box of NaN.
+    Items are nodes 0..n-1 and clusters n..; what is not visible has a box of NaN.
 
     Attributes:
         scene: what was laid out
         expanded: which clusters were open
         boxes: x, y, width, height of every item, at scale 1
-        nodes: nodes on show
-        clusters: clusters on show, outer ones before inner ones
+        nodes: nodes visible
+        clusters: clusters visible, outer ones before inner ones
         collapsed: for each of them, whether it is closed
-        item_of_node: the item on show that stands for each node of the scene
+        item_of_node: the visible item that stands for each node of the scene
         edges: source and target item of each visible edge
         edge_uses: edges of the scene that it stands for
         edge_bytes: bytes of its distinct values, -1 when unknown

@@ -78,7 +78,7 @@ def find_ports(pieces: Pieces, edges: Ints, upward: NDArray[np.bool_]) -> Ports:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelEdges:
-    """Edges of all clusters of one depth, in the numbers of solve().
+    """Edges of all clusters of one depth, in the numbering of solve().
 
     Attributes:
         cluster: cluster of each row, ascending

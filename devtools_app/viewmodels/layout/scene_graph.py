@@ -88,7 +88,7 @@ class ClusterInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SceneGraph:
-    """Nodes and edges as columns; make one with scene_graph().
+    """Nodes and edges as columns; create one with scene_graph().
 
     Attributes:
         names: unique name of each node

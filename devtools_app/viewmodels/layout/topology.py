@@ -26,9 +26,9 @@ class Topology:
     """Where items stand relative to each other.
 
     Attributes:
-        items: items on show, by holder and execution order
+        items: visible items, by holder and execution order
         start: first entry in items of each cluster, one more than clusters
-        local: place of each item among those of its holder, -1 when not on show
+        local: place of each item among those of its holder, -1 when not visible
         rank: rank of each item in its holder
         ranks: number of ranks in each cluster
         upward: visible edges drawn against the flow

@@ -19,13 +19,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visible:
-    """Items on show and the edges between them.
+    """Visible items and the edges between them.
 
     Attributes:
         opened: clusters whose inside is drawn; the root always
         shown: clusters drawn at all, open or closed; the root never
         item_of_node: the item that stands for each node: itself or the closed cluster around it
-        holder: open cluster that holds each item, -1 for items not on show
+        holder: open cluster that holds each item, -1 for items not visible
         edges: source and target item, each pair once
         uses: edges of the scene gathered in each
         nbytes: bytes of the distinct values gathered, UNKNOWN_BYTES when one is unknown

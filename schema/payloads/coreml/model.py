@@ -46,7 +46,7 @@ class Program:
     Attributes:
         specification: version of the Core ML specification
         kind: ``ML program``, or another kind of model
-        default: name of the function that runs when none is asked for
+        default: name of the function that runs when none is requested
         functions: graph by function name; nested blocks are subgraphs
         weights: by function, by the name of the constant
         opsets: opset by function name
@@ -116,7 +116,7 @@ def _read(
 def read_text(data: memoryview) -> Program:
     """Return the program of a compiled model, which holds it as text.
 
-    Raises: FormatError if the text is no such program
+    Raises: FormatError if the text is not such a program
     """
     program = Program(kind="compiled ML program")
     _keep(program, read_listing(data))
