@@ -74,7 +74,7 @@ class CompileCommand:
         self._window.show_view(PANEL)
 
     def _open(self, made: Progress) -> None:
-        """Open the files that were made; a session that has them already is read again."""
+        """Open the created files; a session that has them already is reloaded."""
         assert made.outcome is not None
         paths = made_files(made.target, made.outcome)
         controller = self._window.controller

@@ -34,7 +34,7 @@ class Progress:
         counted: how far the stage is, None where nothing is counted
         seconds: since it was started
         stage_seconds: since the stage that runs began
-        warnings: what was warned of
+        warnings: its warnings
         last: the last message of a type that only this job has, None before
         outcome: how it ended, None while it runs
         cancelling: whether cancelling was requested
@@ -219,7 +219,7 @@ class JobFollower(QObject):
             self.changed.emit()
 
     def shut_down(self) -> None:
-        """End everything; called before the window goes away."""
+        """End everything; called before the window closes."""
         if self._timer is not None:
             self._timer.stop()
         self.cool()

@@ -53,7 +53,7 @@ class Measurements(QObject):
     def measure(self, shown: tuple[OpenSession, ...], form: RunForm) -> bool:
         """Measure sessions side by side; return whether all of them have a program to run.
 
-        A measurement at work is ended.
+        A running measurement is ended.
         """
         from inspector.jobs.executing import MeasureJob
 

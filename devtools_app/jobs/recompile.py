@@ -1,6 +1,6 @@
 """Ctrl+R as one sequence: compile, run, open, compare, measure. No Qt here.
 
-``recompile`` yields what is to be done next and is sent what came of it; ``Sequence`` drives it.
+``recompile`` yields what is to be done next and is sent its result; ``Sequence`` drives it.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Phase(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecompileJob:
-    """One variant on its way.
+    """One variant being built.
 
     Attributes:
         parent: number of the variant it is changed from
-        job: how it is made
+        job: its job
         folder: where its files go
         form: on which inputs it is run
         base: what the variant it came from ran
         phase: how far it is
-        files: what was made
+        files: its output
         outcome: of the job that failed, None while nothing has
     """
 
@@ -85,7 +85,7 @@ class Run(Step):
 
 
 class Failed(Step):
-    """Say that there is no new program; nothing comes after it."""
+    """Report that there is no new program; nothing comes after it."""
 
 
 class Open(Step):
@@ -149,7 +149,7 @@ class Sequence:
         self.answer(None)
 
     def answer(self, value: object) -> None:
-        """Take what came of the step, and begin the next."""
+        """Take the result of the step, and begin the next."""
         try:
             self.step = self._steps.send(value)
         except StopIteration:

@@ -91,7 +91,7 @@ class Recompiling(QObject):
         return self._problem
 
     def answer(self) -> None:
-        """Go on: the step that ``wanted`` has told of is done."""
+        """Go on: the step that ``wanted`` asked for is done."""
         if self._sequence is not None:
             self._sequence.answer(None)
 
@@ -104,11 +104,11 @@ class Recompiling(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Ask the recompile at work to end; its outcome says so."""
+        """Cancel the running recompile; its outcome is `cancelled`."""
         self.follower.cancel()
 
     def shut_down(self) -> None:
-        """End everything; called before the window goes away."""
+        """End everything; called before the window closes."""
         self._stop()
         self.follower.shut_down()
 

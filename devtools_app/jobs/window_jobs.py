@@ -1,4 +1,4 @@
-"""The jobs of the window: who follows them, what is at work, and their end."""
+"""The jobs of the window: who follows them, which are running, and their end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class WindowJobs(QObject):
         return tuple(dict.fromkeys(found))
 
     def shut_down(self) -> None:
-        """End everything; called before the window goes away."""
+        """End everything; called before the window closes."""
         self.recompiling.shut_down()
         self.previews.shut_down()
         for follower in self._followers.values():

@@ -10,7 +10,7 @@ from devtools_app.jobs.window_jobs import WindowJobs
 
 
 class JobLine(QObject):
-    """Reports which jobs are at work, whenever one begins or ends."""
+    """Reports which jobs are running, whenever one begins or ends."""
 
     def __init__(
         self, report: Callable[[str], None], jobs: WindowJobs, parent: QObject | None = None
@@ -18,7 +18,7 @@ class JobLine(QObject):
         """Watch the jobs of a window.
 
         Args:
-            report: takes what is being done, empty for nothing
+            report: called with the running jobs, empty without any
             jobs: that are watched
             parent: owner
         """
@@ -35,7 +35,7 @@ class JobLine(QObject):
         self.look()
 
     def look(self) -> None:
-        """Report if another job is at work, or one less: one that is released sends nothing."""
+        """Report if the running jobs have changed; a released job sends nothing."""
         labels = [self._files] if self._files else []
         text = ", ".join(dict.fromkeys((*labels, *self._jobs.labels())))
         if text != self._reported:

@@ -15,7 +15,7 @@ _SEPARATOR = "."
 _TITLES = {
     "source": "Source",
     "job": "Program",
-    "rules": "What partitioners may take",
+    "rules": "Delegation rules",
     "quantising": "Quantization",
 }
 

@@ -211,7 +211,7 @@ class BisectView(QWidget):
     # -- what comes of it ------------------------------------------------------------------
 
     def _shown(self) -> Progress | None:
-        """Return the bisection at work, or the last one if it was about the program shown."""
+        """Return the running bisection, or the last one if it was of the program shown."""
         found, one = self.bisecting.current, self._variant
         if found is None or found.running:
             return found

@@ -199,7 +199,7 @@ class GapPane(Pane):
             self._begin.show()
             self._log.hide()
             notes = " ".join(found.state.notes) if found.state is not None else ""
-            why = found.error or notes or "There is no run."
+            why = found.error or notes or "No run."
             self.show_need(Need("No comparison", f"{why[:1].upper()}{why[1:]}".rstrip(".") + "."))
         else:
             self._show_runs(found)

@@ -39,8 +39,8 @@ class ViewContext:
     Attributes:
         store: the state; a view may update what is its own there (overlay, filter, expanded)
         theme: colours, fonts and icons; connect ``theme.changed`` where they are used
-        ask: hands a request to the window
-        log: the messages of the program
+        ask: sends a request to the window
+        log: the log of the program
         jobs: what runs or ran last, by the name of the job
     """
 

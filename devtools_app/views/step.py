@@ -111,7 +111,7 @@ class StepView(QWidget):
         set_role(self._begin, "primary", "true")
         self._one = push_button("Step", "Run the next node", self.step_on)
         self._here = push_button("Run to here", "Run all nodes before the one chosen", self.run_to)
-        self._rest = push_button("Go on", "Run what is left of the method", self.finish)
+        self._rest = push_button("Go on", "Run the rest of the method", self.finish)
         self._end = push_button("End", "End it here", self._give_up)
         self._other = push_button(
             "Begin on torch kernels", "Begin again with the other engine", self._begin_on_torch
@@ -169,7 +169,7 @@ class StepView(QWidget):
             self.stepping.send(live_steps.run_to(row))
 
     def finish(self) -> None:
-        """Run what is left of the method."""
+        """Run the rest of the method."""
         self.stepping.send(live_steps.finish())
 
     def put(self) -> None:
@@ -238,7 +238,7 @@ class StepView(QWidget):
         return next((call for call in self._calls if str(call.number) == number), None)
 
     def _walk(self) -> Progress | None:
-        """Return the walk if it is of the session and method shown."""
+        """Return the call stepped through if it is of the session and method shown."""
         walk, one = self.stepping.current, self._session
         if walk is None or one is None or walk.about[0] != one.id:
             return None
@@ -272,7 +272,7 @@ class StepView(QWidget):
             return
         self.nodes.show_table(node_table(walk.state.nodes, walk.state.position, places))
         self.nodes.show_current(kept if isinstance(kept, int) else walk.state.position)
-        self.nodes.show_lit([walk.state.position])
+        self.nodes.highlight([walk.state.position])
         self.values.show_table(value_table(walk.state.values))
         if isinstance(chosen, int):
             self.values.show_current(chosen)

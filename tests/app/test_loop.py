@@ -378,7 +378,7 @@ def test_program_without_a_recipe_says_what_would_tell_one(window, qtbot, record
     window.show_view("recipe")
     assert window.recipe_store.variant is None
     press(window)
-    assert window.strip.text.startswith("Nothing tells how this program was made")
+    assert window.strip.text.startswith("The recipe of this program is unknown")
     assert not window.jobs.recompiling.busy
 
 
@@ -397,7 +397,7 @@ def test_code_that_nobody_agreed_to_is_asked_about_first(window, qtbot, record, 
     open_files(window, qtbot, record / "model.pte", agreed=False)
     edit(window, partitioners=("xnnpack",))
     changed = window.recipe_store.job
-    assert "Looking would run" in window.jobs.previews.effect(changed, job)
+    assert "A preview would run" in window.jobs.previews.effect(changed, job)
     assert not window.jobs.previews.busy
     press(window)
     assert not window.jobs.recompiling.busy
