@@ -188,7 +188,7 @@ def _verdict_entry(session: Session, check: Check) -> Entry:
         words = "Both files" if count == 2 else f"All {count} files"
         return Entry(f"{words} belong together", "", "good", "good")
     if check.verdict == DO_NOT_BELONG:
-        odd = f"{check.odd_one_out} does not match the others. " if check.odd_one_out else ""
+        odd = f"{check.odd_one_out} is the one that differs. " if check.odd_one_out else ""
         detail = short_paths(session, odd + check.mismatch)
         return Entry("These files do not belong together", detail, "bad", "problem")
     text = "No contradiction found, but too little evidence connects all of them."

@@ -107,7 +107,7 @@ def test_main_without_display_says_so_in_one_sentence(windows, monkeypatch, caps
     monkeypatch.setattr(sys, "platform", "linux")
     assert entry.main([]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("etscope: there is no display")
+    assert error.startswith("etscope: no display")
     assert error.count("\n") == 1
     assert windows == []
 
