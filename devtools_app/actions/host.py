@@ -76,7 +76,7 @@ class WindowHost(QMainWindow):
         raise NotImplementedError
 
     def sync_actions(self) -> None:
-        """Let the actions say what is on and what is possible."""
+        """Update the checked and enabled actions."""
         raise NotImplementedError
 
     def focused_host(self) -> ViewHost | None:
