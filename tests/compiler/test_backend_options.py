@@ -105,7 +105,7 @@ def test_delegate_of_another_device_is_refused_unless_it_gets_memory_of_the_host
         inner = to_backend(ExecutorBackend.__name__, edge, [CompileSpec("target_device", device)])
         manager = to_edge(torch.export.export(Outer(inner), inputs))
         if refused:
-            with pytest.raises(UnsupportedError, match=r"ExecutorBackend wants .* of cuda:0"):
+            with pytest.raises(UnsupportedError, match=r"ExecutorBackend needs .* of cuda:0"):
                 manager.to_executorch()
         assert manager.to_executorch(
             ExecutorchBackendConfig(enable_non_cpu_memory_planning=not refused)

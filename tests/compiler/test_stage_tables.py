@@ -172,7 +172,7 @@ def test_verb_lists_stages_and_shows_one(tmp_path: Path) -> None:
     inside = [name for one in delegates for name in one["from"]]  # each in a row of its own
     assert [line.split()[1] for line in lines if line.startswith("delegated")] == inside
     wrong = run("graph", tmp_path, "--stage", "nothing")
-    assert (wrong.code, "no stage 'nothing'; there are" in wrong.err) == (2, True)
+    assert (wrong.code, "unknown stage 'nothing'; available: " in wrong.err) == (2, True)
 
 
 def test_program_of_another_compile_has_no_stages(tmp_path: Path) -> None:
