@@ -24,6 +24,6 @@ from inspector.api.serde_rewrite import RebuildError as RebuildError
 from inspector.api.size_information import (
     generate_model_size_information as generate_model_size_information,
 )
-from inspector.api.table import table as table
 from inspector.api.tensors import MissingTensor as MissingTensor
 from inspector.api.time_scale import TimeScale as TimeScale
+from inspector.render.table_result import table as table

@@ -74,6 +74,6 @@ def bisect_folder(place: str, job: BisectJob) -> str:
 
 def trials_in(folder: str) -> bool:
     """Return whether a bisection has left its state in a folder."""
-    from inspector.experiments.bisect.trials import STATE
+    from inspector.jobs.bisect_trials import STATE
 
     return os.path.isfile(os.path.join(folder, STATE))

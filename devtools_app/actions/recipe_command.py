@@ -254,7 +254,7 @@ class RecipeCommand:
 
     def _measured(self, found: Progress) -> None:
         """Note the times in the history of variants."""
-        from inspector.tables.units import format_time
+        from inspector.units import format_time
 
         store = self._window.store
         history = store.state.history

@@ -21,7 +21,7 @@ from devtools_app.qtmodels.roles import (
 from devtools_app.viewmodels.colours import Palette
 from inspector.tables.row_order import SortKey
 from inspector.tables.table import Column, ColumnKind, Table
-from inspector.tables.units import as_number
+from inspector.units import as_number
 
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 __all__ = [
     "NOT_DELEGATED",

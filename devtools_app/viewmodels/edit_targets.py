@@ -9,7 +9,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
 from inspector.graph.model_graph import ModelNode
 from inspector.graph.node_text import operator_title
-from inspector.join.index import join_index
+from inspector.profile.join_index import join_index
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import Edit, Target, TargetKind, edits_for
 from inspector.tables.selection import Selection, SelectionKind

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from devtools_app.actions.requests import ShowView
-from inspector.join.index import Related
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import BY_RUN, Row, RunGap
+from inspector.profile.join_index import Related
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.numeric_gap import selected_row
 

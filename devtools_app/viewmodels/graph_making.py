@@ -15,8 +15,8 @@ from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
 from inspector.files.session import Session
-from inspector.join.index import JoinIndex, join_index
 from inspector.numerics.report import RunGap
+from inspector.profile.join_index import JoinIndex, join_index
 
 
 @dataclass(frozen=True, slots=True)

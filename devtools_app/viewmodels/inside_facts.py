@@ -6,18 +6,18 @@ import shlex
 from collections.abc import Sequence
 
 from inspector.files.session import Session
-from inspector.graph.model_graph import ModelNode
-from inspector.graph.node_text import value_text
-from inspector.join.delegate_inside import (
+from inspector.graph.delegate_inside import (
     InsideNode,
     inside_delegate,
     inside_of,
     quantization_text,
 )
+from inspector.graph.model_graph import ModelNode
+from inspector.graph.node_text import value_text
 from inspector.size.weights import Spread, WeightBytes, node_weights, spread
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 from schema.backends import backend_of
 from schema.program import instructions
 from schema.program import model as m

@@ -9,7 +9,7 @@ from devtools_app.viewmodels.scene_search import related_to
 from inspector.compare.alignment import align_graphs, origin
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, graph_names, model_graph
-from inspector.join.index import join_index
+from inspector.profile.join_index import join_index
 from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
 

@@ -17,11 +17,11 @@ from devtools_app.viewmodels.canvas_data import (
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
-from inspector.join.index import JoinIndex
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue
+from inspector.profile.join_index import JoinIndex
 from inspector.tables.memory import value_names
 from inspector.tables.selection import Selection
-from inspector.tables.units import format_bytes, format_share, plural
+from inspector.units import format_bytes, format_share, plural
 from schema.backends import short_backend
 from schema.program import instructions
 from schema.program import model as m

@@ -22,18 +22,18 @@ from inspector.graph.model_graph import ModelNode
 from inspector.graph.node_text import node_title, operator_title, summary_text
 from inspector.graph.snippet import file_name, snippet
 from inspector.graph.source import SourceFrame, frames, user_frame
-from inspector.join.index import Related, join_index
 from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.numerics.report import RunGap
+from inspector.profile.attribution import mean
+from inspector.profile.join_index import Related, join_index
+from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.size.files import session_sizes
 from inspector.tables.boundaries import border_group, boundaries, join_group
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import part_selection
-from inspector.tables.units import Quantity, exact_text, format_bytes, format_share, format_time
 from inspector.tables.verdicts import verdict_group
-from inspector.trace.attribution import mean
-from inspector.trace.operator_rows import OperatorRow, operator_rows
+from inspector.units import Quantity, exact_text, format_bytes, format_share, format_time
 from schema.backends import short_backend
 
 

@@ -12,12 +12,14 @@ from inspector.graph.node_text import (
     short_description,
     value_text,
 )
-from inspector.join.index import JoinIndex, Related
 from inspector.memory.plan import PlannedValue, analyse_memory
+from inspector.profile.attribution import mean, spread
+from inspector.profile.join_index import JoinIndex, Related
+from inspector.profile.operator_rows import OperatorRow
 from inspector.tables.facts import Fact, FactGroup, shortened
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from inspector.tables.selection import Selection, SelectionKind, Units
-from inspector.tables.units import (
+from inspector.units import (
     Quantity,
     exact_text,
     format_bytes,
@@ -25,8 +27,6 @@ from inspector.tables.units import (
     format_time,
     plural,
 )
-from inspector.trace.attribution import mean, spread
-from inspector.trace.operator_rows import OperatorRow
 from schema.dtypes.operator_dtypes import operator_dtypes
 from schema.graph import GraphNode, GraphValue
 

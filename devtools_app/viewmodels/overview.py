@@ -18,7 +18,7 @@ from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.files import kind_words
 from inspector.tables.method_facts import method_group
 from inspector.tables.selection import Units
-from inspector.tables.units import Quantity, exact_text, format_bytes, format_time, plural
+from inspector.units import Quantity, exact_text, format_bytes, format_time, plural
 
 _NS = 1e6  # a millisecond in nanoseconds
 

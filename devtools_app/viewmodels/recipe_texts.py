@@ -10,7 +10,7 @@ from devtools_app.state.variants import Variant
 from devtools_app.viewmodels.recipe_form import change_line
 from inspector.recipes.compile_job import CompileJob, code_files
 from inspector.recipes.recipe import RECIPE, RecipeError, parse_recipe
-from inspector.recipes.script import python_script
+from inspector.toolchain.recipe_script import python_script
 
 _PLACE = "recipe"
 _END = "END_OF_RECIPE"

@@ -31,8 +31,8 @@ from devtools_app.viewmodels.scene_clusters import (
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, shape_text
-from inspector.tables.units import format_bytes, format_share, format_time, plural
-from inspector.trace.node_times import NodeTimes, node_times
+from inspector.profile.node_times import NodeTimes, node_times
+from inspector.units import format_bytes, format_share, format_time, plural
 from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache
 

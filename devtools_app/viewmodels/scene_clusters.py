@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from inspector.graph.model_graph import ModelGraph, ModelNode, Region
 from inspector.graph.node_text import operator_title
-from inspector.graph.operator_names import quantizes
+from inspector.join.operator_names import quantizes
 from schema.graph import NodeKind
 
 MODULE, DELEGATE, BRANCH, QUANTIZED = "module", "delegate", "branch", "quantized"

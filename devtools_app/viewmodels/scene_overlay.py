@@ -14,7 +14,7 @@ from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_overlay
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.scene import GraphScene
 from inspector.numerics.report import Row
-from inspector.tables.units import format_bytes, format_time
+from inspector.units import format_bytes, format_time
 from schema.backends import short_backend
 
 OVERLAYS = ("time", "bytes", "backend", GAP, OWN_GAP, "none")

@@ -7,7 +7,7 @@ import numpy as np
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.scene import GraphScene
 from inspector.graph.model_graph import COMPILED, ModelNode
-from inspector.join.index import JoinIndex, Related
+from inspector.profile.join_index import JoinIndex, Related
 from inspector.tables.filter import Mask, matches, parse_filter
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table

@@ -9,7 +9,7 @@ from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.entries import Entry
 from inspector.files.session import Session
 from inspector.tables.files import KIND_WORDS, kind_words
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 
 
 def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[Entry, ...]:

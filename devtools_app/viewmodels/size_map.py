@@ -13,7 +13,7 @@ from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
 from inspector.files.session import LoadedFile, Session
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
-from inspector.tables.units import format_bytes, plural
+from inspector.units import format_bytes, plural
 from schema.backends import short_backend
 
 # Hues of the treemap by what a part is for; text and table say the same in words.

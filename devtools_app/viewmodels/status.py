@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from devtools_app.viewmodels.words import StatusPart
 from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
+from inspector.profile.methods import MethodTime, analyse_profile
 from inspector.tables.selection import Units
-from inspector.tables.units import format_bytes, format_time
-from inspector.trace.profile import MethodTime, analyse_profile
+from inspector.units import format_bytes, format_time
 
 _NS = 1e6  # a millisecond in nanoseconds
 

@@ -16,7 +16,7 @@ from devtools_app.viewmodels.structure_parts import (
 from devtools_app.viewmodels.structure_record import record_nodes
 from inspector.files.session import LoadedFile, Session
 from inspector.tables.table import Table, number_column, text_column
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 from schema import bundled, etdump, flat_tensor
 from schema.bundled import BundledProgram
 from schema.etdump import ETDump

@@ -29,9 +29,9 @@ from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
 from inspector.files.session import Session
 from inspector.join.links import link_block
 from inspector.join.methods import is_execution
-from inspector.tables.units import Quantity
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.timing import is_time, scale_factor
+from inspector.units import Quantity
 from schema.backends import backend_of, short_backend
 from schema.objects.identity_cache import identity_cache
 

@@ -14,7 +14,6 @@ from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.colours import backend_index
 from inspector.files.session import Session
 from inspector.graph.instruction_names import call_label
-from inspector.join.group_keys import pack, ranks
 from inspector.join.links import BlockLinks, inner_label, link_block
 from inspector.join.methods import FRAMEWORK
 from inspector.trace import event_kinds
@@ -26,6 +25,7 @@ from inspector.trace.event_kinds import (
     named_events,
     whole_runs,
 )
+from inspector.trace.group_keys import pack, ranks
 from inspector.trace.timing import is_time
 from schema.backends import short_backend
 from schema.program import instructions

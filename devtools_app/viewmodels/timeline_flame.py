@@ -19,10 +19,10 @@ from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.timeline_events import UNKNOWN_DELEGATE
 from inspector.files.session import Session
-from inspector.tables.units import Quantity
-from inspector.trace.node_times import method_runs
-from inspector.trace.operator_columns import UNATTRIBUTED
-from inspector.trace.operator_rows import OperatorRow, operator_rows
+from inspector.profile.node_times import method_runs
+from inspector.profile.operator_columns import UNATTRIBUTED
+from inspector.profile.operator_rows import OperatorRow, operator_rows
+from inspector.units import Quantity
 from schema.backends import short_backend
 
 Step = tuple[str, int]  # name, colour

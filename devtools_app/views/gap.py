@@ -23,8 +23,8 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.jobs.gap import GapJob
-from inspector.join.index import join_index
 from inspector.numerics.report import Row, RunGap
+from inspector.profile.join_index import join_index
 from inspector.tables.numeric_gap import (
     FLOOR,
     TensorLook,

@@ -21,8 +21,8 @@ from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
-from inspector.join.index import JoinIndex, join_index
 from inspector.memory.plan import MemoryPlan
+from inspector.profile.join_index import JoinIndex, join_index
 from inspector.tables.memory import culprits, memory_plan
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table

@@ -25,14 +25,14 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
 from inspector.files.session import Session
-from inspector.join.index import JoinIndex, join_index
+from inspector.profile.join_index import JoinIndex, join_index
 from inspector.tables.events import all_events
 from inspector.tables.grouping import group_rows
 from inspector.tables.operators import OperatorsTable, operators_table
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Selection, Units
 from inspector.tables.tree import TreeOrder
-from inspector.tables.units import plural
+from inspector.units import plural
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""

@@ -15,7 +15,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.cards import Card, words
 from devtools_app.widgets.time_bar import TimeBar
-from inspector.tables.units import plural
+from inspector.units import plural
 
 
 class OverviewPane(Pane):

@@ -21,7 +21,7 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
 from inspector.files.session import Session
-from inspector.join.index import JoinIndex, join_index
+from inspector.profile.join_index import JoinIndex, join_index
 from inspector.tables.partitions import (
     COUNTING,
     Partitions,

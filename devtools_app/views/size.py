@@ -23,7 +23,7 @@ from inspector.files.session import Session
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.size import part_selection, parts_table
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 
 _SIZE_COLUMN = 1
 _FIRST = ("pte", "bpte", "ptd", "etrecord")

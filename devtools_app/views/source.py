@@ -24,7 +24,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
 from inspector.graph.program_text import INSTRUCTIONS, ProgramText, program_text, text_names
 from inspector.graph.snippet import file_name
-from inspector.join.index import JoinIndex, join_index
+from inspector.profile.join_index import JoinIndex, join_index
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.source_lines import (
     LineKey,
@@ -34,7 +34,7 @@ from inspector.tables.source_lines import (
     source_text,
 )
 from inspector.tables.tree import TreeOrder
-from inspector.tables.units import plural
+from inspector.units import plural
 
 _NOTHING = Need(
     "No source lines",

@@ -15,7 +15,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.join.index import join_index
+from inspector.profile.join_index import join_index
 from inspector.tables.selection import Selection
 from inspector.tables.stage_steps import (
     ALL,

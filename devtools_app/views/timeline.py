@@ -28,7 +28,7 @@ from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_canvas_paint import STRENGTH
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
-from inspector.join.index import JoinIndex, join_index
+from inspector.profile.join_index import JoinIndex, join_index
 from inspector.tables.selection import Selection, SelectionKind
 
 _FLAME, _ALIGNED, _ABSOLUTE, _RUN = "flame", "aligned", "absolute", "run "

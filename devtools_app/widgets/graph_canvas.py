@@ -17,7 +17,7 @@ from devtools_app.widgets.graph_canvas_labels import stub_text
 from devtools_app.widgets.graph_canvas_pick import NOTHING, holder_of, item_at, stub_at
 from devtools_app.widgets.graph_canvas_view import GraphView
 from devtools_app.widgets.paint_theme import CanvasColours
-from inspector.tables.units import plural
+from inspector.units import plural
 
 
 class GraphCanvas(GraphView):

@@ -16,7 +16,7 @@ from devtools_app.viewmodels.layout.stubs import STUB_HEIGHT, STUB_WIDTH
 from devtools_app.widgets.graph_canvas_style import GraphLook, title_colour
 from devtools_app.widgets.graph_canvas_text import Occupied, TextCache, chip
 from devtools_app.widgets.paint_theme import CanvasColours, contrast, ink_on, qcolor, readable
-from inspector.tables.units import format_bytes, plural
+from inspector.units import format_bytes, plural
 
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
 EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters

@@ -16,7 +16,7 @@ from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
 from devtools_app.widgets.paint_theme import qcolor
 from devtools_app.widgets.plot import NOTHING, Plot
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart

@@ -26,7 +26,7 @@ from devtools_app.widgets.memory_canvas_paint import (
 )
 from devtools_app.widgets.paint_theme import CanvasColours
 from devtools_app.widgets.zoom_canvas import WHEEL, ZoomCanvas
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 
 _HEADROOM = 1.06  # free space above the largest address
 _NEAREST = 4096.0  # times nearer than the whole

@@ -15,7 +15,7 @@ from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
-from inspector.tables.units import Quantity, format_bytes
+from inspector.units import Quantity, format_bytes
 
 LEFT, TOP, RIGHT, BOTTOM = 84.0, 40.0, 20.0, 46.0  # around the plot
 _TINT = 0.42

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from devtools_app.shell.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
-from inspector.tables.units import (
+from inspector.units import (
     Quantity,
     choose_unit,
     column_formatter,

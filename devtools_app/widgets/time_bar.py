@@ -12,7 +12,7 @@ from typing_extensions import override
 from devtools_app.shell.theme import Theme, set_role
 from devtools_app.viewmodels.overview import Slice
 from devtools_app.widgets.flow_layout import FlowLayout
-from inspector.tables.units import format_share
+from inspector.units import format_share
 
 _BAR = 18
 _SWATCH = 10

@@ -13,7 +13,7 @@ from devtools_app.shell.theme import Theme
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.share_bar import paint_share
 from inspector.tables.source_lines import SourceLine
-from inspector.tables.units import format_time
+from inspector.units import format_time
 
 _BAR, _GAP = 46, 8
 _TIME_SAMPLE, _COUNT_SAMPLE = "000.0 µs", "×000"

@@ -16,7 +16,7 @@ from devtools_app.viewmodels.layout.timeline_bins import LaneView, TimelineIndex
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor
-from inspector.tables.units import format_quantity
+from inspector.units import format_quantity
 
 RULER = 28.0
 LABELS = 156.0  # width of the lane names

@@ -25,7 +25,7 @@ from devtools_app.widgets.timeline_canvas_paint import (
     place_lanes,
 )
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
-from inspector.tables.units import exact_text, format_quantity, format_share
+from inspector.units import exact_text, format_quantity, format_share
 
 _SLACK = 3.0  # pixels beside a narrow event that still hit it
 _PAD = 0.02  # free time at both ends, as a part of the whole

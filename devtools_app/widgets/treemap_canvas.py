@@ -19,7 +19,7 @@ from devtools_app.widgets.treemap_canvas_paint import (
     TreemapMarks,
     share_words,
 )
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 
 _MARGIN = 8.0
 _CRUMB = 12

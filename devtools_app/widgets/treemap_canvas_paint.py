@@ -14,7 +14,7 @@ from devtools_app.viewmodels.layout.treemap import HEADER, Cell
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
-from inspector.tables.units import format_bytes, format_share
+from inspector.units import format_bytes, format_share
 
 CRUMBS = 30.0  # height of the path above the map
 STRENGTH = 0.62  # of a colour on the ground

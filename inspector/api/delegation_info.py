@@ -14,7 +14,7 @@ from inspector.api.fx_nodes import Fx, is_lowered, lowered_graph, lowered_module
 from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.api.tables import grid
 from inspector.graph.delegation import summary_text
-from inspector.graph.operator_names import op_type
+from inspector.join.operator_names import op_type
 from schema.etrecord import node_list
 from schema.graph import Graph, NodeKind
 

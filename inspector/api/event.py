@@ -69,7 +69,7 @@ class Event:
         **named: Any,  # noqa: ANN401
     ) -> Event:
         """Return the event of a signature from objects of the stock package, one a run."""
-        from inspector.compat.traces import event_of
+        from inspector.api.traces import event_of
 
         return event_of(signature, events, *factor_and_more, **named)
 
@@ -81,7 +81,7 @@ class Event:
         scale_factor: float,
     ) -> None:
         """Fill in the durations of one event from objects of the stock package."""
-        from inspector.compat.traces import fill_times
+        from inspector.api.traces import fill_times
 
         fill_times(ret_event, profile_event_signature, events, scale_factor)
 
@@ -93,7 +93,7 @@ class Event:
         output_buffer: bytes | None = None,
     ) -> None:
         """Fill in the logged values of one event from objects of the stock package."""
-        from inspector.compat.traces import fill_values
+        from inspector.api.traces import fill_values
 
         fill_values(ret_event, debug_event_signature, events, output_buffer)
 
@@ -101,7 +101,7 @@ class Event:
         self, debug_handle_to_op_node_map: Mapping[int, Sequence[Any]]
     ) -> None:
         """Add operators, source lines and modules of the nodes that have its debug handles."""
-        from inspector.compat.traces import associate
+        from inspector.api.traces import associate
 
         associate(self, debug_handle_to_op_node_map)
 

@@ -43,13 +43,13 @@ class EventBlock:
     @staticmethod
     def _gen_from_etdump(etdump: object, *scales_and_more: Any, **named: Any) -> list[EventBlock]:  # noqa: ANN401
         """Return the blocks of a trace that is an object of the stock package."""
-        from inspector.compat.traces import event_blocks_of
+        from inspector.api.traces import event_blocks_of
 
         return event_blocks_of(etdump, *scales_and_more, **named)
 
     def _gen_resolve_debug_handles(self, handle_map: Any, *more: Any, **named: Any) -> None:  # noqa: ANN401
         """Give the events the debug handles that maps of a record name for their instructions."""
-        from inspector.compat.traces import resolve_debug_handles
+        from inspector.api.traces import resolve_debug_handles
 
         resolve_debug_handles(self, handle_map, *more, **named)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from inspector.api.opening import open_program
 from inspector.files.session import Session
-from inspector.join.index import JoinIndex, join_index
 from inspector.join.node_index import base_operator
 from inspector.memory.plan import Arena, PlannedValue, analyse_memory
+from inspector.profile.join_index import JoinIndex, join_index
 from schema.bundled import BundledProgram
 from schema.program import Program
 

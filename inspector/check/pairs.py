@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from inspector.check.facts import Evidence, Finding, Nodes, stem
 from inspector.check.tensors import differs, saved_tensors, tensors_against
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
+from inspector.join.facts import Evidence, Finding, Nodes, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
 from schema.backends import backend_of
 from schema.bundled import BundledProgram

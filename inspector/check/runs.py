@@ -8,11 +8,11 @@ together are taken for runs of one thing.
 
 from __future__ import annotations
 
-from inspector.check.facts import Evidence
+from inspector.join.facts import Evidence
 from inspector.join.methods import is_execution
+from inspector.profile.run_kinds import run_kinds
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.event_kinds import OPERATOR_CALL
-from inspector.trace.run_kinds import run_kinds
 from schema.errors import Severity
 from schema.etdump import ETDump
 

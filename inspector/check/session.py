@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from inspector.check.facts import Evidence
 from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
+from inspector.join.facts import Evidence
 from schema.bundled import BundledProgram
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from inspector.check.facts import Finding, shape_against, stem
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
+from inspector.join.facts import Finding, shape_against, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.join.operands import plan_operands
 from schema.backends import backend_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.check.facts import Evidence, Finding, Nodes, shape_against, stem
-from inspector.check.kernels import (
+from inspector.join import record_maps
+from inspector.join.facts import Evidence, Finding, Nodes, shape_against, stem
+from inspector.join.kernels import (
     foreign_kernels,
     inner_events,
     is_product,
@@ -14,7 +15,6 @@ from inspector.check.kernels import (
     kernels_against,
     quantised_product,
 )
-from inspector.join import record_maps
 from inspector.join.methods import KIND_OF_EVENT, is_execution, match_methods
 from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.join.operands import plan_operands

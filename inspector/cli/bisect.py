@@ -26,10 +26,10 @@ from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.trials import STATE, Node, State, StateError, Trial
 from inspector.experiments.bisect.words import Finding, kept_out, sentence_of, value_of
 from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
+from inspector.jobs.bisect_trials import STATE, Node, State, StateError, Trial
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Message, Tried
 from inspector.jobs.output_folder import FolderError
@@ -37,7 +37,7 @@ from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, SourceKind
 from inspector.recipes.recipe import RECIPE, recipe_of
 from inspector.tables.bisect import node_table
-from inspector.tables.units import plural
+from inspector.units import plural
 from schema.backends import engine_backends
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record

@@ -18,7 +18,7 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import SourceError, SourceKind, parse_source
 from inspector.tables.runs import bundled_table
-from inspector.tables.units import plural
+from inspector.units import plural
 from schema.errors import Issue, Severity
 
 _MODULES = (".py", ".pt2")

@@ -52,8 +52,8 @@ from inspector.recipes.compile_job import (
 )
 from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
 from inspector.recipes.paths import placed
-from inspector.recipes.script import python_script
 from inspector.tables.compile_stages import compile_table
+from inspector.toolchain.recipe_script import python_script
 from inspector.toolchain.table import toolchain_named
 from schema.backends import engine_backends
 from schema.errors import Issue, Severity

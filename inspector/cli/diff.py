@@ -9,12 +9,12 @@ from typing import Any
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.options import add_output, add_reading, open_files
 from inspector.compare.alignment import GraphAlignment
+from inspector.compare.change import MOST_SAMPLES, Change
 from inspector.compare.content import change_content
-from inspector.diff.change import MOST_SAMPLES, Change
-from inspector.diff.sessions import diff_sessions, instruction_alignment, node_alignment
+from inspector.compare.differences import diff_sessions, instruction_alignment, node_alignment
 from inspector.files.session import Session
 from inspector.tables.compare_lists import change_table, sample_table
-from inspector.tables.units import plural
+from inspector.units import plural
 from schema.errors import Issue, Severity
 
 _MOST = 200

@@ -15,8 +15,8 @@ from inspector.cli.output import json_pieces, refuse_inputs, write_folder
 from inspector.export.anonymise import anonymise
 from inspector.export.model_explorer import model_explorer
 from inspector.files.load import load_session
-from inspector.tables.units import plural
 from inspector.tables.written import graph_sizes, written_files
+from inspector.units import plural
 from schema.errors import Issue, Severity
 
 MODEL_EXPLORER, ANONYMISED = "model-explorer", "anonymised"

@@ -9,8 +9,8 @@ from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_folder_output, add_reading, methods, needs, open_files
 from inspector.cli.output import safe_path, write_folder
 from inspector.export.extract import KINDS, Item, items
-from inspector.tables.units import plural
 from inspector.tables.written import written_files
+from inspector.units import plural
 from schema.errors import Issue, Severity
 
 

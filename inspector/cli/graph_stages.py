@@ -10,7 +10,7 @@ from inspector.files.session import Session
 from inspector.files.stage_files import session_stages
 from inspector.files.stage_log import Change, StageLog, StageNode, Step
 from inspector.tables.stage_steps import CHANGED, Steps, left_nodes, node_table, step_table
-from inspector.tables.units import plural
+from inspector.units import plural
 
 
 def add_stages(parser: ArgumentParser) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from inspector.cli.answer import Answer, Shown, shown
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.files.session import Session
-from inspector.join.value_sources import ValueSource, value_sources
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
+from inspector.numerics.value_sources import ValueSource, value_sources
 from inspector.tables.memory import culprits
 from schema.errors import Issue, Severity
 

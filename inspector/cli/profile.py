@@ -13,14 +13,14 @@ from inspector.cli.answer import Answer, Lazy, Shown, shown
 from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
+from inspector.profile.methods import EMULATION, MethodTime, Profile, analyse_profile
+from inspector.profile.rows import ProfileRow
 from inspector.tables.events import all_events
 from inspector.tables.query import Selected
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
-from inspector.tables.units import plural
 from inspector.trace.event_kinds import OPERATOR_CALL
-from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
-from inspector.trace.profile_rows import ProfileRow
+from inspector.units import plural
 from schema.errors import Issue, Severity
 
 _HIDDEN = (OPERATOR_CALL,)

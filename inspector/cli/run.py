@@ -37,8 +37,8 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD
 from inspector.tables.runs import said, times_table
-from inspector.tables.units import plural
 from inspector.toolchain.table import toolchain_named
+from inspector.units import plural
 from schema.errors import Issue, Severity
 
 _WHAT = {"init": "load the method", "load": "load the program"}

@@ -12,7 +12,7 @@ from inspector.size.owners import Part, mark_duplicates
 from inspector.size.users import stored_users, users_of
 from inspector.tables.query import Query, select
 from inspector.tables.size import kind_table, parts_table
-from inspector.tables.units import plural
+from inspector.units import plural
 from schema.errors import Issue, Severity
 
 _MEASURED = ("pte", "ptd", "bpte")

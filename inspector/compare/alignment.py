@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from inspector.diff.alignment import align
+from inspector.compare.sequences import align
 from inspector.graph.model_graph import ModelGraph, ModelNode, describe
 from inspector.join.node_index import base_operator
 from schema.graph import NodeKind

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from inspector.compare.alignment import MOVED, GraphAlignment
+from inspector.compare.change import Change
 from inspector.compare.model import Comparison, MethodGraphs, TimeRow, delta_content
-from inspector.diff.change import Change
 from inspector.graph.model_graph import ModelGraph
 from inspector.jobs.measure import Measurement
 

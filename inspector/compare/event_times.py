@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.diff.program import labels
+from inspector.compare.program_changes import labels
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
 from inspector.join import record_maps
 from inspector.join.links import Link
 from inspector.join.node_index import base_operator
-from inspector.trace.attribution import mean, method_runs
+from inspector.profile.attribution import mean, method_runs
+from inspector.profile.operator_columns import INNER, LEFT, REST, BlockRows
+from inspector.profile.operator_rows import operator_rows
 from inspector.trace.event_kinds import CONTROL, DELEGATE_CALL
-from inspector.trace.operator_columns import INNER, LEFT, REST, BlockRows
-from inspector.trace.operator_rows import operator_rows
 from inspector.trace.timing import is_time
 from schema.backends import short_backend
 from schema.etdump.events import EventKind

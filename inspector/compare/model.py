@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inspector.compare.alignment import GraphAlignment
+from inspector.compare.change import Change
 from inspector.compare.statistics import TimeVerdict
-from inspector.diff.change import Change
 
 LESS, MORE, NEUTRAL = "less", "more", ""
 

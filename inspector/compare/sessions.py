@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.compare.alignment import GraphAlignment, align_graphs
+from inspector.compare.differences import Change, diff_sessions
 from inspector.compare.event_times import MethodTimes, logs_tensors, method_times
 from inspector.compare.gaps import gap_rows, gap_summary
 from inspector.compare.model import (
@@ -33,7 +34,6 @@ from inspector.compare.recipes import recipe_changes
 from inspector.compare.statistics import judge
 from inspector.compare.times import module_rows, node_rows, operator_rows
 from inspector.compare.weights import recorded_weights, weight_changes
-from inspector.diff.sessions import Change, diff_sessions
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
 from inspector.jobs.measure import Measurement

@@ -18,6 +18,7 @@ from inspector.api.numerical_comparator import as_doubles
 from inspector.api.time_scale import TimeScale
 from inspector.api.time_scale import divisor as calculate_time_scale_factor
 from inspector.api.torch_bridge import Torch, load_torch
+from inspector.api.traces import is_inference_output_equal
 from inspector.numerics import documented, recorded_values
 
 if TYPE_CHECKING:
@@ -107,17 +108,6 @@ def _key(handles: Any) -> Handles:  # noqa: ANN401
 
 
 # ---- values
-def is_inference_output_equal(output1: object, output2: object) -> bool:
-    """Return whether two outputs are the same: tensors, lists of them, numbers or strings."""
-    torch = load_torch()
-    if isinstance(output1, torch.Tensor) and isinstance(output2, torch.Tensor):
-        return torch.equal(output1, output2)
-    if isinstance(output1, list) and isinstance(output2, list):
-        one, two = cast("list[object]", output1), cast("list[object]", output2)
-        return len(one) == len(two) and all(map(is_inference_output_equal, one, two))
-    return type(cast("Any", output1)) is type(cast("Any", output2)) and output1 == output2
-
-
 def _metric(name: str) -> Callable[[Iterable[object], Iterable[object]], list[float | None]]:
     def calculate(ref_values: Iterable[object], values: Iterable[object]) -> list[float | None]:
         found = [

@@ -79,7 +79,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.devtools.inspector._inspector",
-        "inspector.compat.traces",
+        "inspector.api.traces",
         "DebugEventSignature DelegateMetadata EventSignature InstructionEvent "
         "InstructionEventSignature ProfileEventSignature",
     ),

@@ -21,6 +21,7 @@ MAP_FROM_BYTES = 32 << 20
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 _TRACES = (".etdp", ".etdump")
 _TRACE, _BUFFER = "run.etdp", Path("run.debug")  # as `etscope run` names them
+POINT, POINTS = "point.json", "points"  # of a sweep, in its folder
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]
@@ -297,8 +298,6 @@ def session_name(paths: Sequence[str]) -> str:
 
 def _point_name(folder: Path) -> str:
     """Return what a point of a sweep is called, whose folder has no meaning; empty for others."""
-    from inspector.experiments.sweeps.results import POINT, POINTS
-
     if folder.parent.name != POINTS:
         return ""
     try:

@@ -13,7 +13,7 @@ from inspector.memory.plan import Arena, analyse_memory
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
 from inspector.size.users import stored_users, users_of, users_text
-from inspector.tables.units import format_bytes, format_share, plural
+from inspector.units import format_bytes, format_share, plural
 from schema.dtypes.scalar_type import known_nbytes
 from schema.program import Program, instructions
 from schema.program import model as m

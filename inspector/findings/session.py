@@ -11,7 +11,7 @@ from inspector.files.session import Session
 from inspector.findings.finding import Finding, Tone
 from inspector.findings.program import delegation_findings, memory_findings, size_findings
 from inspector.findings.time import time_findings
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 from schema.errors import Severity
 from schema.objects.identity_cache import identity_cache
 

@@ -15,8 +15,9 @@ from inspector.findings.finding import Finding, Tone
 from inspector.jobs.executing import REPORT
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
-from inspector.tables.units import format_share, plural
-from inspector.trace.attribution import attribution, spread
+from inspector.profile.attribution import attribution, spread
+from inspector.profile.methods import EMULATION, MethodTime, Profile, analyse_profile
+from inspector.profile.rows import BlockSamples
 from inspector.trace.event_kinds import (
     DELEGATE_CALL,
     EXECUTE,
@@ -24,8 +25,7 @@ from inspector.trace.event_kinds import (
     OPERATOR_CALL,
     named_events,
 )
-from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
-from inspector.trace.profile_rows import BlockSamples
+from inspector.units import format_share, plural
 from schema.program import instructions
 
 _LARGEST_REPORT = 1 << 24  # bytes

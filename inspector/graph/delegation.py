@@ -16,9 +16,9 @@ from itertools import filterfalse
 
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
-from inspector.graph.operator_names import is_compute, node_type
 from inspector.join import record_maps
 from inspector.join.delegate_owner import call_nodes, ownership
+from inspector.join.operator_names import is_compute, node_type
 from schema.etrecord import DelegateMap, ETRecord
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 from schema.graph import Graph, NodeKind

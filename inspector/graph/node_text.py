@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.graph.model_graph import ModelNode
-from inspector.tables.units import format_bytes
+from inspector.units import format_bytes
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from inspector.experiments.bisect.trials import STATE, State, Trial, read_state
+from inspector.jobs.bisect_trials import STATE, State, Trial, read_state
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.supervisor import Setup, Supervisor

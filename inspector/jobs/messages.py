@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from inspector.experiments.bisect.trials import Node, Trial
+from inspector.jobs.bisect_trials import Node, Trial
 
 
 class Stage(msgspec.Struct, frozen=True, tag="stage"):

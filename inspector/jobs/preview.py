@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from inspector.graph.boundaries import Boundary
 from inspector.recipes.compile_job import CompileJob
-from inspector.tables.units import format_bytes, plural
+from inspector.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 

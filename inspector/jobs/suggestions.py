@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import Target, TargetKind, edit_named
-from inspector.tables.units import format_bytes, plural
+from inspector.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 _MOST_NODES = 8  # that are taken in together

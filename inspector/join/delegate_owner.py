@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.files.session import Session
-from inspector.graph.operator_names import is_compute
 from inspector.join import record_maps
 from inspector.join.node_index import base_operator
+from inspector.join.operator_names import is_compute
 from schema.etrecord import ETRecord, ListedNode, node_list
 from schema.etrecord.parts.verdicts import Outcome
 from schema.graph import Graph

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inspector.check.kernels import kernels_against
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
+from inspector.join.kernels import kernels_against
 from inspector.join.methods import is_execution, match_methods
 from inspector.trace.blocks import Block
 from schema.etrecord import ETRecord

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.join.group_keys import pack, ranks
 from inspector.join.links import BlockLinks, Link, link_block
 from inspector.join.methods import FRAMEWORK
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates
+from inspector.trace.group_keys import pack, ranks
 from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]

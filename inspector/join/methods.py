@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inspector.check.kernels import kernels_against, logs_every_node
+from inspector.join.kernels import kernels_against, logs_every_node
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX, OPERATOR_CALL
 from schema.objects.identity_cache import identity_cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from inspector.graph.operator_names import op_type, wraps_a_write
 from inspector.join.node_index import base_operator
+from inspector.join.operator_names import op_type, wraps_a_write
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind
 from schema.objects.identity_cache import identity_cache
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
+from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
-from inspector.join.delegate_inside import InsideNode, inside_delegate
 from inspector.join.operands import plan_operands
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent, one_spelling
 from inspector.numerics.moved import moves_alike

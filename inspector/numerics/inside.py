@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from inspector.files.session import Session
+from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
-from inspector.join.delegate_inside import InsideNode, inside_delegate
 from inspector.join.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
-from inspector.join.delegate_inside import InsideNode, inside_delegate
+from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TextIO
 
 from inspector.tables.table import Table
-from inspector.tables.units import raw_text
+from inspector.units import raw_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

@@ -15,7 +15,7 @@ from inspector.tables.query import Query, Selected, select
 from inspector.tables.row_order import as_floats
 from inspector.tables.table import Column, ColumnKind, Table
 from inspector.tables.tree import Tree
-from inspector.tables.units import format_time, plural
+from inspector.units import format_time, plural
 from schema.version import __version__
 
 MOST_BYTES = 5_000_000

@@ -14,6 +14,8 @@ from inspector.files.session import Session
 from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import Arena, analyse_memory
+from inspector.profile.methods import MethodTime, analyse_profile
+from inspector.profile.operator_rows import operator_rows
 from inspector.render.html import (
     Page,
     Words,
@@ -37,9 +39,7 @@ from inspector.tables.operators import operators
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.size import parts_table
 from inspector.tables.table import ColumnKind, Table
-from inspector.tables.units import format_bytes, format_time, plural
-from inspector.trace.operator_rows import operator_rows
-from inspector.trace.profile import MethodTime, analyse_profile
+from inspector.units import format_bytes, format_time, plural
 
 _MOST_METHODS = 12
 _MOST_ROWS = 40

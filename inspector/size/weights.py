@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
+from inspector.graph.delegate_inside import inside_of
 from inspector.graph.model_graph import ModelNode
-from inspector.join.delegate_inside import inside_of
 from inspector.join.operands import plan_operands
 from inspector.numerics.tensor_statistics import Facts, data_statistics, statistics
 from inspector.numerics.tensors import stored_tensors

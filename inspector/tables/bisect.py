@@ -8,7 +8,11 @@ from pathlib import Path, PurePath
 
 from inspector.compare.alignment import origin
 from inspector.experiments.bisect.bound import LOADS, Bound
-from inspector.experiments.bisect.trials import (
+from inspector.experiments.bisect.words import value_of
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.graph.node_text import operator_title
+from inspector.jobs.bisect_trials import (
     STATE,
     Node,
     State,
@@ -16,16 +20,12 @@ from inspector.experiments.bisect.trials import (
     numbers_of,
     read_state,
 )
-from inspector.experiments.bisect.words import value_of
-from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, model_graph
-from inspector.graph.node_text import operator_title
 from inspector.jobs.messages import Trying
 from inspector.tables.query import QueryError
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 OTHER = "other"
 _TONES = {"holds": "good", "trying": "accent"}

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inspector.files.session import Session
+from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.graph.model_graph import ModelGraph, ModelNode
-from inspector.graph.operator_names import quantizes
-from inspector.join.delegate_inside import InsideNode, inside_delegate
+from inspector.join.operator_names import quantizes
+from inspector.profile.attribution import mean
+from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.units import Quantity, exact_text, format_bytes, format_time
-from inspector.trace.attribution import mean
-from inspector.trace.operator_rows import OperatorRow, operator_rows
+from inspector.units import Quantity, exact_text, format_bytes, format_time
 from schema.graph import GraphValue
 from schema.objects.identity_cache import identity_cache
 

@@ -9,7 +9,7 @@ from inspector.files.session import Session
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 _WORST = DO_NOT_BELONG.replace("_", " ")
 _FIELDS = (

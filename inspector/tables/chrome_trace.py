@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.tables.rows import Field, row_table
 from inspector.tables.table import Table
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 _NS_PER_US = 1e3
 _FIELDS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from inspector.compare.alignment import GraphAlignment
+from inspector.compare.change import Change
 from inspector.compare.model import (
     Comparison,
     Delta,
@@ -17,7 +18,6 @@ from inspector.compare.model import (
     WeightChange,
 )
 from inspector.compare.sessions import compare_sessions
-from inspector.diff.change import Change
 from inspector.files.session import Session
 from inspector.tables.compare import (
     MS,
@@ -32,7 +32,7 @@ from inspector.tables.figures import Figure, figure_column
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.tables.units import Quantity, choose_unit, format_time
+from inspector.units import Quantity, choose_unit, format_time
 from schema.backends import BACKENDS
 
 OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (

@@ -8,7 +8,7 @@ from typing import Any
 from inspector.jobs.messages import Ended, Outcome, Stage
 from inspector.tables.rows import Field, ns, row_table
 from inspector.tables.table import Table, Total, badge_column, number_column, text_column
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 _FIELDS = (
     Field("stage"),

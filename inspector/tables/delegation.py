@@ -8,7 +8,7 @@ from inspector.tables.query import QueryError
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 _COUNTS = (
     Field("operator", mono=True),

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.join.group_keys import pack, ranks
 from inspector.join.link_codes import LinkCodes, link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link
+from inspector.profile.attribution import spread
+from inspector.profile.block_names import block_labels
+from inspector.profile.methods import analyse_profile
+from inspector.profile.rows import BlockSamples
 from inspector.tables.event_keys import EventKeys
 from inspector.tables.operators import (
     JOIN_WORDS,
@@ -28,13 +31,10 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.tables.units import Quantity
-from inspector.trace.attribution import spread
-from inspector.trace.block_names import block_labels
 from inspector.trace.event_kinds import DELEGATE_CALL, inside_delegates
-from inspector.trace.profile import analyse_profile
-from inspector.trace.profile_rows import BlockSamples
+from inspector.trace.group_keys import pack, ranks
 from inspector.trace.timing import is_time
+from inspector.units import Quantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.tables.table import Column, ColumnKind, as_text
-from inspector.tables.units import (
+from inspector.units import (
     MISSING,
     Quantity,
     base_symbol,

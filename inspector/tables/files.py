@@ -11,7 +11,7 @@ from inspector.files.session import LoadedFile, Session
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Column, Table, badge_column, number_column, text_column
-from inspector.tables.units import Quantity, as_number, format_quantity
+from inspector.units import Quantity, as_number, format_quantity
 from schema.errors import Issue, Severity
 
 KIND_WORDS = {

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.tables.table import Column, ColumnKind, Table
-from inspector.tables.units import SIZE_UNITS, TIME_UNITS
+from inspector.units import SIZE_UNITS, TIME_UNITS
 
 Mask = NDArray[np.bool_]
 _BUDGET_SECONDS = 1.0  # for one expression over one column; a nested repeat can take for ever

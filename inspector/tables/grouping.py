@@ -21,7 +21,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.tree import MOST_BELOW, TOP, Tree
-from inspector.tables.units import Formatter, as_number
+from inspector.units import Formatter, as_number
 
 _NOTHING = ("", "—")  # what text columns say where there is nothing to say
 

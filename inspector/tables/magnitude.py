@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.tables.units import as_number
+from inspector.units import as_number
 
 
 def magnitude(values: Iterable[object] | NDArray[Any]) -> float:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from inspector.files.session import Session
 from inspector.graph.instruction_names import call_label
-from inspector.join.value_sources import value_sources
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
+from inspector.numerics.value_sources import value_sources
 from inspector.tables.query import QueryError
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Column, Table, Total, number_column, share_column, text_column
-from inspector.tables.units import Quantity, choose_unit
+from inspector.units import Quantity, choose_unit
 from schema.program import instructions
 
 

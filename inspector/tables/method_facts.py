@@ -11,7 +11,7 @@ from inspector.graph.node_text import short_description, value_text
 from inspector.memory.plan import analyse_memory
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
-from inspector.tables.units import format_bytes, plural
+from inspector.units import format_bytes, plural
 from schema.backends import short_backend
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind

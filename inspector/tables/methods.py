@@ -11,11 +11,11 @@ from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import analyse_memory, instruction_label
+from inspector.profile.methods import analyse_profile
 from inspector.tables.rows import Field, ns, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
-from inspector.tables.units import Quantity
-from inspector.trace.profile import analyse_profile
+from inspector.units import Quantity
 from schema.dtypes.scalar_type import scalar_type
 from schema.program import Program, instructions
 from schema.program import model as m

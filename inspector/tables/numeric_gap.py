@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.graph.node_text import operator_title
-from inspector.join.index import Related
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, Row, RunGap
+from inspector.profile.join_index import Related
 from inspector.tables.table import (
     Column,
     Table,
@@ -24,7 +24,7 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades

@@ -11,10 +11,21 @@ from numpy.typing import NDArray
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
-from inspector.join.group_keys import pack, ranks
-from inspector.join.index import Related, join_index
 from inspector.join.int_maps import GroupMap
 from inspector.join.links import Link
+from inspector.profile.attribution import mean, spread
+from inspector.profile.join_index import Related, join_index
+from inspector.profile.methods import analyse_profile
+from inspector.profile.operator_columns import (
+    INNER,
+    KINDS,
+    LEFT,
+    REST,
+    UNATTRIBUTED,
+    BlockRows,
+    delegate_label,
+)
+from inspector.profile.operator_rows import OperatorRows, operator_rows
 from inspector.tables.event_keys import EventKeys
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
@@ -27,19 +38,8 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.tables.units import Quantity, choose_unit
-from inspector.trace.attribution import mean, spread
-from inspector.trace.operator_columns import (
-    INNER,
-    KINDS,
-    LEFT,
-    REST,
-    UNATTRIBUTED,
-    BlockRows,
-    delegate_label,
-)
-from inspector.trace.operator_rows import OperatorRows, operator_rows
-from inspector.trace.profile import analyse_profile
+from inspector.trace.group_keys import pack, ranks
+from inspector.units import Quantity, choose_unit
 from schema.backends import short_backend
 from schema.graph import NodeKind
 

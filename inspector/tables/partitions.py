@@ -11,6 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, operator_title, summary_text, value_text
+from inspector.profile.node_times import NodeTimes, node_times
 from inspector.tables.boundaries import (
     Boundary,
     Inserted,
@@ -33,8 +34,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
-from inspector.tables.units import Quantity, choose_unit, format_bytes, format_share
-from inspector.trace.node_times import NodeTimes, node_times
+from inspector.units import Quantity, choose_unit, format_bytes, format_share
 from schema.backends import short_backend
 from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache

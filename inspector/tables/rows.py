@@ -17,7 +17,7 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 _NS_PER_MS = 1e6
 

@@ -12,7 +12,7 @@ from inspector.jobs.executing import REPORT
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.tables.units import Quantity, choose_unit
+from inspector.units import Quantity, choose_unit
 from schema.errors import FormatError
 
 _LARGEST = 1 << 26  # bytes of a report

@@ -16,7 +16,7 @@ from inspector.size.users import Users, stored_users, users_of, users_text
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total, number_column, share_column, text_column
-from inspector.tables.units import Quantity, choose_unit
+from inspector.units import Quantity, choose_unit
 
 
 def part_selection(file: LoadedFile, part: Part) -> Selection:

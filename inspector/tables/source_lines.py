@@ -12,6 +12,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.graph.snippet import file_name
 from inspector.graph.source import SourceFrame, find_source, read_source, user_frame
+from inspector.profile.node_times import NodeTimes, node_times
 from inspector.tables.selection import Units
 from inspector.tables.table import (
     Table,
@@ -21,8 +22,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
-from inspector.tables.units import Quantity, choose_unit
-from inspector.trace.node_times import NodeTimes, node_times
+from inspector.units import Quantity, choose_unit
 
 
 @dataclass(frozen=True, slots=True)

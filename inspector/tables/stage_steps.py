@@ -20,7 +20,7 @@ from inspector.tables.table import (
     number_column,
     text_column,
 )
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4

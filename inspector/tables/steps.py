@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from inspector.files.session import Session
+from inspector.graph.delegate_inside import inside_delegate, inside_of
 from inspector.graph.model_graph import COMPILED, model_graph
-from inspector.join.delegate_inside import inside_delegate, inside_of
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 from schema.backends import backend_of
 from schema.program import instructions
 from schema.program import model as m

@@ -24,7 +24,7 @@ from inspector.tables.table import (
     number_column,
     text_column,
 )
-from inspector.tables.units import Quantity, Unit, choose_unit, column_formatter, format_quantity
+from inspector.units import Quantity, Unit, choose_unit, column_formatter, format_quantity
 
 # metric -> what it counts, and how many of its base units the sweep's unit is
 _QUANTITIES: Mapping[str, tuple[Quantity, float]] = {

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from inspector.tables.magnitude import has_numbers, magnitude
-from inspector.tables.units import (
+from inspector.units import (
     MISSING,
     Formatter,
     Quantity,

@@ -10,7 +10,7 @@ from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensor
 from inspector.tables.rows import Field, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 _STATISTICS = ("min", "mean", "max", "nan", "inf")
 _FIELDS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.tables.rows import Field, row_table
 from inspector.tables.table import Table, Total
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 _FILES = (Field("file", mono=True), Field("kind"), Field("size", Quantity.SIZE, Total.SUM))
 _NAMES = (

@@ -91,7 +91,7 @@ _OWN: Toolchain = _Named(
         "inspector.worker.compile_job:compile_built_in",
         "inspector.worker.executing:run_built_in",
         "inspector.worker.bisect_job:bisect_built_in",
-        "inspector.recipes.script:built_in_script",
+        "inspector.toolchain.recipe_script:built_in_script",
     ),
 )
 _STOCK: Toolchain = _Named(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.join.group_keys import pack, ranks
+from inspector.trace.group_keys import pack, ranks
 from schema.errors import Issue, Severity
 from schema.etdump import DebugValue, ETDump, EventKind, EventTable
 from schema.objects.identity_cache import identity_cache

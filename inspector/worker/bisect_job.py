@@ -10,8 +10,8 @@ from compiler.errors import CompileError
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
-from inspector.experiments.bisect.trials import Node, Trial
 from inspector.jobs.bisect import BisectJob
+from inspector.jobs.bisect_trials import Node, Trial
 from inspector.recipes.compile_job import CompileJob
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import executing, exporter

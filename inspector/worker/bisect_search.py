@@ -9,8 +9,8 @@ from typing import Any
 
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Ranges, Search
-from inspector.experiments.bisect.trials import Node, Trial, numbers_of
 from inspector.experiments.bisect.words import Finding
+from inspector.jobs.bisect_trials import Node, Trial, numbers_of
 from inspector.recipes.compile_job import CompileJob
 from inspector.worker.exporter import Say, sentence_of
 from schema.objects.codec import from_json, to_json

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from inspector.tables.units import plural
+from inspector.units import plural
 
 _CGROUP = Path("/sys/fs/cgroup")
 _STAT = Path("/proc/stat")

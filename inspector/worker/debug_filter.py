@@ -7,7 +7,7 @@ import re
 from inspector.files.load import load_session
 from inspector.graph.model_graph import ModelNode
 from inspector.jobs.executing import RunJob
-from inspector.join.index import join_index
+from inspector.profile.join_index import join_index
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method
 

@@ -19,11 +19,11 @@ import torch
 from compiler.errors import CompileError
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
-from inspector.experiments.bisect.trials import Node, Trial
 from inspector.experiments.gates.evidence import Evidence, MissingError, static_value
 from inspector.experiments.gates.requirement import GAP, Kind
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
+from inspector.jobs.bisect_trials import Node, Trial
 from inspector.jobs.executing import BUFFER, OUTPUTS, TRACE, RunJob
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob
 from inspector.toolchain.child import Interpreter, ReportedError, Say, ToolchainError, nobody

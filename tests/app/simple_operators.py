@@ -9,17 +9,17 @@ import numpy as np
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
-from inspector.join.index import _instruction_nodes
 from inspector.join.links import NO_LINK, Link, link_block
 from inspector.memory.plan import instruction_label
+from inspector.profile.block_names import block_labels
+from inspector.profile.join_index import _instruction_nodes
+from inspector.profile.methods import analyse_profile
+from inspector.profile.operator_columns import UNATTRIBUTED, delegate_label
+from inspector.profile.operator_rows import OperatorRow
 from inspector.tables.events import _node_words
 from inspector.tables.operators import JOIN_WORDS, backend_words
-from inspector.trace.block_names import block_labels
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import CALLS, EXECUTE
-from inspector.trace.operator_columns import UNATTRIBUTED, delegate_label
-from inspector.trace.operator_rows import OperatorRow
-from inspector.trace.profile import analyse_profile
 from inspector.trace.timing import is_time, scale_factor
 from schema.program import instructions
 

@@ -12,7 +12,7 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 
 def operators() -> Table:

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QPushButton
 from devtools_app.shell.window import MainWindow
 from devtools_app.views.bisect import BisectView
 from inspector.experiments.bisect.bound import LOADS, parse_bound
-from inspector.experiments.bisect.trials import Node, Trial
 from inspector.jobs import run as job_runs
+from inspector.jobs.bisect_trials import Node, Trial
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Stage, Tried, Trying
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import RECIPE, Recipe

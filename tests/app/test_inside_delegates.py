@@ -18,9 +18,9 @@ from devtools_app.viewmodels.scene import graph_scene, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
-from inspector.join.index import join_index
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import INSIDE, INSTRUCTION, Row, RunGap
+from inspector.profile.join_index import join_index
 from inspector.size.weights import node_weights, spread
 from inspector.tables.boundaries import boundaries, inserted_nodes
 from inspector.tables.facts import FactSheet

@@ -14,7 +14,7 @@ from devtools_app.viewmodels.kept_selection import kept_selection
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
-from inspector.join.index import join_index
+from inspector.profile.join_index import join_index
 from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

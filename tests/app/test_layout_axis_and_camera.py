@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from devtools_app.viewmodels.layout.axis import binary_step, decimal_step, ticks
 from devtools_app.viewmodels.layout.camera import Camera, fitted
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 spans = st.floats(1e-3, 1e15)
 pixels = st.floats(-2000, 2000)

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
 from inspector.files.session import LoadedFile, Session, SessionOptions
-from inspector.join.index import join_index
 from inspector.join.int_maps import CodedMap, GroupMap, IntMap
 from inspector.join.link_codes import link_codes
 from inspector.join.links import link_block
+from inspector.profile.join_index import join_index
+from inspector.profile.operator_columns import UNATTRIBUTED
+from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.tables.events import all_events
 from inspector.tables.grouping import GroupKey, group_rows
 from inspector.tables.operators import OperatorsTable, operators_table
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Selection, Units
 from inspector.trace.blocks import trace_blocks
-from inspector.trace.operator_columns import UNATTRIBUTED
-from inspector.trace.operator_rows import OperatorRow, operator_rows
 from schema.etdump import ETDump, ProfileEvent, dump, run
 from schema.etdump.build import synthetic
 from tests.app import simple_operators as simple

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inspector.tables.filter import FilterError, TooSlowError, parse_filter
 from inspector.tables.row_order import RowOrder, SortKey, text_ranks
 from inspector.tables.table import Categories, Table, number_column, text_column
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 from tests.app.tables import large, operators
 
 

@@ -16,7 +16,7 @@ from inspector.render.delimited import TextFormat, tsv, write_table
 from inspector.tables.filter import parse_filter
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.table import Table, number_column, text_column
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 from tests.app.tables import operators
 
 pytestmark = pytest.mark.gui

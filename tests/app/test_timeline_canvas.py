@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, TimelineData, TimelineLane
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_canvas_paint import LABELS, RULER
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 from tests.app.canvas_colours import colours
 
 pytestmark = pytest.mark.gui

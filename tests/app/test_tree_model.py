@@ -30,7 +30,7 @@ from inspector.tables.tree import (
     empty_tree,
     tree_from_paths,
 )
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 from tests.app.tables import operators
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.tables.magnitude import magnitude
-from inspector.tables.units import (
+from inspector.units import (
     MISSING,
     SIZE_UNITS,
     Quantity,

@@ -178,7 +178,7 @@ def test_operators_grouped_keep_every_row_and_select(qtbot, by: str) -> None:
 
 
 def test_operators_all_events_lists_what_the_profile_does(qtbot) -> None:
-    from inspector.trace.profile import analyse_profile
+    from inspector.profile.methods import analyse_profile
 
     session = opened(CONVNET)
     bench, pane = _operators(qtbot, session)

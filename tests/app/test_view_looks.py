@@ -29,6 +29,7 @@ from devtools_app.widgets.legend import Legend, line_places
 from devtools_app.widgets.table_view import TableView
 from inspector.cli.main import main as cli
 from inspector.graph.model_graph import COMPILED, Region
+from inspector.profile.block_names import block_labels
 from inspector.tables.events import all_events
 from inspector.tables.filter import parse_filter
 from inspector.tables.grouping import group_rows
@@ -37,7 +38,6 @@ from inspector.tables.operators import operators_table
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, share_column, text_column
-from inspector.trace.block_names import block_labels
 from inspector.trace.blocks import trace_blocks
 from tests.app.sessions import DATA, opened
 from tests.app.tables import operators

@@ -7,7 +7,7 @@ import pytest
 
 from devtools_app.viewmodels.memory_map import memory_map, selected_values
 from devtools_app.viewmodels.size_map import find_duplicates, size_map
-from inspector.join.index import join_index
+from inspector.profile.join_index import join_index
 from inspector.size.files import session_sizes
 from inspector.tables.memory import culprits, memory_plan
 from inspector.tables.selection import Selection, SelectionKind

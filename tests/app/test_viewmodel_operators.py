@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.viewmodels.overview import overview
 from inspector.files.session import Session
+from inspector.profile.methods import analyse_profile
+from inspector.profile.operator_columns import UNATTRIBUTED
+from inspector.profile.operator_rows import operator_rows
 from inspector.tables.events import all_events
 from inspector.tables.facts import FactSheet
 from inspector.tables.operators import operators_table, sample_points
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.source_lines import source_files
-from inspector.trace.operator_columns import UNATTRIBUTED
-from inspector.trace.operator_rows import operator_rows
-from inspector.trace.profile import analyse_profile
 from tests.app.sessions import DATA, chain_session, folders, opened
 
 pytestmark = pytest.mark.slow

@@ -20,8 +20,8 @@ from devtools_app.viewmodels.scene_overlay import OVERLAYS, graph_overlay
 from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
 from inspector.graph.model_graph import graph_names
 from inspector.graph.node_text import operator_title
-from inspector.graph.operator_names import quantizes
-from inspector.join.index import join_index
+from inspector.join.operator_names import quantizes
+from inspector.profile.join_index import join_index
 from inspector.tables.filter import FilterError
 from inspector.tables.selection import Selection, SelectionKind
 from tests.app.sessions import chain_session, folders, opened

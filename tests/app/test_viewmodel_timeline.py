@@ -19,8 +19,8 @@ from devtools_app.viewmodels.timeline import (
 from devtools_app.viewmodels.timeline_flame import flame_timeline
 from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
 from inspector.files.session import Session, SessionOptions
-from inspector.tables.units import Quantity
-from inspector.trace.profile import analyse_profile
+from inspector.profile.methods import analyse_profile
+from inspector.units import Quantity
 from tests.app.sessions import folders, opened
 
 TRACED = [name for name in folders() if opened(name).dumps]

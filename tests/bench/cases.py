@@ -57,7 +57,7 @@ _MILLION = """
 import json, sys, time
 from tests.bench.child import peak_mib
 from inspector.files.load import load_session
-from inspector.trace.profile import analyse_profile
+from inspector.profile.methods import analyse_profile
 before = peak_mib()
 start = time.perf_counter()
 session = load_session([sys.argv[1]])

@@ -8,9 +8,9 @@ from inspector.graph.delegation import analyse_delegation
 from inspector.graph.model_graph import graph_names, model_graph
 from inspector.join.links import link_block
 from inspector.memory.plan import analyse_memory
+from inspector.profile.methods import analyse_profile
 from inspector.size.owners import program_size
 from inspector.trace.blocks import trace_blocks
-from inspector.trace.profile import analyse_profile
 from schema import formats
 from schema.errors import FormatError
 from schema.etdump.debug_buffer import tensor_extents

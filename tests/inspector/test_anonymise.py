@@ -15,8 +15,8 @@ from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
 from inspector.memory.plan import analyse_memory
 from inspector.numerics.tensors import stored_tensors
+from inspector.profile.methods import analyse_profile
 from inspector.size.files import session_sizes
-from inspector.trace.profile import analyse_profile
 from schema.bundled import BundledProgram
 from schema.etrecord import ETRecord, tensors
 from schema.program import model as m

@@ -419,7 +419,7 @@ def test_parser_that_returns_a_number_raises() -> None:
 
 
 def test_session_of_an_inspector_serves_the_other_analyses() -> None:
-    from inspector.trace.profile import analyse_profile
+    from inspector.profile.methods import analyse_profile
 
     inspector = opened(CONVNET, program=CONVNET / "model.pte")
     rows = analyse_profile(inspector.session).rows

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from inspector.experiments.bisect.bound import parse_bound
 from inspector.experiments.bisect.minimise import minimise
 from inspector.experiments.bisect.search import Ranges, Result, Search
-from inspector.experiments.bisect.trials import (
+from inspector.experiments.gates.requirement import RequirementError
+from inspector.jobs import run as job_runs
+from inspector.jobs.bisect import BisectJob
+from inspector.jobs.bisect_trials import (
     Node,
     State,
     StateError,
@@ -23,9 +26,6 @@ from inspector.experiments.bisect.trials import (
     ranges_of,
     read_state,
 )
-from inspector.experiments.gates.requirement import RequirementError
-from inspector.jobs import run as job_runs
-from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Source

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from inspector.check.kernels import kernels_against
 from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.join.kernels import kernels_against
 from inspector.join.links import link_block
 from inspector.trace.blocks import trace_blocks
 from tests.inspector.sessions import DATA, folders, label, session

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from inspector.check.kernels import foreign_kernels
 from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import LoadedFile, Session
+from inspector.join.kernels import foreign_kernels
 from inspector.numerics.tensors import stored_tensors
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from inspector.experiments.bisect.trials import State, read_state
 from inspector.jobs.bisect import BisectJob
+from inspector.jobs.bisect_trials import State, read_state
 from inspector.jobs.messages import Ended, Tried
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Rules, Source

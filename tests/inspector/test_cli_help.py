@@ -16,7 +16,7 @@ from inspector.cli import VERBS, text
 from inspector.cli.answer import Answer, shown
 from inspector.cli.examples import EXAMPLES
 from inspector.tables.rows import Field, row_table
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA
 
@@ -133,7 +133,7 @@ _TOY = '''
 from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files as add_arguments, open_files
 from inspector.tables.rows import Field, row_table
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 
 def run(options):

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from inspector.cli.profile import row_json
 from inspector.files.load import load_session
+from inspector.profile.methods import analyse_profile
 from inspector.render.text import selected_text
 from inspector.render.values import separated_rows
 from inspector.tables.query import Query, select
 from inspector.tables.rows import Field, row_table
-from inspector.tables.units import Quantity
-from inspector.trace.profile import analyse_profile
+from inspector.units import Quantity
 from tests.inspector.sessions import DATA
 
 _NUMBERS = st.none() | st.floats(1, 1e14) | st.just(0.0) | st.floats(-1e14, -1)

@@ -11,8 +11,8 @@ import pytest
 
 from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation, summary_text
-from inspector.graph.operator_names import is_compute, op_type
 from inspector.join.delegate_owner import choose
+from inspector.join.operator_names import is_compute, op_type
 from schema.etrecord import ListedNode
 from tests.inspector.sessions import DATA, folders, label, session
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.diff.alignment import Alignment, align
-from inspector.diff.change import Change
-from inspector.diff.sessions import AREAS, diff_sessions, instruction_alignment
+from inspector.compare.change import Change
+from inspector.compare.differences import AREAS, diff_sessions, instruction_alignment
+from inspector.compare.sequences import Alignment, align
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from schema import program as programs

@@ -13,10 +13,10 @@ from inspector.files.session import Session, SessionOptions
 from inspector.findings.session import FEWEST, MOST, Finding, Tone, findings
 from inspector.graph.delegation import analyse_delegation
 from inspector.memory.plan import analyse_memory
+from inspector.profile.methods import analyse_profile
 from inspector.size.files import session_sizes
-from inspector.tables.units import format_bytes, format_share
 from inspector.trace.blocks import trace_blocks
-from inspector.trace.profile import analyse_profile
+from inspector.units import format_bytes, format_share
 from schema import etdump
 from schema.etdump import ProfileEvent
 from schema.etdump.build import dump, run

@@ -8,8 +8,8 @@ import pytest
 
 from inspector.files.load import load_session
 from inspector.graph.model_graph import graph_names, model_graph
-from inspector.join.index import join_index
-from inspector.trace.profile import analyse_profile
+from inspector.profile.join_index import join_index
+from inspector.profile.methods import analyse_profile
 from schema.graph import NodeKind
 from tests.inspector.sessions import DATA, folders, label, session
 

@@ -11,9 +11,9 @@ import pytest
 
 from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.profile.operator_rows import operator_rows
 from inspector.render.html import MOST_BYTES, clean, sentences, time_bar
 from inspector.render.report import make_report
-from inspector.trace.operator_rows import operator_rows
 from schema import program as programs
 from schema.program import model as m
 from tests.inspector.cli_runs import LONE, SESSIONS, run

@@ -11,8 +11,8 @@ import pytest
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.findings.session import findings
-from inspector.trace.profile import analyse_profile
-from inspector.trace.run_kinds import kind_labels
+from inspector.profile.methods import analyse_profile
+from inspector.profile.run_kinds import kind_labels
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
 

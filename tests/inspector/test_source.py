@@ -8,10 +8,10 @@ import pytest
 
 from inspector.files.session import SessionOptions
 from inspector.graph.source import SourceFrame, find_file, frames, read_source, user_frame
-from inspector.join.index import join_index
 from inspector.join.node_index import base_operator
-from inspector.join.value_sources import value_sources
 from inspector.numerics.traced import KERNEL, instruction_outputs
+from inspector.numerics.value_sources import value_sources
+from inspector.profile.join_index import join_index
 from tests.inspector.sessions import DATA, session
 
 TRACE = """Traceback (most recent call last):

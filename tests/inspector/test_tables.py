@@ -12,7 +12,7 @@ import pytest
 
 import inspector
 import inspector.tables
-from inspector.experiments.bisect.trials import Node, State, Trial
+from inspector.jobs.bisect_trials import Node, State, Trial
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, select
 from inspector.tables.registry import TABLES, Subject, TableEntry, build
@@ -173,7 +173,7 @@ def test_a_table_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 _TOY = """
 from inspector.tables.rows import Field, row_table
-from inspector.tables.units import Quantity
+from inspector.units import Quantity
 
 
 def lengths(session, units):

@@ -13,8 +13,8 @@ from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
-from inspector.recipes.script import python_script
 from inspector.toolchain.child import ReportedError, nobody
+from inspector.toolchain.recipe_script import python_script
 from inspector.worker.toolchain_compile import compile_with_executorch
 from tests.inspector.cli_runs import Run, run, valid
 from tests.inspector.sessions import DATA

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.experiments.bisect.trials import Trial
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
+from inspector.jobs.bisect_trials import Trial
 from inspector.jobs.executing import RunJob
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules, Source
 from inspector.recipes.recipe import parse_recipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from inspector.tables.units import Quantity, Unit, choose_unit
+from inspector.units import Quantity, Unit, choose_unit
 
 _MOST_TICKS = 200
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from inspector.experiments.bisect.minimise import minimise
-from inspector.experiments.bisect.trials import Trial, numbers_of, ranges_of
+from inspector.jobs.bisect_trials import Trial, numbers_of, ranges_of
 
 Ranges = tuple[tuple[int, int], ...]
 Oracle = Callable[[Ranges], Trial]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.trials import Node, Trial
+from inspector.jobs.bisect_trials import Node, Trial
 from inspector.recipes.compile_job import CompileJob
 
 _SHOWN = 40

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from enum import Enum
 
-from inspector.tables.units import format_bytes, format_time
+from inspector.units import format_bytes, format_time
 
 _KIB, _NS_IN_MS = 1024, 1e6
 

@@ -11,8 +11,8 @@ import numpy as np
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, Found, MissingError
 from inspector.files.session import Session
-from inspector.tables.units import plural
-from inspector.trace.attribution import method_runs, spread
+from inspector.profile.attribution import method_runs, spread
+from inspector.units import plural
 
 _NS_PER_MS = 1e6
 UNKNOWN = "run"  # a method that no file names

@@ -19,7 +19,6 @@ from typing_extensions import override
 
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import (
-    POINT,
     POINTS,
     RESULTS,
     PointResult,
@@ -29,6 +28,7 @@ from inspector.experiments.sweeps.results import (
     results_text,
 )
 from inspector.experiments.sweeps.task import THREADS, PointTask, Running, Settings
+from inspector.files.load import POINT
 from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.output_folder import HIDDEN, FolderError, refused
 from inspector.recipes.compile_job import CompileJob

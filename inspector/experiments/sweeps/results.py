@@ -11,11 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from inspector.experiments.sweeps.pareto import front
+from inspector.files.load import POINTS
 from schema.errors import FormatError
 from schema.version import __version__
 
 VERSION = 1
-RESULTS, POINT, POINTS = "results.json", "point.json", "points"
+RESULTS = "results.json"
 _LARGEST = 256 << 20  # bytes
 
 # metric -> its unit, and whether more of it is better

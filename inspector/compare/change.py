@@ -27,7 +27,7 @@ class Change:
     """One difference.
 
     Attributes:
-        area: one of inspector.diff.sessions.AREAS
+        area: one of inspector.compare.differences.AREAS
         what: the thing that differs
         old: before, None when it was not there
         new: after, None when it is gone

@@ -12,11 +12,11 @@ import numpy as np
 
 from inspector.files.session import Session
 from inspector.join.links import BlockLinks, link_block
+from inspector.profile.attribution import attribution, mean
+from inspector.profile.rows import TARGET, BlockSamples, ProfileRows
+from inspector.profile.run_kinds import kind_labels, run_kinds
 from inspector.trace import timing
-from inspector.trace.attribution import attribution, mean
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.profile_rows import TARGET, BlockSamples, ProfileRows
-from inspector.trace.run_kinds import kind_labels, run_kinds
 from schema.etdump import EMULATED
 from schema.objects.identity_cache import identity_cache
 

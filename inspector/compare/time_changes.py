@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.diff.alignment import align
-from inspector.diff.change import Change
+from inspector.compare.change import Change
+from inspector.compare.sequences import align
 from inspector.files.session import Session
-from inspector.trace.attribution import MethodRuns, attribution, mean, method_runs
+from inspector.profile.attribution import MethodRuns, attribution, mean, method_runs
 from inspector.trace.event_kinds import KERNEL_PREFIX
 from inspector.trace.timing import scale_factor
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from inspector.compare.alignment import MOVED, GraphAlignment, align_graphs
+from inspector.compare.change import Change
 from inspector.compare.ownership import owner_changes
-from inspector.diff.change import Change
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, describe, model_graph
 from inspector.join import record_maps

@@ -10,10 +10,10 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.graph.operator_names import wraps_a_write
 from inspector.join.links import BlockLinks, Link
+from inspector.join.operator_names import wraps_a_write
+from inspector.profile.attribution import mean, spread
 from inspector.trace import timing
-from inspector.trace.attribution import mean, spread
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates, whole_runs
 from schema.etrecord.graph.names import callable_name

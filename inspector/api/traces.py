@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from inspector.api.event import Event, MetadataParser
 from inspector.api.event_block import EventBlock
@@ -16,8 +16,8 @@ from inspector.api.making import Making, event_blocks
 from inspector.api.opening import session_of
 from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
+from inspector.api.torch_bridge import load_torch
 from inspector.api.trace_events import Clock, TimeConverter
-from inspector.compat.inspector_utils import is_inference_output_equal
 from inspector.files.session import LoadedFile
 from inspector.join.methods import FRAMEWORK
 from inspector.trace.event_kinds import DELEGATE_CALL
@@ -367,3 +367,14 @@ def _tensor(tensor: Any) -> DebugTensor:  # noqa: ANN401
     offset = -1 if tensor.offset is None else tensor.offset
     sizes, strides = tuple(tensor.sizes), tuple(tensor.strides)
     return DebugTensor(int(tensor.scalar_type), sizes, strides, offset)
+
+
+def is_inference_output_equal(output1: object, output2: object) -> bool:
+    """Return whether two outputs are the same: tensors, lists of them, numbers or strings."""
+    torch = load_torch()
+    if isinstance(output1, torch.Tensor) and isinstance(output2, torch.Tensor):
+        return torch.equal(output1, output2)
+    if isinstance(output1, list) and isinstance(output2, list):
+        one, two = cast("list[object]", output1), cast("list[object]", output2)
+        return len(one) == len(two) and all(map(is_inference_output_equal, one, two))
+    return type(cast("Any", output1)) is type(cast("Any", output2)) and output1 == output2

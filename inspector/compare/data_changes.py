@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inspector.diff.alignment import align
-from inspector.diff.change import MOST_SAMPLES, Change, Sample
+from inspector.compare.change import MOST_SAMPLES, Change, Sample
+from inspector.compare.sequences import align
 from inspector.files.session import Session
 from inspector.numerics.tensor_statistics import has_numbers
 from inspector.numerics.tensors import StoredTensor, stored_tensors

@@ -17,10 +17,8 @@ from typing_extensions import override
 
 from inspector.files.session import Session
 from inspector.join.links import Link, link_block
-from inspector.trace.block_names import block_labels
-from inspector.trace.blocks import trace_blocks
-from inspector.trace.event_kinds import DELEGATE_CALL
-from inspector.trace.operator_columns import (
+from inspector.profile.block_names import block_labels
+from inspector.profile.operator_columns import (
     INNER,
     KINDS,
     REST,
@@ -28,6 +26,8 @@ from inspector.trace.operator_columns import (
     block_rows,
     delegate_label,
 )
+from inspector.trace.blocks import trace_blocks
+from inspector.trace.event_kinds import DELEGATE_CALL
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]

@@ -6,8 +6,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from inspector.diff.alignment import Alignment, align
-from inspector.diff.change import Change
+from inspector.compare.change import Change
+from inspector.compare.sequences import Alignment, align
 from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
 from inspector.graph.plan_graph import literal

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from inspector.files.session import Session
 from inspector.graph.source import user_frame
-from inspector.join.index import join_index
 from inspector.numerics.join import join_method
 from inspector.numerics.traced import instruction_outputs
+from inspector.profile.join_index import join_index
 from schema.graph import GraphNode
 from schema.objects.identity_cache import identity_cache
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
-from inspector.graph.operator_names import is_compute
-from inspector.join.index import JoinIndex, join_index
 from inspector.join.links import link_block
+from inspector.join.operator_names import is_compute
+from inspector.profile.join_index import JoinIndex, join_index
+from inspector.profile.methods import analyse_profile
+from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.trace.blocks import trace_blocks
-from inspector.trace.operator_rows import OperatorRow, operator_rows
-from inspector.trace.profile import analyse_profile
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]

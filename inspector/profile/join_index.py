@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.join import record_maps
-from inspector.join.group_keys import pack, ranks
 from inspector.join.int_maps import NONE, CodedMap, GroupMap, IntMap
 from inspector.join.link_codes import LinkCodes, link_codes
 from inspector.join.links import Link, link_block, unmapped_matches
 from inspector.join.operands import Operands, delegate_output_counts, plan_operands
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.event_kinds import inside_delegates
+from inspector.trace.group_keys import pack, ranks
 from schema.objects.identity_cache import identity_cache
 from schema.program import instructions
 from schema.program import model as m

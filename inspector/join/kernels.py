@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from inspector.check.facts import Finding
 from inspector.files.payloads import delegate_payload
+from inspector.join.facts import Finding
 from inspector.join.node_index import base_operator
 from inspector.trace.blocks import Block
 from schema.backends import BACKENDS, backend_of

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from inspector.files.session import Session
 from inspector.graph.source import user_frame
-from inspector.join.group_keys import pack, ranks
 from inspector.join.link_codes import link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
 from inspector.memory.plan import instruction_label
-from inspector.trace.attribution import attribution, mean, whole_ns
+from inspector.profile.attribution import attribution, mean, whole_ns
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import (
     CALLS,
@@ -22,6 +21,7 @@ from inspector.trace.event_kinds import (
     OPERATOR_CALL,
     inside_delegates,
 )
+from inspector.trace.group_keys import pack, ranks
 from inspector.trace.timing import is_time, scale_factor
 from schema.backends import short_backend
 from schema.graph import GraphNode

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from inspector.diff.change import MOST_SAMPLES, Change
-from inspector.diff.data import bundled_changes, named_data_changes, tensor_changes
-from inspector.diff.nodes import node_alignment, node_changes
-from inspector.diff.program import instruction_alignment, program_changes
-from inspector.diff.times import time_changes
+from inspector.compare.change import MOST_SAMPLES, Change
+from inspector.compare.data_changes import bundled_changes, named_data_changes, tensor_changes
+from inspector.compare.node_changes import node_alignment, node_changes
+from inspector.compare.program_changes import instruction_alignment, program_changes
+from inspector.compare.time_changes import time_changes
 from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
 from inspector.memory.plan import analyse_memory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from inspector.tables.units import plural
 from inspector.trace.blocks import Block
+from inspector.units import plural
 
 
 def block_labels(blocks: Sequence[Block]) -> tuple[str, ...]:
