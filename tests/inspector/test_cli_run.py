@@ -402,7 +402,7 @@ def test_run_that_cannot_be_done_is_one_sentence_and_leaves_nothing(
         ((CONVNET / "model.pte", "-o", "out", "--runs", "0"), 2, "expected a whole number from 1"),
         ((CONVNET / "model.pte", "-o", "out", "--debug-op", "("), 2, "no regular expression"),
         ((CONVNET / "model.pte", "-o", "out", "--inputs", "none.pt"), 3, "No such file"),
-        ((BUNDLE, "-o", "out", "--inputs", "ones", "--bundled"), 2, "both say which inputs"),
+        ((BUNDLE, "-o", "out", "--inputs", "ones", "--bundled"), 2, "both name inputs"),
         (
             (CONVNET / "model.pte", "-o", "o", "--record", DATA / "extra/identity/model.etrecord"),
             3,
@@ -569,4 +569,4 @@ def test_folder_of_a_compile_runs_like_its_files(tmp_path: Path) -> None:
     assert (tmp_path / "out/run.etdp").is_file()
     (tmp_path / "empty").mkdir()
     refused = run("run", tmp_path / "empty", "-o", tmp_path / "none")
-    assert (refused.code, "is no file" in refused.err) == (3, True)
+    assert (refused.code, "is not a file" in refused.err) == (3, True)
