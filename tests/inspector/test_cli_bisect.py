@@ -128,7 +128,7 @@ def test_state_of_another_bisection_is_not_gone_on_with(stopped: Path, tmp_path:
     recipe = recipe_in(tmp_path, job_of("rough", BOLD))
     answer = run("bisect", recipe, "-o", stopped, "--bound", "output.max_abs<=1e-3")
     assert answer.code == 2
-    assert "is of another bisection; --force begins anew" in answer.err
+    assert "is of another bisection; --force starts over" in answer.err
 
 
 METRICS = [
@@ -195,7 +195,7 @@ def test_damaged_state_is_refused_with_its_file(tmp_path: Path, content: str) ->
     answer = run("bisect", recipe, "-o", out, "--bound", "loads")
     assert answer.code == 3
     assert "bisect.json" in answer.err
-    assert "--force begins anew" in answer.err
+    assert "--force starts over" in answer.err
 
 
 def test_folder_without_a_recipe_and_files_that_are_none_are_named(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_compile_with_wrong_sources_is_said_before_anything_starts(tmp_path: Pat
         ("", 2, "what is to be compiled? SOURCE or --recipe FILE names it"),
         ("model.py", 2, "expected model.py:function"),
         (tmp_path / "none.pt2", 3, "No such file"),
-        (tmp_path / "dir", 3, "is no file"),
+        (tmp_path / "dir", 3, "is not a file"),
         (text, 3, "expected a .pt2 file or an ETRecord, found neither"),
         (program, 3, "expected a .pt2 file or an ETRecord, found program"),
     ):

@@ -85,7 +85,7 @@ def test_replaced_value_is_what_later_nodes_read_and_moves_the_outputs(tmp_path:
         (("--replace", "3=missing.pt"), 3, "missing.pt"),
         (("--replace", f"3={MODEL}"), 3, "expected tensors"),
         (("--method", "backward"), 2, "no method 'backward'"),
-        (("--case", 0, "--inputs", "ones"), 2, "both say which inputs"),
+        (("--case", 0, "--inputs", "ones"), 2, "both name inputs"),
     ],
 )
 def test_step_that_cannot_be_done_is_one_sentence(

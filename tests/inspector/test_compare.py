@@ -395,5 +395,5 @@ def test_verb_measures_here_and_compares_errors() -> None:
     assert [one["threads"] for one in data["measured"]["programs"]] == [1, 1]
     assert data["gaps"]
     assert any(delta["what"] == "largest error" for delta in data["summary"])
-    assert any("2 blocks say little" in issue["message"] for issue in tree["issues"])
+    assert any("2 blocks are few" in issue["message"] for issue in tree["issues"])
     json.dumps(data, allow_nan=False)
