@@ -14,7 +14,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')  # none 
 
 
 class CompileError(RuntimeError):
-    """A program cannot be compiled; the message says why and where in the user's code."""
+    """A program cannot be compiled; the message has the reason and place in the user's code."""
 
 
 class UnsupportedError(CompileError):

@@ -38,7 +38,7 @@ def apply_algo(  # noqa: PLR0913 - as documented
         algo: such as a `MemoryPlanningAlgorithmSuite`
         graph_module: with specs in the metadata of its nodes
         alignment: bytes; where a tensor may start
-        graph_signature: says which inputs are weights
+        graph_signature: with inputs that are weights
         alloc_graph_input: whether inputs need memory
         alloc_graph_output: whether results do
         alloc_mutable_buffers: whether buffers that are written do

@@ -43,7 +43,7 @@ def collect_specs_from_nodes(  # noqa: PLR0913 - as documented
 
     Args:
         nodes: of a graph
-        graph_signature: says which inputs are buffers that are written
+        graph_signature: with inputs that are buffers that are written
         ignore_graph_input: leave inputs of the user out
         ignore_graph_output: leave results out
         ignore_mutable_buffers: leave written buffers out
@@ -202,7 +202,7 @@ class Verifier:
     def verify_graph_input_output(self) -> None:
         """Check that inputs and results have planned memory exactly if they are to have it.
 
-        Raises: AssertionError saying which do not
+        Raises: AssertionError with those that do not
         """
         nodes = [*self.graph_module.graph.nodes]
         results = {s for n in nodes if n.op == "output" for s in get_node_tensor_specs(n)}

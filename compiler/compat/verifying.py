@@ -75,7 +75,7 @@ def EXIREdgeDialectVerifier(  # noqa: N802 - as documented
     """Return a verifier, or a class for `ExportedProgram(verifiers=[...])`.
 
     Args:
-        edge_compile_config: what is let through; the checks run whatever it says of them
+        edge_compile_config: what is let through; the checks run whatever it allows
         class_only: return the class
         core_aten_ops_exception_list: further operators that are let through
         preserve_ops: further preserved operators

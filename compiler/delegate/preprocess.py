@@ -129,7 +129,7 @@ def _count(found: Any) -> Any:  # noqa: ANN401
 def checked(backend: type[BackendDetails], result: Any, what: str) -> PreprocessResult:  # noqa: ANN401
     """Return a result that is one.
 
-    Raises: BackendError saying which part of it is of the wrong type
+    Raises: BackendError with the part of it is of the wrong type
     """
     name = backend.__name__
     if not isinstance(result, PreprocessResult):

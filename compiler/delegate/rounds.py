@@ -93,7 +93,7 @@ class LoweredWithPreservedOps:
     Attributes:
         program: the edge program
         preserved: what partitioners wanted preserved, and what was
-        rounds: what each partitioner says of it; None where that has not been asked for
+        rounds: the answers of each partitioner; None where not requested
     """
 
     program: ExportedProgram

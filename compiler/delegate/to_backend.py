@@ -58,7 +58,7 @@ def to_backend(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - three docume
     Raises:
         NotImplementedError: no backend has that name
         PartitionError: the partitioner or its tags break a rule
-        BackendError: the backend raised, or returned what is no result
+        BackendError: the backend raised, or returned what is not a result
     """
     return _FORMS[_form_of(args)](*args, **kwargs)
 

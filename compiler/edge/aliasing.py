@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 class Sharing:
     """Views by their base, tensors by their id; all of them have to stay alive.
 
-    A write through a view changes what it looks at, and other views of that, without their names
-    being told. Those are stale from then on. Results of one operator do not overlap.
+    A write through a view changes what it looks at, and other views of that, without their
+    names. Those are stale from then on. Results of one operator do not overlap.
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ _config: Any = cast("Any", export_config)
 def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
     """Return a program whose in-place writes are simple: to entire values without views.
 
-    A program with others is functionalized by torch, which traces it anew as a whole; all others
+    A program with others is functionalized by torch, which traces it again as a whole; all others
     are returned as they are.
 
     Bodies of control flow may not write at all.

@@ -1,6 +1,6 @@
 """From the graph of torch.export to an edge graph, node by node; the given graph stays as it is.
 
-No pass traces the whole graph anew: each operator becomes its template, traced once for each
+No pass traces the whole graph again: each operator becomes its template, traced once for each
 kind of arguments, and metadata is handed down from the node it replaces.
 """
 
@@ -58,7 +58,7 @@ def lower(
     Args:
         program: as exported
         config: operators to keep, dim order
-        keeps: says of each node whether it is to be decomposed
+        keeps: decides for each node whether it is to be decomposed
 
     Raises: UnsupportedError naming the node and the user's line
     """

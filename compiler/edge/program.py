@@ -48,7 +48,7 @@ def edge_program(
     Args:
         program: as exported
         config: dim order, verifier, operators to keep
-        keeps: says of each node whether it is to be decomposed
+        keeps: decides for each node whether it is to be decomposed
 
     Raises:
         UnsupportedError: the program uses something an edge program cannot express

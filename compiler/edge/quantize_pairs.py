@@ -1,4 +1,4 @@
-"""Finds pairs of dequantize and quantize that give back the integers they read."""
+"""Finds pairs of dequantize and quantize that restore the integers they read."""
 
 from __future__ import annotations
 

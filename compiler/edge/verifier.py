@@ -99,7 +99,7 @@ def check_program(
     Args:
         module: an edge graph
         signature: of the graph
-        config: says what is let through; without validity checks nothing is checked
+        config: what is accepted; without validity checks nothing is checked
         after: the pass that left the graph, for the message
 
     Raises: SpecViolationError with every violation, its operator, arguments and source line

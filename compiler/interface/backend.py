@@ -35,7 +35,7 @@ class PreprocessResult:
         data_store_output: blobs the payload looks up by key
         _delegate_info_meta: anything the backend wants to find again in the lowered module
         origins: by the same identifiers, the names of the nodes each stands for; several nodes may
-            share a debug handle, so that names say more
+            share a debug handle, so that names are more precise
     """
 
     processed_bytes: bytes = b""

@@ -50,7 +50,7 @@ class MemoryPlan:
         lower_bound: bytes alive at the busiest instruction: no plan can be smaller
         planner: name of the planner that made it
         arenas: planned buffer of each block, from 1; empty when all are in the first
-        sizes: bytes of each arena from the first; empty when there is only one
+        sizes: bytes of each arena from the first; empty for a single one
     """
 
     offsets: tuple[int, ...]

@@ -21,7 +21,7 @@ def specs_to_plan(
 
     Args:
         module: nodes have ``meta["spec"]``, as SpecPropPass leaves them
-        signature: says which placeholders are weights and constants
+        signature: marks placeholders that are weights and constants
         inputs: whether inputs of the user need memory
         outputs: whether results do
     """

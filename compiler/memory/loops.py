@@ -154,4 +154,4 @@ FLOWS: dict[str, Flow] = {
     "while_loop": _while_loop,
     "auto_functionalized": write,
 }
-"""How each kind of call that is no kernel, control flow first of all, becomes steps."""
+"""How each kind of call that is not a kernel, control flow first of all, becomes steps."""

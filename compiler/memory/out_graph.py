@@ -1,6 +1,6 @@
 """The graph of out variants, for planning passes and algorithms of users, and for inspection.
 
-It is made when it is asked for; programs are emitted from the edge graph. Nodes keep their names.
+It is made on first access; programs are emitted from the edge graph. Nodes keep their names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OutGraph:
 
     Attributes:
         module: the graph; `meta["spec"]` of a node is its spec, or a list of them
-        of_block: the spec that says where a block goes, by block
+        of_block: the spec with the place of a block, by block
     """
 
     def __init__(self, program: ExportedProgram, steps: Schedule) -> None:

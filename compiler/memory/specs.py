@@ -99,7 +99,7 @@ def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401
 
     Raises:
         UnboundedShapeError: there is none
-        UnsupportedError: it is more than files can say
+        UnsupportedError: it is more than files can hold
     """
     if isinstance(size, int):
         return size

@@ -32,7 +32,7 @@ class CapabilityBasedPartitioner:
 
         Args:
             graph_module: an edge graph
-            operator_support: says of each node whether it is supported
+            operator_support: decides for each node whether it is supported
             allows_single_node_partition: keep partitions with one computing node
             non_compute_ops: operators that do not count as computing
             allowed_single_node_partition_ops: operators that may be alone all the same

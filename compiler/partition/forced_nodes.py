@@ -18,7 +18,7 @@ Node = torch.fx.Node
 NOT_FORCED = "it cannot be forced in"
 _DROPPED = (Outcome.TOO_SMALL, Outcome.CYCLE)
 _UNKNOWN = Reason(
-    "force_nodes", Outcome.NO_RULE, "the partitioner did not take it, and not say why"
+    "force_nodes", Outcome.NO_RULE, "the partitioner did not take it, without a reason"
 )
 
 
@@ -34,7 +34,7 @@ def with_forced(
         program: tagged by a partitioner; changed
         specs: what its tags mean
         is_forced: whether the user wants a node in
-        default: what the partitioner gives nodes to, None when it does not say
+        default: what the partitioner gives nodes to, None when unknown
 
     Returns: what the tags mean now
     """

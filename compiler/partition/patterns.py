@@ -35,7 +35,7 @@ class GroupBasedPartitioner(CapabilityBasedPartitioner):
 
         Args:
             graph_module: an edge graph
-            operator_support: says of each node whether it is supported
+            operator_support: decides for each node whether it is supported
             allows_single_node_partition: keep partitions with one computing node
             non_compute_ops: operators that do not count as computing
             allowed_single_node_partition_ops: operators that may be alone all the same
@@ -169,7 +169,7 @@ def generate_pattern_op_partitions(
         graph_module: an edge graph
         patterns: graphs of edge operators whose placeholders match anything
         partitions_list: further nodes, such as source partitions
-        op_support: says of each node whether it is supported
+        op_support: decides for each node whether it is supported
         ignore_literals: let scalars in patterns match any scalar
 
     Raises: ValueError if nothing to partition by is given

@@ -103,7 +103,7 @@ class PartitionRules:
         granularity: how large partitions are
         cut_edges: pairs of node names that may not be in one partition where one reads the other
         priority: of several partitioners, those with larger numbers come first
-        force_nodes: names of nodes that are taken whatever the other rules say, as long as the
+        force_nodes: names of nodes that are taken whatever the other rules are, as long as the
             partitioner has a rule for them; as ``NODE=PARTITIONER`` where only one may take them
         cut_before: names of nodes that are not in one partition with what they read
         cut_after: names of nodes that are not in one partition with what reads them

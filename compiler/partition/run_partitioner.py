@@ -27,7 +27,7 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
 
     Raises:
         PartitionError: it returned no PartitionResult, or a tag that is none
-        PartitionContractError: the result does not say what tags mean
+        PartitionContractError: the result does not define its tags
     """
     answers = partitioner if callable(partitioner) else partitioner.partition
     shown = in_foreign_terms(program) if is_foreign(partitioner) else program

@@ -144,7 +144,7 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
     """Tag weights, buffers and constants that are read inside partitions; call it last.
 
     One that several partitions read gets the first tag; each of them gets a copy, unless its
-    metadata says ``no_copy``. Buffers that are written are not changed.
+    metadata has ``no_copy``. Buffers that are written are not changed.
     """
     _tag_data(edge_program, lambda name, written: name not in written)
 

@@ -48,7 +48,7 @@ class PassManager:
 
         Args:
             passes: callables that take a graph module
-            constraints: each says of two passes whether the first may run before the second
+            constraints: each decides for two passes whether the first may run before the second
             steps: how often the passes run at most
             run_checks_after_each_pass: check after each pass too
             suppress_check_failures: warn where a check fails
@@ -151,7 +151,7 @@ class PassManager:
         """Run the passes by a function of the caller's, with the checks between them.
 
         Args:
-            step: runs one pass and says whether it changed anything
+            step: runs one pass and returns whether it changed anything
             state: returns what the checks are to look at
 
         Raises: PassError naming the pass that failed, or behind which a check fails

@@ -48,7 +48,7 @@ class _Work:
     """A program between two passes.
 
     Attributes:
-        base: says all that passes over graph modules cannot change
+        base: all that passes over graph modules cannot change
         module: the graph as it is now
         signature: of the graph
         state: weights and buffers
@@ -128,7 +128,7 @@ def transformed(
     lines and debug handles of new nodes) and verified before the next one sees it.
 
     Raises:
-        PassError: a pass raised, or returned what is no result
+        PassError: a pass raised, or returned what is not a result
         SpecViolationError: the verifier refuses what a pass left
     """
     work = _begun(program)
@@ -343,7 +343,7 @@ def transform_methods(
     Args:
         programs: by method
         passes: a list or a manager, for all methods, or either by method
-        config: says what the verifier lets through
+        config: what the verifier accepts
         stages: times and reports the work
 
     Raises:

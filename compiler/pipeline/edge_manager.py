@@ -62,7 +62,7 @@ class EdgeProgramManager:
             core_aten_ops_exception_list: operators that the verifier lets through, beside those
                 of the configuration
             preserve_ops: operators that were not decomposed, let through as well
-            record: of the programs, None when none was asked for
+            record: of the programs, None when none was requested
             events: stages that led here, with their times
         """
         self._programs = named_programs(edge_programs)
@@ -144,12 +144,12 @@ class EdgeProgramManager:
 
         Args:
             passes: a list or a pass manager, for all methods, or either by method
-            compile_config: says what the verifier lets through; this manager's if None
+            compile_config: what the verifier accepts; this manager's if None
             observer: called with the events of each pass, as the stage ``pass NAME``
             cancelled: called before each pass; True cancels the compile
 
         Raises:
-            PassError: a pass raised, or returned what is no result of a pass
+            PassError: a pass raised, or returned what is not a result of a pass
             SpecViolationError: the verifier refuses what a pass left
             KeyError: passes are given for a method that is not there
         """
@@ -166,7 +166,7 @@ class EdgeProgramManager:
     def get_etrecord(self) -> ETRecord:
         """Return the record of the programs, without an emitted program.
 
-        Raises: RuntimeError if none was asked for
+        Raises: RuntimeError if none was requested
         """
         return asked_for(self._etrecord)
 
@@ -191,7 +191,7 @@ class EdgeProgramManager:
 
         Raises:
             PartitionError: a partitioner or its tags break a rule
-            BackendError: a backend raised, or returned what is no result
+            BackendError: a backend raised, or returned what is not a result
             NotImplementedError: a backend is not there
         """
         stages = Stages(observer, cancelled)
@@ -228,7 +228,7 @@ class EdgeProgramManager:
             observer: called with the events of each stage
             cancelled: called before each stage; True cancels the compile
 
-        Raises: CompileError saying what cannot be emitted, and the user's line
+        Raises: CompileError with what cannot be emitted and the user's line
         """
         stages = Stages(observer, cancelled)
         config = config or ExecutorchBackendConfig()

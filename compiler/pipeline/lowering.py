@@ -39,7 +39,7 @@ class Lowered:
         recorded: as they were lowered
         programs: as passes left them
         config: with the preserved operators as exceptions of the verifier
-        rounds: by method, what each partitioner says of it, where that has been asked for
+        rounds: by method, the answers of each partitioner, where requested
     """
 
     recorded: dict[str, ExportedProgram]
@@ -75,7 +75,7 @@ def edge_of(
     Args:
         program: as exported; it is not changed
         config: dim order, verifier, operators to keep
-        keeps: says of each node whether it is to be decomposed
+        keeps: decides for each node whether it is to be decomposed
 
     Raises: CompileError if something cannot be lowered
     """

@@ -24,7 +24,7 @@ class Previewed:
 
     Attributes:
         program: the edge program they look at
-        rounds: what each of them says, in their order
+        rounds: their answers, in order
     """
 
     program: ExportedProgram

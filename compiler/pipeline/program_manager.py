@@ -43,7 +43,7 @@ class ExecutorchProgramManager:
             emitted: its tables and segments
             programs: the edge programs it was emitted from, by method
             constant_methods: values by the name of the method that returns them
-            record: of the edge programs, None when none was asked for
+            record: of the edge programs, None when none was requested
             events: stages that led here, with their times
         """
         self._emitted = emitted
@@ -165,7 +165,7 @@ class ExecutorchProgramManager:
     def get_etrecord(self) -> ETRecord:
         """Return the ETRecord of this program.
 
-        Raises: RuntimeError if none was asked for
+        Raises: RuntimeError if none was requested
         """
         return asked_for(self._etrecord)
 

@@ -1,6 +1,6 @@
 """The documented ETRecord: programs, maps and reference values of a compile.
 
-It holds live objects, or what a file has of them, read when it is asked for. Nothing here imports
+It holds live objects, or what a file has of them, read on first access. Nothing here imports
 torch before a program or a tensor is written: a record can be opened where torch is not installed.
 """
 

@@ -56,7 +56,7 @@ class BisectSupervisor(Supervisor[State]):
     """
 
     def __init__(self, job: BisectJob, setup: Setup) -> None:
-        """Start, or go on where the state in the folder ends; ``force`` begins anew.
+        """Start, or go on where the state in the folder ends; ``force`` starts over.
 
         Raises: StateError, FolderError if the folder holds another bisection or cannot be used
         """
@@ -67,7 +67,7 @@ class BisectSupervisor(Supervisor[State]):
         found = None if setup.force else read_state(self._path)
         if found is not None and found.key != self.state.key:
             raise FolderError(
-                f"{self._path} is of another bisection; --force begins anew", usage=True
+                f"{self._path} is of another bisection; --force starts over", usage=True
             )
         self.state = found or self.state
         self._trying: Trying | None = None
@@ -107,7 +107,7 @@ class BisectSupervisor(Supervisor[State]):
         self._save()
 
     def _save(self) -> None:
-        """Write the state, whole or not at all.
+        """Write the state atomically.
 
         Raises: FolderError if the disk refuses
         """

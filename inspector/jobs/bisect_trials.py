@@ -106,7 +106,7 @@ def numbers_of(ranges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
 
 
 def read_state(path: Path) -> State | None:
-    """Return the state in a file, None when there is no file.
+    """Return the state in a file, None when there is not a file.
 
     Raises: StateError for a file that holds none; OSError
     """

@@ -1,6 +1,6 @@
 """Change, look, compile again: one warm worker for the recipes of one source.
 
-The worker keeps what was exported, quantised and lowered. Asked again, it does what comes after
+The worker keeps what was exported, quantized and lowered. Asked again, it does what comes after
 the first change only; what it makes is the same, byte for byte, as a new worker would make.
 """
 
@@ -168,7 +168,7 @@ class CompileServer:
         folder: Path | None = None,
         **options: Any,  # noqa: ANN401 - of JobRun, and JSON
     ) -> JobRun:
-        """Ask; what was asked before of the same kind and not answered is given up."""
+        """Send a request; an unanswered one of the same kind is cancelled."""
         turn = Turn(job, lambda turn: self._warm(turn.job).ask(turn))
         if not toolchain_named(job.toolchain).is_warm:
             turn.give_up(_ELSEWHERE)

@@ -1,4 +1,4 @@
-"""What a run, a verification or a bundling is asked to do, as frozen data for the worker."""
+"""What a run, a verification or a bundling has to do, as frozen data for the worker."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ class RunJob:
 class MeasureJob:
     """Programs that are measured side by side, in blocks of runs.
 
-    In a block each program is loaded anew, warmed up and run several times, one after the other;
+    In a block each program is loaded again, warmed up and run several times, one after the other;
     every other block goes through them backwards. One thread is timed by the time it has the
     processor, several by the wall clock.
 
     Attributes:
-        programs: what is run, on which inputs and how; what they say of runs, of warming up and of
-            recording means nothing here, and 0 threads are one, whose times are the steadiest
+        programs: what is run, on which inputs and how; their runs, warm-up and
+            recording do not apply here, and 0 threads are one, whose times are the steadiest
         blocks: how many
         seconds: how long a program is measured in a block, as far as the number of runs allows
         least_runs: of a program in a block
@@ -130,10 +130,10 @@ class BundleJob:
     """A bundled program to be made.
 
     Attributes:
-        source: a ``.pte`` or ``.bpte``, ``file.py:function`` or a ``.pt2`` file; what is no program
-            yet is compiled for portable kernels
-        module: ``file.py:function`` or a ``.pt2`` file that says what outputs are right; empty for
-            none. A source that is no program is its own
+        source: a ``.pte`` or ``.bpte``, ``file.py:function`` or a ``.pt2`` file; what is not yet a
+            program is compiled for portable kernels
+        module: ``file.py:function`` or a ``.pt2`` file with the expected outputs; empty for
+            none. A source that is not a program is its own
         method: the method the cases are for, empty for ``forward`` or the only one
         inputs: of each case: random, ones, zeros, or a file of tensors, which may hold a list of
             cases; none for the example inputs of the module

@@ -22,7 +22,7 @@ class GapJob:
         files: of one session
         method: only this one; empty for all
         reference: edge, exported, or the name of a recorded graph; empty for the best there is
-        relative: share of the largest magnitude that is no difference; None for one by type
+        relative: relative tolerance, of the largest magnitude; None for one by type
         absolute: added to it
         inputs: file of torch.save with the inputs of the runs; empty for those in the files
         runs: only these numbers of each block; empty for all

@@ -79,7 +79,7 @@ class MeasureSupervisor(Supervisor[Measurement]):
 
     A program that crashes its worker is left out; another worker goes on with the others where the
     first one stopped. The job has finished when at least one program has all its blocks; the others
-    say why not.
+    have a reason.
     """
 
     def __init__(self, job: MeasureJob, setup: Setup) -> None:

@@ -89,7 +89,7 @@ class Measured(msgspec.Struct, frozen=True, tag="measured"):
         program: its number in the job
         block: number of the block
         run_ms: each run; empty when the block begins
-        facts: how it was run, said once
+        facts: how it was run, sent once
     """
 
     program: int
@@ -180,7 +180,7 @@ class Outcome:
         file: the user's file, empty when unknown
         line: its line, 0 when unknown
         details: more to copy, such as a traceback
-        result: what a finished job says about what it made
+        result: the report of a finished job
     """
 
     ended: Ended

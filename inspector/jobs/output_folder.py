@@ -68,7 +68,7 @@ class OutputFolder:
 
 
 class Scratch:
-    """A folder of the system's that lives until nobody looks at it any more."""
+    """A temporary folder that lives while it is used."""
 
     def __init__(self) -> None:
         """Make the folder.

@@ -153,7 +153,7 @@ class Preview:
 
     Attributes:
         methods: by name
-        warnings: what is to be said of the rules, such as one that fits nothing
+        warnings: on the rules, such as one that fits nothing
     """
 
     methods: Mapping[str, MethodPreview]

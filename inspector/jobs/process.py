@@ -33,7 +33,7 @@ _LIBRARY = ("site-packages", f"{os.sep}torch{os.sep}", f"{os.sep}lib{os.sep}pyth
 class Worker:
     """A process that loads what its kind of job needs and then does one.
 
-    It can be started ahead of the job, since loading torch takes seconds. Threads read what it says
+    It can be started ahead of the job, since loading torch takes seconds. Threads read its messages
     into a bounded store; ``take`` hands that over, on whatever thread asks.
     """
 
@@ -76,7 +76,7 @@ class Worker:
         return self._process.pid
 
     def send(self, request: dict[str, Any]) -> None:
-        """Hand over the job; a worker that is gone already says so in its outcome."""
+        """Hand over the job; a worker that has ended has its outcome."""
         data = json.dumps(request).encode() + b"\n"
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -84,7 +84,7 @@ class Worker:
                 data = data[self._process.stdin.write(data) or 0 :]
 
     def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was said since the last call, waiting for it if there is nothing yet.
+        """Return the messages since the last call, waiting for it if there is nothing yet.
 
         Args:
             timeout: seconds to wait at most
@@ -105,7 +105,7 @@ class Worker:
         """Ask the process to end and end it if it does not; returns at once.
 
         Args:
-            ended: what the outcome says
+            ended: of the outcome
         """
         with self._lock:
             if self._outcome is not None or self._stopping is not None:
@@ -132,7 +132,7 @@ class Worker:
             return self._outcome
 
     def close(self) -> None:
-        """End the process if it runs and let go of everything."""
+        """End the process if it runs and release everything."""
         if self._outcome is None:
             self.kill()
             self.wait(GRACE_SECONDS)

@@ -36,7 +36,7 @@ class SpareWorker:
         return worker is not None and worker.ready is not None and worker.outcome is None
 
     def start(self) -> None:
-        """Start one unless there is one; where none can be started, the job itself will say so."""
+        """Start one unless there is one; a failure is reported by the job itself."""
         with self._lock:
             if self._closed or (self._worker is not None and self._worker.outcome is None):
                 return

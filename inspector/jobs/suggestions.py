@@ -1,4 +1,4 @@
-"""Changes that would make boundaries fewer, each tried before it is told; no torch."""
+"""Changes that would make boundaries fewer, each tried before it is offered; no torch."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def suggestions_of(
 
     Args:
         job: to be changed
-        preview: says what a job would delegate
+        preview: finds what a job would delegate
     """
     base = preview(job)
     found: list[Suggestion] = []

@@ -71,7 +71,7 @@ class Supervisor(Generic[State]):
 
         Args:
             outcome: of the worker
-            cancelled: whether the job was asked to end
+            cancelled: whether the end of the job was requested
         """
         del cancelled
         return outcome

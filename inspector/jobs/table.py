@@ -1,7 +1,7 @@
 """The jobs that worker processes do: one line each.
 
 A job is a file with the dataclass of its request and the function that does it, and a line here.
-The parent, the worker and the window know of a job what its line says; a name with a colon is
+The parent, the worker and the window know of a job what its line has; a name with a colon is
 imported when it is needed, since the function of a worker brings torch along.
 """
 
@@ -166,7 +166,7 @@ def kind_named(name: str) -> JobKind:
 def kind_of(request: object) -> JobKind:
     """Return the job that a request is for.
 
-    Raises: KeyError for something that is no request
+    Raises: KeyError for something that is not a request
     """
     own = f"{type(request).__module__}:{type(request).__qualname__}"
     return next((one for one in JOBS if one.request == own), None) or _unknown(own)

@@ -26,7 +26,7 @@ class Turn:
     does not release the request soon.
 
     Attributes:
-        job: what it is about, which says what worker can answer
+        job: what it is about, which decides what worker can answer
         number: of the request
     """
 

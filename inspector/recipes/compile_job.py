@@ -1,4 +1,4 @@
-"""What a compile is asked to do, as frozen data that travels to the worker as JSON."""
+"""What a compile has to do, as frozen data that travels to the worker as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SourceKind(str, Enum):
 
 
 class SourceError(ValueError):
-    """A source that names nothing to compile; says what was expected."""
+    """A source that names nothing to compile; with what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Rules:
         choices=tuple((name, name) for name in GRANULARITIES),
     )
     force_nodes: tuple[str, ...] = _names(
-        "take this node whatever other rules say, if the partitioner has a rule for it;"
+        "take this node whatever other rules are, if the partitioner has a rule for it;"
         " NODE=PARTITIONER where not any may",
         "force-node",
     )
@@ -159,7 +159,7 @@ class Quantization:
         choices=(
             ("", "no"),
             *((name, name) for name in QUANTISING_MODES),
-            (NOT_QUANTIZED, "only where it is said"),
+            (NOT_QUANTIZED, "only where it is named"),
         ),
     )
     calibration: str = option(
@@ -205,7 +205,7 @@ _TYPES = ", ".join(PRECISIONS)
 class Precision:
     """What is computed in another floating-point type; the empty one leaves all as it is.
 
-    What is said of a node counts before what is said of its module, and that before its operator.
+    An override of a node goes before that of its module, and that before its operator.
     """
 
     modules: tuple[str, ...] = _pairs(

@@ -112,7 +112,7 @@ def moved_up(partitioners: Sequence[str], name: str) -> tuple[str, ...]:
 
 
 def class_of(partitioner: str) -> str:
-    """Return the class of a partitioner as a job names it, as verdicts say it."""
+    """Return the class of a partitioner as a job names it, as verdicts have it."""
     name = partitioner.rpartition(".py:")[2].partition(":")[0]
     return next((one.class_name for one in partitioners() if one.alias == name), name)
 
@@ -321,16 +321,16 @@ EDITS: tuple[Edit, ...] = (
             f"Quantise: {word}",
             _OF_ONE,
             _quantise_as(word),
-            f"{{0}} is quantised: {word}",
+            f"{{0}} is quantized: {word}",
             word,
         )
         for word in (*QUANTISING_MODES, "none")
     ),
     Edit(
         "quantise-as-rest",
-        "Quantise as the rest",
+        "Quantize as the rest",
         _OF_ONE,
         _quantise_as(""),
-        "{0} is quantised as everything",
+        "{0} is quantized as everything",
     ),
 )

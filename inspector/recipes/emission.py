@@ -1,4 +1,4 @@
-"""The words of a recipe about passes and the backend config: what there is, and what they mean."""
+"""The words of a recipe about passes and the backend config, and what they mean."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MOST = 1 << 30
 
 
 class WordError(ValueError):
-    """An unknown or malformed word; the message says what is available."""
+    """An unknown or malformed word; the message lists what is available."""
 
 
 def config_of(words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -55,7 +55,7 @@ def option_of(one: Field[Any]) -> Option | None:
 
 
 class AssignmentError(ValueError):
-    """A word that is not ``NAME=VALUE``; says what was expected."""
+    """A word that is not ``NAME=VALUE``; with what was expected."""
 
 
 def parse_assignment(text: str, what: str, values: Collection[str] = ()) -> tuple[str, str]:

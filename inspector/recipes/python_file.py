@@ -11,7 +11,7 @@ _LARGEST = 4_000_000  # bytes
 def functions_of(path: str) -> tuple[str, ...]:
     """Return the top-level functions of a file that can be called without arguments.
 
-    A file that cannot be read or parsed has none; the compile will say why.
+    A file that cannot be read or parsed has none; the compile will report why.
     """
     try:
         if Path(path).stat().st_size > _LARGEST:

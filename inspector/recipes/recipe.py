@@ -24,7 +24,7 @@ _CHUNK = 1 << 20
 
 
 class RecipeError(ValueError):
-    """A text that is no recipe; one sentence with the place, what was expected and found."""
+    """Not a recipe; one sentence with the place, what was expected and found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Recipe:
     Attributes:
         job: what is compiled, and how
         source_sha256: of the file of the source when it was compiled, empty when unknown
-        made_with: versions of what compiled it, by name; not part of what is asked for
+        made_with: versions of what compiled it, by name; not part of the request
     """
 
     job: CompileJob
@@ -43,7 +43,7 @@ class Recipe:
 
     @property
     def text(self) -> str:
-        """Return the recipe as JSON; equal recipes have equal texts."""
+        """Return the recipe as JSON; equal recipes have equal strings."""
         file = _RecipeFile(VERSION, self.job, self.source_sha256, dict(self.made_with or {}))
         return json.dumps(to_json(file), indent=1, ensure_ascii=False) + "\n"
 
@@ -114,7 +114,7 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
 
 
 def _check_version(content: Mapping[str, Any], place: str) -> None:
-    """Raise RecipeError for a recipe that another release wrote, naming it where it says so."""
+    """Raise RecipeError for a recipe that another release wrote, naming it where known."""
     found = content.get("recipe")
     if type(found) is int and found == VERSION:
         return

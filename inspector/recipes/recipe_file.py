@@ -49,7 +49,7 @@ def read_recipe(path: str) -> FoundRecipe:
 
 
 def recipe_of_record(record: etrecord.ETRecord, path: str) -> FoundRecipe:
-    """Return the recipe in a record, or as much of one as the record tells.
+    """Return the recipe in a record, or as much of one as the record has.
 
     Args:
         record: that was read

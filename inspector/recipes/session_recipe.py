@@ -19,9 +19,9 @@ _PROGRAMS = ("pte", "bpte")
 def session_recipe(session: Session) -> FoundRecipe:
     """Return how the program of a session was made, as far as its files tell.
 
-    Where the source is not on this machine the record takes its place, and it is said.
+    Where the source is not on this machine the record takes its place, with a note.
 
-    Raises: RecipeError if nothing tells; the sentence says what would
+    Raises: RecipeError if nothing is known; the sentence names what is needed
     """
     for file in session.files:
         if isinstance(file.artifact, ETRecord):
@@ -32,7 +32,7 @@ def session_recipe(session: Session) -> FoundRecipe:
         if file.kind in _PROGRAMS and beside.is_file():
             return FoundRecipe(_beside(beside))
     raise RecipeError(
-        f"{session.name}: no ETRecord and no {RECIPE} beside the program says how it was made"
+        f"{session.name}: no ETRecord and no {RECIPE} beside the program is its recipe"
     )
 
 
@@ -64,6 +64,6 @@ def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:
     )
     words = f"its source {job.source} is not on this machine: the recorded program takes its place"
     if job.quantising.wanted:
-        words += ", and is not quantised again"
+        words += ", and is not quantized again"
     unknown = "; ".join(part for part in (found.unknown, words) if part)
     return FoundRecipe(replace(found.recipe, job=again, source_sha256=""), unknown)

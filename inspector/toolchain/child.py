@@ -30,15 +30,15 @@ Say = Callable[..., None]
 
 
 def nobody(_kind: str, **_content: object) -> None:
-    """Take no notice of what is told."""
+    """Ignore a message."""
 
 
 class ToolchainError(Exception):
-    """The other toolchain cannot do what it was asked; one sentence.
+    """The other toolchain cannot do the request; one sentence.
 
     Attributes:
         blame: usage, unreadable or failed: what it is due to
-        details: what it said last
+        details: its last output
     """
 
     def __init__(self, sentence: str, *, blame: str = "failed", details: str = "") -> None:
@@ -57,7 +57,7 @@ class Answer:
 
     Attributes:
         versions: of executorch, torch and Python, and the path of the interpreter
-        result: what was asked for
+        result: as requested
     """
 
     versions: Mapping[str, str]
@@ -69,18 +69,18 @@ def install_words(python: str) -> str:
     return f"install it with `{python} {_INSTALL}`, or name an interpreter that has it"
 
 
-def ask(python: str, question: Mapping[str, Any], say: Say) -> Answer:
+def ask(python: str, question: Mapping[str, Any], notify: Say) -> Answer:
     """Ask the package of an interpreter; returns when it has answered.
 
     Args:
         python: path of the interpreter
         question: what to do, as ``stock/answering.py`` takes it
-        say: takes what is told meanwhile: stages, warnings, lines of log, and a failure
+        notify: takes messages meanwhile: stages, warnings, lines of log, and a failure
 
-    Raises: ReportedError if it failed and said why, ToolchainError for every other end
+    Raises: ReportedError if it failed with a reason, ToolchainError for every other end
     """
     with contextlib.closing(Interpreter(python)) as tool:
-        return tool.ask(question, say)
+        return tool.ask(question, notify)
 
 
 class Interpreter:
@@ -123,21 +123,21 @@ class Interpreter:
         self._log.start()
         self._patience.start()
 
-    def ask(self, question: Mapping[str, Any], say: Say) -> Answer:
-        """Return the answer to a question; what is told meanwhile goes to ``say``.
+    def ask(self, question: Mapping[str, Any], notify: Say) -> Answer:
+        """Return the answer to a question; messages meanwhile go to ``notify``.
 
-        Raises: ReportedError if it failed and said why, ToolchainError for every other end
+        Raises: ReportedError if it failed with a reason, ToolchainError for every other end
         """
-        self._say, self._result, self._told, self._stage = say, None, "", ""
+        self._say, self._result, self._told, self._stage = notify, None, "", ""
         self._runs_users_code = question.get("do") == "compile"
         self._hand_over(question)
-        self._listen(say)
+        self._listen(notify)
         if self._result is None and not self._told:
             self.close()  # how it ended is part of what is to be said
         return self._judged()
 
     def close(self) -> None:
-        """End the process and let go of everything."""
+        """End the process and release everything."""
         self._patience.cancel()
         self._end()
         self._log.join(1.0)
@@ -148,12 +148,12 @@ class Interpreter:
             self._process.stdin.write(json.dumps(question, default=list).encode() + b"\n")
             self._process.stdin.flush()
 
-    def _listen(self, say: Say) -> None:
+    def _listen(self, notify: Say) -> None:
         assert self._process.stdout is not None
         if self._process.stdout.closed:
             return
         while line := self._process.stdout.readline(self._longest()):
-            if not self._taken(line, say) and not self._greeted.is_set():
+            if not self._taken(line, notify) and not self._greeted.is_set():
                 self._garbage += len(line)
                 if self._garbage > _MOST_GARBAGE:
                     return
@@ -163,7 +163,7 @@ class Interpreter:
     def _longest(self) -> int:
         return _LONGEST_LINE if self._greeted.is_set() else _LONGEST_GREETING
 
-    def _taken(self, line: bytes, say: Say) -> bool:
+    def _taken(self, line: bytes, notify: Say) -> bool:
         """Take a line; return whether it is a message."""
         try:
             message: dict[str, Any] = json.loads(line)
@@ -185,7 +185,7 @@ class Interpreter:
                 self._told = str(message.get("sentence", "")) or "no reason was given"
             if kind == "stage" and message.get("seconds") is None:
                 self._stage = str(message.get("stage", ""))
-            say(kind, **message)
+            notify(kind, **message)
         return True
 
     def _read_log(self) -> None:
@@ -221,7 +221,7 @@ class Interpreter:
             self._process.stdout.close()
 
     def _judged(self) -> Answer:
-        """Return the answer, or raise what is to be said instead."""
+        """Return the answer, or raise the error instead."""
         if self._told:
             raise ReportedError(self._told)
         if self._missing:
@@ -241,12 +241,12 @@ class Interpreter:
 
     def _no_python(self) -> str:
         if self._silent:
-            said = f"it said nothing for {GREETING_SECONDS:.0f} seconds"
+            said = f"no output for {GREETING_SECONDS:.0f} seconds"
         elif self._garbage > _MOST_GARBAGE:
-            said = "it prints something else without end"
+            said = "it prints something else endlessly"
         else:
             said = f"it {_end_words(self._process.returncode)}{self._last_error()}"
-        return f"{self._python} is no Python interpreter that can run executorch: {said}"
+        return f"{self._python} is not a Python interpreter that can run executorch: {said}"
 
     def _last_error(self) -> str:
         """Return what the runtime called an error last, else the last line that was printed."""

@@ -18,7 +18,7 @@ from inspector.recipes.compile_job import (
 from inspector.recipes.emission import config_of, edge_config_of, in_file
 from inspector.toolchain.table import toolchain_named
 
-_HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
+_HEAD = '''"""Compiles a program by its recipe: the same one, byte for byte.
 
 Run it in an environment that has ETScope installed; files are written where it is started.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import Recipe
 
-_SCRIPT = '''"""Compiles a program with the executorch package, as its recipe says.
+_SCRIPT = '''"""Compiles a program with the executorch package, by its recipe.
 
 Run it in an environment that has ETScope installed; files are written where it is started.
 """

@@ -44,7 +44,7 @@ class Toolchain(Protocol):
         ...
 
     def credit(self, version: str) -> str:
-        """Return what is said of a program it has made, empty where that goes without saying."""
+        """Return a note on a program it has made, empty for the default."""
         ...
 
 
@@ -54,7 +54,7 @@ class _Named:
 
     Attributes:
         name: in recipes and reports
-        title: with its version in sentences, empty where it goes without saying
+        title: with its version in sentences, empty for the default
         is_warm: whether the warm worker compiles and previews with it
         has_interpreter: whether it is that of an interpreter, which the user may choose
         functions: compile, run, bisect and script, each as ``module:function``

@@ -39,7 +39,7 @@ def work(job: BisectJob, task: Task) -> dict[str, Any]:
 def bisect_built_in(job: BisectJob, task: Task) -> dict[str, Any]:
     """Bisect programs of the built-in toolchain; see ``bisect``."""
     check_words(job.compile)
-    return bisect(job, task.folder, task.say, task.options)
+    return bisect(job, task.folder, task.notify, task.options)
 
 
 def failure(error: BaseException) -> dict[str, Any]:
@@ -48,18 +48,18 @@ def failure(error: BaseException) -> dict[str, Any]:
     return {**found, "blame": "unreadable"} if isinstance(error, UnreadableError) else found
 
 
-def bisect(job: BisectJob, folder: Path, say: Say, how: Mapping[str, Any]) -> dict[str, Any]:
+def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) -> dict[str, Any]:
     """Look for the smallest set of nodes to take out; return what was found.
 
     Args:
         job: what to bisect
         folder: for the programs that are tried
-        say: takes messages
+        notify: takes messages
         how: ``candidates`` and ``trials`` of an earlier worker
 
     Raises: AnswerError, RequirementError, and whatever the source or its first compile raises
     """
-    heard = Heard(say)
+    heard = Heard(notify)
     exporter.tell_what_is_said(heard)
     bound = parse_bound(job.bound)
     warm = Warm()
@@ -68,7 +68,7 @@ def bisect(job: BisectJob, folder: Path, say: Say, how: Mapping[str, Any]) -> di
     trying = _Trying(job, bound, Probe(job, bound, source, folder), warm, heard)
     with told(heard, "lower"):
         nodes = trying.candidates()
-    return searched(nodes, trying.trial, say, how)
+    return searched(nodes, trying.trial, notify, how)
 
 
 class _Trying:

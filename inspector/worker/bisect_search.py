@@ -19,17 +19,17 @@ Valued = tuple[float | None, str]
 
 
 def searched(
-    nodes: Sequence[Node], trial: Callable[[Ranges], Trial], say: Say, how: Mapping[str, Any]
+    nodes: Sequence[Node], trial: Callable[[Ranges], Trial], notify: Say, how: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Look for the smallest set of nodes to take out; return the result of the job.
 
     Args:
         nodes: that may be taken out
-        trial: says what a program is like without some of them
-        say: takes messages
+        trial: measures a program without some of them
+        notify: takes messages
         how: ``candidates`` and ``trials`` of an earlier worker
     """
-    say("candidates", nodes=to_json(nodes))
+    notify("candidates", nodes=to_json(nodes))
     same = tuple(nodes) == from_json(how["candidates"], tuple[Node, ...], "candidates")
     known = from_json(how["trials"], tuple[Trial, ...], "trials") if same else ()
     computing = [at for at, node in enumerate(nodes) if not node.quantises]
@@ -42,11 +42,11 @@ def tried(
     removed: Ranges,
     bound: Bound,
     value: Callable[[], Valued],
-    say: Say,
+    notify: Say,
     unhelpful: tuple[type[Exception], ...],
 ) -> Trial:
     """Return what a program is like; one that fails in a known way does not help."""
-    say("trying", removed=removed)
+    notify("trying", removed=removed)
     start = time.perf_counter()
     try:
         found, words = value()
@@ -54,7 +54,7 @@ def tried(
         found, words = None, sentence_of(error)
     spent = time.perf_counter() - start
     made = Trial(removed, found, bound.holds(found), words, spent)
-    say("tried", trial=to_json(made))
+    notify("tried", trial=to_json(made))
     return made
 
 

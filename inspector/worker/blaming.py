@@ -1,4 +1,4 @@
-"""The user's line behind an error of a delegate, as far as the record of the program tells."""
+"""The user's line behind an error of a delegate, as far as the record of the program has it."""
 
 from __future__ import annotations
 

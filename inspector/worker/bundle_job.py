@@ -35,7 +35,7 @@ _pytree: Any = _untyped_pytree
 
 @dataclass(frozen=True)
 class _Case:
-    """A case of a method; None where nobody says what is right."""
+    """A case of a method; None where no expected outputs are known."""
 
     inputs: list[Any]
     expected: list[Any] | None
@@ -48,23 +48,23 @@ class _Holder:
     buffer: bytes
 
 
-def bundle_into(job: BundleJob, folder: Path, say: Say) -> dict[str, Any]:
+def bundle_into(job: BundleJob, folder: Path, notify: Say) -> dict[str, Any]:
     """Make a bundled program in a folder; return what is in it.
 
     Raises: AnswerError for cases that do not fit the program; ExecutionError, FormatError,
         ValuesError, OSError for files that cannot be read; whatever the user's code raises
     """
-    buffer, modules = _sources(job, say)
+    buffer, modules = _sources(job, notify)
     file = decode_program(memoryview(buffer), job.source)
     suites: dict[str, list[_Case]] = {}
-    with told(say, "cases"):
+    with told(notify, "cases"):
         for name in _methods(job, file, modules):
             suites[name] = _cases(job, file.plan(name), modules.get(name))
             for number, case in enumerate(suites[name]):
                 _check(file.plan(name), number, case)
     if any(case.expected is None for cases in suites.values() for case in cases):
-        say("warning", text="nobody says what outputs are right: cases are run, not compared")
-    with told(say, "write"):
+        notify("warning", text="no expected outputs are known: cases are run, not compared")
+    with told(notify, "write"):
         data = _bundle(buffer, suites)
         try:
             (folder / MADE).write_bytes(data)
@@ -73,17 +73,17 @@ def bundle_into(job: BundleJob, folder: Path, say: Say) -> dict[str, Any]:
     return _report(job, suites, len(data))
 
 
-def _sources(job: BundleJob, say: Say) -> tuple[bytes, Mapping[str, ExportedProgram]]:
-    """Return the bytes of the program, and what says which outputs are right."""
+def _sources(job: BundleJob, notify: Say) -> tuple[bytes, Mapping[str, ExportedProgram]]:
+    """Return the bytes of the program, and the source of expected outputs."""
     if _is_module(job.source):
-        programs, constants = _exported(job.source, job, say)
-        return _compiled(job.source, programs, constants, say), programs
-    with told(say, "load"):
+        programs, constants = _exported(job.source, job, notify)
+        return _compiled(job.source, programs, constants, notify), programs
+    with told(notify, "load"):
         data, file = read(job.source)
         if bundled.sniff(bytes(data[:8])):
             data = bundled.decode(data, file=file).program
         buffer = bytes(data)
-    return buffer, _exported(job.module, job, say)[0] if job.module else {}
+    return buffer, _exported(job.module, job, notify)[0] if job.module else {}
 
 
 def _is_module(text: str) -> bool:
@@ -92,16 +92,16 @@ def _is_module(text: str) -> bool:
 
 
 def _exported(
-    text: str, job: BundleJob, say: Say
+    text: str, job: BundleJob, notify: Say
 ) -> tuple[Mapping[str, ExportedProgram], Mapping[str, Any]]:
     from inspector.worker.compile_job import export_of_file
 
     source = parse_source(text)
     methods = (job.method,) if job.method else ()
     if source.kind is SourceKind.PYTHON:
-        found = exported(source.path, source.function, methods, say)
+        found = exported(source.path, source.function, methods, notify)
     elif source.kind is SourceKind.EXPORTED:
-        with told(say, "load"):
+        with told(notify, "load"):
             found = export_of_file(source.path, methods)
     else:
         raise AnswerError(f"{text} runs nothing; expected file.py:function or a .pt2 file")
@@ -109,12 +109,12 @@ def _exported(
 
 
 def _compiled(
-    text: str, programs: Mapping[str, ExportedProgram], constants: Mapping[str, Any], say: Say
+    text: str, programs: Mapping[str, ExportedProgram], constants: Mapping[str, Any], notify: Say
 ) -> bytes:
     from inspector.worker.compile_job import Heard
     from inspector.worker.lowering import backend_config, lowered
 
-    job, heard = CompileJob(parse_source(text)), Heard(say)
+    job, heard = CompileJob(parse_source(text)), Heard(notify)
     edge = lowered(job, programs, constants, heard.observe)
     return bytes(edge.to_executorch(backend_config(job), observer=heard.observe).buffer)
 
@@ -167,7 +167,7 @@ def _given(
 
 
 def _asked(module: ExportedProgram, values: Sequence[Any]) -> list[Any]:
-    """Return what a module gives, which starts anew for each case."""
+    """Return what a module gives, which starts over for each case."""
     spec: Any = module.call_spec.in_spec
     if len(values) != spec.num_leaves:
         raise AnswerError(f"{len(values)} inputs are given, the module takes {spec.num_leaves}")
@@ -205,7 +205,7 @@ def _check(plan: m.ExecutionPlan, number: int, case: _Case) -> None:
 
 
 def _wanted(held: m.KernelType) -> str:
-    """Return the element type of a tensor of a program, or the kind of another value."""
+    """Return the dtype of a tensor of a program, or the kind of another value."""
     if isinstance(held, m.Tensor):
         return str(dtype_of(held.scalar_type)).removeprefix("torch.")
     kinds = ((m.Int, "int"), (m.Double, "float"), (m.Bool, "bool"))

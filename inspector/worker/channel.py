@@ -16,7 +16,7 @@ class Channel:
     """Takes the worker's first three descriptors for itself and gives the user's code others.
 
     What was standard output carries messages, what was standard input carries the job and, by
-    ending, says that the parent is gone. The user's code reads nothing and prints into the log.
+    ending, shows that the parent is gone. The user's code reads nothing and prints into the log.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Channel:
         self._lock = threading.Lock()  # another thread may have held it
 
     def send(self, kind: str, **content: object) -> None:
-        """Say something; a forked copy prints what it warns of, and ends at anything else."""
+        """Send a message; a forked copy prints what it warns of, and ends at anything else."""
         if self._out < 0:
             _say_in_copy(kind, content)
             return
@@ -61,7 +61,7 @@ class Channel:
                 os._exit(1)
 
     def _remove_unread(self) -> None:
-        """Remove the folders of jobs that nobody has taken when the parent is gone."""
+        """Remove the folders of jobs left over when the parent is gone."""
         data = b""
         with contextlib.suppress(OSError):
             while piece := os.read(self._in, 65536):

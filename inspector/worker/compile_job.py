@@ -55,10 +55,10 @@ class Heard:
     Attributes:
         stages: stages that have ended
         warnings: what was warned of
-        tables: takes the graph that each stage leaves; None when nobody wants them
+        tables: takes the graph that each stage leaves; None when not wanted
     """
 
-    say: Say
+    notify: Say
     tables: StageTables | None = None
     stages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -78,7 +78,7 @@ class Heard:
                 self.tables.plain(content["stage"], content.get("method", ""), content["seconds"])
         elif kind == "warning":
             self.warnings.append(content)
-        self.say(kind, **content)
+        self.notify(kind, **content)
 
     def warn(self, text: str) -> None:
         """Take a warning that is of no line."""
@@ -100,7 +100,7 @@ class Heard:
 
 
 def work(job: CompileJob, task: Task) -> dict[str, Any]:
-    """Compile into the folder of a task; return what ``compile.json`` says.
+    """Compile into the folder of a task; return the content of ``compile.json``.
 
     Raises: whatever the user's code, torch or the compiler raises
     """
@@ -111,7 +111,7 @@ def compile_built_in(job: CompileJob, task: Task) -> dict[str, Any]:
     """Compile by the built-in toolchain; see ``work``."""
     check_words(job)
     guard, stages = str(task.options.get("guard", OFF)), bool(task.options.get("stages"))
-    return compile_into(job, task.folder, task.say, guard, task.warm, stages=stages)
+    return compile_into(job, task.folder, task.notify, guard, task.warm, stages=stages)
 
 
 def failure(error: BaseException) -> dict[str, Any]:
@@ -124,25 +124,25 @@ def failure(error: BaseException) -> dict[str, Any]:
 def compile_into(
     job: CompileJob,
     folder: Path,
-    say: Say,
+    notify: Say,
     guarding: str = OFF,
     warm: Warm | None = None,
     *,
     stages: bool = False,
 ) -> dict[str, Any]:
-    """Compile and write everything into a folder; return what ``compile.json`` says.
+    """Compile and write everything into a folder; return the content of ``compile.json``.
 
     Args:
         job: what to compile
         folder: for the files
-        say: takes messages
+        notify: takes messages
         guarding: when partitions are loaded, and what is done about those that are refused
         warm: what earlier compiles of the same source have left
         stages: write the graph that each stage leaves, too
 
     Raises: whatever the user's code, torch or the compiler raises
     """
-    heard, warm = Heard(say, StageTables() if stages else None), warm or Warm()
+    heard, warm = Heard(notify, StageTables() if stages else None), warm or Warm()
     exporter.tell_what_is_said(heard)
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = warm.source(job, lambda: source_of(job, folder, heard), heard)
@@ -205,7 +205,7 @@ def _made(
 
 
 def _nothing_left(rounds: int, vetoed: list[str]) -> GuardReport | None:
-    """Return the report when there is no partition: something to say if they were taken out."""
+    """Return the report when there is no partition: a note if they were taken out."""
     return GuardReport(rounds=rounds, vetoed=tuple(vetoed)) if vetoed else None
 
 
@@ -224,7 +224,7 @@ def source_of(job: CompileJob, folder: Path, heard: Heard) -> Exported:
 
 
 def _stored(path: str, methods: tuple[str, ...], heard: Heard) -> Exported:
-    """Return the programs of a file, which its content says the kind of."""
+    """Return the programs of a file, of the kind that its content has."""
     with open(path, "rb") as stream:
         head = stream.read(_HEAD)
     if is_record(head) or (head.startswith(_ZIP) and Path(path).suffix == ".etrecord"):

@@ -19,12 +19,12 @@ COMPILE, PREVIEW = "compile", "preview"
 
 
 class CancelledError(InterruptedTaskError):
-    """Nobody waits for the answer any more."""
+    """The answer is no longer wanted."""
 
 
 @dataclass
 class _Inbox:
-    """Requests that have come, and which of them nobody waits for any more."""
+    """Requests that have come, and which of them are cancelled."""
 
     waiting: deque[dict[str, Any]] = field(default_factory=deque[dict[str, Any]])
     cancelled: set[int] = field(default_factory=set[int])
@@ -47,7 +47,7 @@ class _Inbox:
             return self.waiting.popleft()
 
     def take_preview(self) -> dict[str, Any] | None:
-        """Return a waiting request that is answered in no time, None if there is none."""
+        """Return a waiting request that is answered immediately, None if there is none."""
         with self.changed:
             for request in self.waiting:
                 if request["kind"] == PREVIEW:
@@ -56,13 +56,13 @@ class _Inbox:
         return None
 
     def is_cancelled(self, number: int) -> bool:
-        """Return whether nobody waits for an answer."""
+        """Return whether an answer is no longer wanted."""
         with self.changed:
             return number in self.cancelled
 
 
 class Loop:
-    """Does what is asked for, with what earlier requests have left."""
+    """Executes requests, with what earlier ones have left."""
 
     def __init__(self, channel: Channel) -> None:
         """Take requests from a channel until the parent is gone."""
@@ -73,7 +73,7 @@ class Loop:
         self._folders: set[str] = set()
 
     def run(self) -> int:
-        """Answer until a file of the source has changed: only another process reads that anew."""
+        """Answer until a file of the source has changed: only another process reads that again."""
         for name in (COMPILE, PREVIEW):
             resolved(kind_named(name).entry)  # loaded before it is asked for
         self._channel.follow(self._inbox.put, self._leave)
@@ -82,7 +82,7 @@ class Loop:
         return 0
 
     def _leave(self) -> None:
-        """Remove what nobody will move to its place any more."""
+        """Remove what will not be moved to its place."""
         waiting = {request.get("folder", "") for request in self._inbox.waiting}
         for folder in filter(None, self._folders | waiting):
             shutil.rmtree(folder, ignore_errors=True)
@@ -90,11 +90,11 @@ class Loop:
     def _answer(self, request: dict[str, Any]) -> bool:
         """Answer a request; return whether to go on."""
         number, kind = request["request"], request["kind"]
-        say = self._saying(number, quick=kind == PREVIEW)
+        notify = self._saying(number, quick=kind == PREVIEW)
         self._folders = {request["folder"]} if kind == COMPILE else self._folders
-        task = Task(Path(request["folder"]), say, request["options"], self._warm)
+        task = Task(Path(request["folder"]), notify, request["options"], self._warm)
         try:
-            say("stage", stage="begin")
+            notify("stage", stage="begin")
             perform(request, task)
         except StaleError:
             self._send(number, "stale")
@@ -109,7 +109,7 @@ class Loop:
     def _saying(self, number: int, *, quick: bool) -> Say:
         """Return what takes the messages of a request; between two stages it may end."""
 
-        def say(kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
+        def notify(kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
             begins = kind == "stage" and content.get("seconds") is None
             if begins and self._inbox.is_cancelled(number):
                 raise CancelledError
@@ -117,7 +117,7 @@ class Loop:
             if begins and not quick:
                 self._between()
 
-        return say
+        return notify
 
     def _between(self) -> None:
         """Answer previews that have come while a compile runs, between two of its stages."""

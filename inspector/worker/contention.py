@@ -76,7 +76,7 @@ class Others:
         self._own = _own_seconds()
 
     def busy_cores(self) -> float | None:
-        """Return the mean number of cores; None where it is not known, or too short to say."""
+        """Return the mean number of cores; None where it is not known, or too short."""
         seconds = time.monotonic() - self._start
         busy = _busy_seconds()
         if busy is None or self._busy is None or seconds < _LEAST_SECONDS:
@@ -86,7 +86,7 @@ class Others:
 
 
 def busy_cores(windows: Sequence[Others]) -> float | None:
-    """Return how many cores others kept busy in the newest window that is long enough to say."""
+    """Return how many cores others kept busy in the newest window that is long enough."""
     found = (window.busy_cores() for window in reversed(windows))
     return next((cores for cores in found if cores is not None), None)
 

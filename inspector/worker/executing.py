@@ -1,4 +1,4 @@
-"""What a worker does that executes programs: the job of each kind, and how failures are told."""
+"""Jobs of a worker that executes programs: one of each kind, and how failures are reported."""
 
 from __future__ import annotations
 
@@ -50,45 +50,45 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
     if isinstance(job, RunJob):
         return toolchain_named(job.toolchain).run(job, task)
     if isinstance(job, StepJob) and task.command is not None:
-        return step_live(job, task.say, task.command)
-    return execute(job, task.folder, task.say)
+        return step_live(job, task.notify, task.command)
+    return execute(job, task.folder, task.notify)
 
 
 def run_built_in(job: RunJob, task: Task) -> dict[str, Any]:
     """Run on the built-in runtime; see ``execute``."""
-    return execute(job, task.folder, task.say)
+    return execute(job, task.folder, task.notify)
 
 
-def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
-    """Do a job; return what it says about what it made.
+def execute(job: ExecutingJob, folder: Path, notify: Say) -> dict[str, Any]:
+    """Do a job; return its report.
 
     Raises: ExecutionError, FormatError, AnswerError, ValuesError, OSError; for user code anything
     """
-    with platform.replaced(log=_sink(say)):
+    with platform.replaced(log=_sink(notify)):
         with_libraries(_libraries(job))
-        return _done(job, folder, say)
+        return _done(job, folder, notify)
 
 
-def _sink(say: Say) -> Callable[[LogMessage], None]:
+def _sink(notify: Say) -> Callable[[LogMessage], None]:
     """Return what makes lines that the runtime logs messages of the worker."""
 
     def log(message: LogMessage) -> None:
-        say("log", text=message.text, logger="runtime", level=_LEVELS[message.level])
+        notify("log", text=message.text, logger="runtime", level=_LEVELS[message.level])
 
     return log
 
 
-def _done(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
+def _done(job: ExecutingJob, folder: Path, notify: Say) -> dict[str, Any]:
     if isinstance(job, RunJob):
-        return run_into(job, folder, say)
+        return run_into(job, folder, notify)
     if isinstance(job, VerifyJob):
-        return verify(job, say)
+        return verify(job, notify)
     if isinstance(job, MeasureJob):
-        return measure(job, say, failure)
+        return measure(job, notify, failure)
     if isinstance(job, StepJob):
-        return step_through(job, folder, say)
-    exporter.tell_what_is_said(say)
-    return bundle_into(job, folder, say)
+        return step_through(job, folder, notify)
+    exporter.tell_what_is_said(notify)
+    return bundle_into(job, folder, notify)
 
 
 def _libraries(job: ExecutingJob) -> tuple[str, ...]:

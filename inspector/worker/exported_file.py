@@ -13,13 +13,13 @@ _NO_PROGRAM = "error when deserializing the saved file"  # torch of any other ar
 
 
 class UnreadableError(Exception):
-    """A source that is no file of its kind."""
+    """A source that is not a file of its kind."""
 
 
 def read_exported(path: str) -> ExportedProgram:
     """Return the program in a ``.pt2`` file.
 
-    Raises: UnreadableError if torch cannot read it, with the operators that nobody has registered;
+    Raises: UnreadableError if torch cannot read it, with the operators that are not registered;
         OSError
     """
     try:
@@ -35,7 +35,7 @@ def read_exported(path: str) -> ExportedProgram:
 
 
 def _with_operators(path: str) -> ExportedProgram:
-    """Read a program; one that uses operators of quantisation needs their libraries loaded."""
+    """Read a program; one that uses operators of quantization needs their libraries loaded."""
     try:
         return torch.export.load(path)
     except (RuntimeError, ValueError):

@@ -130,7 +130,7 @@ def _places_in(text: str) -> list[tuple[str, int]]:
 
 
 def _text_of(error: BaseException) -> str:
-    """Return what an error says; nothing where that fails as well."""
+    """Return the message of an error; nothing where that fails as well."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - whatever the user's code raises
@@ -138,7 +138,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return an error as one line: its type, unless it is one of ours, and what it says."""
+    """Return an error as one line: its type, unless it is one of ours, and its message."""
     if isinstance(error, SystemExit):
         return f"the code called sys.exit({'' if error.code is None else error.code!r})"
     lines = [line.strip() for line in _text_of(error).splitlines() if line.strip()]
@@ -192,17 +192,17 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 @contextlib.contextmanager
-def told(say: Say, stage: str, method: str = "") -> Generator[dict[str, Any], None, None]:
+def told(notify: Say, stage: str, method: str = "") -> Generator[dict[str, Any], None, None]:
     """Tell when a stage begins and when it has ended; ``nodes`` may be put into what it yields."""
-    say("stage", stage=stage, method=method)
+    notify("stage", stage=stage, method=method)
     start, more = time.perf_counter(), {}
     yield more
-    say("stage", stage=stage, method=method, seconds=time.perf_counter() - start, **more)
+    notify("stage", stage=stage, method=method, seconds=time.perf_counter() - start, **more)
 
 
-def tell_what_is_said(say: Say) -> None:
+def tell_what_is_said(notify: Say) -> None:
     """Let warnings about the user's lines be messages; other warnings and torch's log are a log."""
-    handler = _Handler(say)
+    handler = _Handler(notify)
     for name in list(logging.root.manager.loggerDict):
         logger = logging.getLogger(name)
         if logger.handlers and name.split(".")[0] == "torch":
@@ -210,17 +210,17 @@ def tell_what_is_said(say: Say) -> None:
 
     def show(message: Any, category: Any, filename: str, lineno: int, *_more: Any) -> None:  # noqa: ANN401
         if is_users(filename):
-            say("warning", text=f"{category.__name__}: {message}", file=filename, line=lineno)
+            notify("warning", text=f"{category.__name__}: {message}", file=filename, line=lineno)
         else:
-            say("log", text=f"{filename}:{lineno}: {category.__name__}: {message}")
+            notify("log", text=f"{filename}:{lineno}: {category.__name__}: {message}")
 
     warnings.showwarning = show
 
 
 class _Handler(logging.Handler):
-    def __init__(self, say: Say) -> None:
+    def __init__(self, notify: Say) -> None:
         super().__init__(logging.WARNING)  # torch traces itself on lower levels
-        self._say = say
+        self._say = notify
 
     def emit(self, record: logging.LogRecord) -> None:
         self._say("log", text=self.format(record))
@@ -229,7 +229,7 @@ class _Handler(logging.Handler):
 # -- the user's function ---------------------------------------------------------------------
 
 
-def answer_of(path: str, function: str, say: Say) -> tuple[Any, tuple[str, int]]:
+def answer_of(path: str, function: str, notify: Say) -> tuple[Any, tuple[str, int]]:
     """Run a file and call a function of it without arguments.
 
     Returns: what it returned, and its file and line
@@ -237,7 +237,7 @@ def answer_of(path: str, function: str, say: Say) -> tuple[Any, tuple[str, int]]
     Raises: AnswerError if there is no such function; whatever the user's code raises
     """
     file = Path(path).absolute()
-    _warn_of_hidden(file, say)
+    _warn_of_hidden(file, notify)
     sys.argv = [str(file)]
     module = module_of(file)
     found = getattr(module, function, None)
@@ -270,20 +270,20 @@ def module_of(file: Path) -> types.ModuleType:
     return module
 
 
-def exported(path: str, function: str, methods: tuple[str, ...], say: Say) -> Exported:
+def exported(path: str, function: str, methods: tuple[str, ...], notify: Say) -> Exported:
     """Run a file, call a function of it, and export what it returns.
 
     Raises: AnswerError if there is no such function or it returns none of the documented forms;
         whatever the user's code or torch raises
     """
-    with told(say, "load"):
+    with told(notify, "load"):
         try:
-            answer, asked = answer_of(path, function, say)
+            answer, asked = answer_of(path, function, notify)
         except SyntaxError as error:
             point_to(error, (str(Path(path).absolute()), 0))  # that of odd bytes names no file
             raise
     try:
-        return replace(export_answer(answer, methods, say), asked=asked)
+        return replace(export_answer(answer, methods, notify), asked=asked)
     except Exception as error:
         point_to(error, asked)
         raise
@@ -294,7 +294,7 @@ def point_to(error: BaseException, asked: tuple[str, int]) -> None:
     setattr(error, _ASKED, asked)
 
 
-def _warn_of_hidden(file: Path, say: Say) -> None:
+def _warn_of_hidden(file: Path, notify: Say) -> None:
     """Warn of modules beside the user's file that cannot be imported because ours have the name."""
     for name in ("compiler", "inspector", "runtime", "schema"):
         ours = name in sys.modules and (_HERE / name).is_dir()
@@ -303,16 +303,16 @@ def _warn_of_hidden(file: Path, say: Say) -> None:
             text = (
                 f"the module {name} beside the file is hidden by ETScope's own; --python avoids it"
             )
-            say("warning", text=text, file=str(file), line=0)
+            notify("warning", text=text, file=str(file), line=0)
 
 
-def export_answer(answer: Any, methods: tuple[str, ...], say: Say) -> Exported:  # noqa: ANN401
+def export_answer(answer: Any, methods: tuple[str, ...], notify: Say) -> Exported:  # noqa: ANN401
     """Export what a user's function returned.
 
     Args:
         answer: any of the forms that the documentation lists
         methods: only these; empty for all
-        say: takes messages
+        notify: takes messages
 
     Raises: AnswerError if it has none of these forms; whatever torch or the model raises
     """
@@ -323,7 +323,7 @@ def export_answer(answer: Any, methods: tuple[str, ...], say: Say) -> Exported: 
     programs: dict[str, ExportedProgram] = {}
     for name, entry in entries.items():
         if not methods or name in methods:
-            programs[name] = _export(name, entry, say)
+            programs[name] = _export(name, entry, notify)
     return Exported(programs, constants)
 
 
@@ -351,7 +351,7 @@ def _entries(answer: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:  # noqa: 
     entries: dict[str, Any] = {FORWARD: _entry(FORWARD, given)} if "module" in given else {}
     for name, one in _named(given, "methods").items():
         if name in entries or not isinstance(name, str):
-            raise AnswerError(f"the method name {name!r} is there twice or is no text")
+            raise AnswerError(f"the method name {name!r} is there twice or is not a string")
         entries[name] = _entry(name, one)
     return entries, _named(given, "constant_methods")
 
@@ -418,14 +418,14 @@ def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
     raise AnswerError(f"method {name!r} is {kind}, expected a torch.nn.Module")
 
 
-def _export(name: str, entry: Any, say: Say) -> ExportedProgram:  # noqa: ANN401
+def _export(name: str, entry: Any, notify: Say) -> ExportedProgram:  # noqa: ANN401
     if isinstance(entry, ExportedProgram):
         return entry
-    _warn_of_training(name, entry.module, say)
+    _warn_of_training(name, entry.module, notify)
     tracer: Any = sys.modules.get("torch._dynamo")
     if tracer is not None:  # sizes of a former trace of a branch would pin symbolic ones
         tracer.reset()
-    with told(say, "export", name) as more, _graphs_in_log(say):
+    with told(notify, "export", name) as more, _graphs_in_log(notify):
         program = torch.export.export(
             entry.module,
             entry.inputs,
@@ -438,15 +438,15 @@ def _export(name: str, entry: Any, say: Say) -> ExportedProgram:  # noqa: ANN401
 
 
 @contextlib.contextmanager
-def _graphs_in_log(say: Say) -> Generator[None, None, None]:
-    """Let the unfinished graph that torch prints where it gives up be a part of the log."""
+def _graphs_in_log(notify: Say) -> Generator[None, None, None]:
+    """Let the unfinished graph that torch prints where it fails be a part of the log."""
     home, name = sys.modules.get("torch.export._trace"), "print"
     if home is None or hasattr(home, name):
         yield
         return
 
     def log(*parts: object, **_how: object) -> None:
-        say("log", text="\n".join(map(str, parts)))
+        notify("log", text="\n".join(map(str, parts)))
 
     setattr(home, name, log)
     try:
@@ -455,7 +455,7 @@ def _graphs_in_log(say: Say) -> Generator[None, None, None]:
         delattr(home, name)
 
 
-def _warn_of_training(name: str, module: Any, say: Say) -> None:  # noqa: ANN401 - a module
+def _warn_of_training(name: str, module: Any, notify: Say) -> None:  # noqa: ANN401 - a module
     parts = [str(part) for part, one in module.named_modules() if one.training]
     if not parts:
         return
@@ -467,7 +467,7 @@ def _warn_of_training(name: str, module: Any, say: Say) -> None:  # noqa: ANN401
         f"{whole}the module of method {name} is in training mode: dropout and batch norm will"
         " train; call .eval() before returning it"
     )
-    say("warning", text=text, file=file, line=code.co_firstlineno if code and file else 0)
+    notify("warning", text=text, file=file, line=code.co_firstlineno if code and file else 0)
 
 
 # -- as a script -----------------------------------------------------------------------------
@@ -491,7 +491,7 @@ def _channel() -> Say:
     if hasattr(os, "register_at_fork"):  # what is forked shall not keep the channel open
         os.register_at_fork(after_in_child=lambda: os.close(out))
 
-    def say(kind: str, **content: object) -> None:
+    def notify(kind: str, **content: object) -> None:
         if os.getpid() != own:  # a copy may warn, and ends where it would answer as well
             if kind not in ("warning", "log"):
                 os._exit(1)
@@ -504,7 +504,7 @@ def _channel() -> Say:
         except OSError:  # the user's code has closed it: nobody can be told anything
             os._exit(1)
 
-    return say
+    return notify
 
 
 def _leave_with_parent() -> None:
@@ -523,15 +523,15 @@ def _leave_with_parent() -> None:
 
 
 def main(path: str, function: str, folder: str, methods: tuple[str, ...]) -> int:
-    """Export a function into a folder; what happens is told in JSON lines on standard output."""
-    say = _channel()
+    """Export a function into a folder; progress is reported in JSON lines on standard output."""
+    notify = _channel()
     faulthandler.enable(file=2)
     _leave_with_parent()
-    tell_what_is_said(say)
+    tell_what_is_said(notify)
     try:
-        save_exported(exported(path, function, methods, say), Path(folder))
+        save_exported(exported(path, function, methods, notify), Path(folder))
     except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
-        say("failed", **failure(error))
+        notify("failed", **failure(error))
         return 1
     return 0
 

@@ -39,15 +39,15 @@ def known_names() -> dict[str, list[str]]:
 
 def work(job: GapJob, task: Task) -> dict[str, Any]:
     """Compare into the folder of a task; see ``compare``."""
-    return compare(job, task.folder, task.say)
+    return compare(job, task.folder, task.notify)
 
 
-def compare(job: GapJob, folder: Path, say: Say) -> dict[str, Any]:
+def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
     """Compare and write the report, and tensors as far as they are to be kept, into a folder.
 
     Raises: FormatError, RebuildError, InputsError, OSError
     """
-    with told(say, "load"):
+    with told(notify, "load"):
         load_libraries(job.libraries)
         session = load_session(list(job.files))
     inputs = job.inputs or _kept(session)
@@ -68,14 +68,14 @@ def compare(job: GapJob, folder: Path, say: Say) -> dict[str, Any]:
         now = time.monotonic()
         if now - last >= _STEP_SECONDS or done == total:
             last = now
-            say("counted", done=done, total=total)
+            notify("counted", done=done, total=total)
 
-    with told(say, "compare"):
+    with told(notify, "compare"):
         report = analyse_gap(session, options, tell)
     if inputs and not job.inputs:
         told_so = f"the inputs are those of {Path(inputs).name} beside the trace"
         report = replace(report, notes=(told_so, *report.notes))
-    with told(say, "write"):
+    with told(notify, "write"):
         text = json.dumps(report.content(), ensure_ascii=False)
         (folder / REPORT).write_text(text, "utf-8")
     return {"runs": len(report.runs)}
@@ -108,7 +108,7 @@ def _kept(session: Session) -> str:
 
 
 def _method(session: Session) -> str:
-    """Return the method that ``etscope run`` says it ran, empty where it says nothing."""
+    """Return the method in the report of ``etscope run``, empty where there is none."""
     folder = _run_folder(session)
     if folder is None:
         return ""

@@ -30,7 +30,7 @@ from schema.program import Program, instructions
 from schema.program import model as m
 
 MOST_ROUNDS = 16
-"""How often a program is made anew without the nodes that were refused."""
+"""How often a program is compiled again without the nodes that were refused."""
 LARGEST = 1 << 30
 """Bytes of a program that is loaded without being asked to: kernels hold weights twice."""
 _BOUNDS = "its bounds are"
@@ -89,7 +89,7 @@ def guard_file(
         program: as it was written
         always: also where only torch's kernels can be asked
 
-    Returns: None where nobody could be asked
+    Returns: None where nothing could be asked
     """
     if not always and not real_kernels():
         return None
@@ -120,7 +120,7 @@ def _by_text(handles: Mapping[Any, tuple[int, ...]]) -> Mapping[str, tuple[int, 
 
 
 def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> GuardReport:
-    """Load each partition alone and let go of it; nothing is run.
+    """Load each partition alone and release it; nothing is run.
 
     The real kernels are in a process of their own, which is a new one after it has ended.
 
@@ -264,7 +264,7 @@ def _own_handle(error: ExecutionError) -> tuple[int, ...]:
 
 
 def _nodes_of(handles: Sequence[int], verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the delegated nodes with these handles, what only quantises last."""
+    """Return the delegated nodes with these handles, what only quantizes last."""
     order = {handle: at for at, handle in reversed(list(enumerate(handles)))}
     found = [v for v in verdicts if v.debug_handle is not None and v.debug_handle in order]
     found.sort(key=lambda v: (_quantises(v.operator), order[v.debug_handle or 0]))

@@ -1,4 +1,4 @@
-"""Inputs of a method: made up from what the program says, or read from a file of tensors."""
+"""Inputs of a method: made up from the program, or read from a file of tensors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def chosen_method(file: ProgramFile, wanted: str) -> str:
 
 
 def made_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
-    """Return inputs of the sizes and types a method says; numbers are those it was exported with.
+    """Return inputs of the sizes and types of a method; numbers are those it was exported with.
 
     Random floating-point numbers are normally distributed, bytes take all values, truth values
     both, and wider integers stay below the number of rows of the embedding that reads them, or are
@@ -56,7 +56,7 @@ def made_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
         kind: random, ones or zeros
         seed: of random inputs
 
-    Raises: ExecutionError for element types that torch has not; RuntimeError if there is not
+    Raises: ExecutionError for dtypes that torch has not; RuntimeError if there is not
         enough memory
     """
     generator = torch.Generator().manual_seed(seed)
@@ -132,7 +132,7 @@ def read_values(path: str) -> list[Any]:
 def read_cases(path: str, count: int) -> list[list[Any]]:
     """Return the values of each case in a file that ``torch.save`` wrote.
 
-    A file holds one case, or a list of cases: which it is says the number of values.
+    A file holds one case, or a list of cases: which it is follows from the number of values.
 
     Args:
         path: of the file

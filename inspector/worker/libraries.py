@@ -95,7 +95,7 @@ def _import_name(file: Path) -> str:
 
 
 def lacking(operators: list[str]) -> str:
-    """Return what is wrong with a program that calls operators that nobody has registered."""
+    """Return what is wrong with a program that calls unregistered operators."""
     return (
         f"{', '.join(operators)} {'is' if len(operators) == 1 else 'are'} not registered in this"
         " process; name the library that does so (--library)"

@@ -19,28 +19,28 @@ _NUMBERS = 4096  # of a value that are told at most
 Take = Callable[[], Mapping[str, Any]]
 
 
-def step_live(job: StepJob, say: Say, take: Take) -> dict[str, Any]:
+def step_live(job: StepJob, notify: Say, take: Take) -> dict[str, Any]:
     """Step through a call as the parent commands; return what was seen.
 
     Args:
         job: which call, and how
-        say: takes messages
+        notify: takes messages
         take: returns the next command, waiting for it
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
     with told_lines(job.record):
-        return _live(job, say, take)
+        return _live(job, notify, take)
 
 
-def _live(job: StepJob, say: Say, take: Take) -> dict[str, Any]:
-    with told(say, "load"):
+def _live(job: StepJob, notify: Say, take: Take) -> dict[str, Any]:
+    with told(notify, "load"):
         subject = subject_of(job)
-    walk = LiveWalk(subject, say, take)
+    walk = LiveWalk(subject, notify, take)
     outputs = walk.run()
     before: list[Any] = []
     if any(value["replaced"] for value in walk.values.values()):
-        with told(say, "run without replacements", subject.name):
+        with told(notify, "run without replacements", subject.name):
             before = Walk(subject, {}).run()
     return answer(walk, outputs, before)
 
@@ -50,13 +50,13 @@ class LiveWalk(Walk):
 
     Args:
         subject: what is stepped through
-        say: told where it stands after each command
+        notify: called with its position after each command
         take: returns the next command, waiting for it
     """
 
-    def __init__(self, subject: Subject, say: Say, take: Take) -> None:
+    def __init__(self, subject: Subject, notify: Say, take: Take) -> None:
         super().__init__(subject, {})
-        self._say, self._take = say, take
+        self._say, self._take = notify, take
 
     def through(self, steps: DelegateSteps) -> None:
         """Do command after command until one ends the call."""

@@ -45,7 +45,7 @@ def known_names() -> dict[str, list[str]]:
 
 
 def check_words(job: CompileJob) -> None:
-    """Raise AnswerError for a name that nobody knows, before the user's code runs."""
+    """Raise AnswerError for an unknown name, before the user's code runs."""
     planner = job.memory_planner
     if planner and planner not in PLANNERS and not in_file(planner):
         known = ", ".join(PLANNERS)
@@ -53,7 +53,7 @@ def check_words(job: CompileJob) -> None:
     precisions_of(job)
     for name in job.rules.deny_dtypes:
         if name not in BY_NAME:
-            raise AnswerError(f"no element type {name!r}; there is {', '.join(sorted(BY_NAME))}")
+            raise AnswerError(f"no dtype {name!r}; there is {', '.join(sorted(BY_NAME))}")
     try:
         check_passes(job.passes)
         edge_config_of(job.edge_config)
@@ -80,16 +80,16 @@ def lowered(
     observe: Observer,
     kept: EdgeCache | None = None,
 ) -> EdgeProgramManager:
-    """Return edge programs, delegated as the job says.
+    """Return edge programs, delegated by the job.
 
     Args:
-        job: what is asked for
+        job: the request
         programs: exported, by method
         constants: values by the name of the method that returns them
-        observe: told of each stage
+        observe: called with each stage
         kept: edge programs of earlier jobs with these programs
 
-    Raises: CompileError; AnswerError for partitioners that nobody knows
+    Raises: CompileError; AnswerError for unknown partitioners
     """
     return to_edge_transform_and_lower(
         programs,
@@ -139,7 +139,7 @@ def _overload(name: str) -> Any:  # noqa: ANN401 - an operator of torch
 def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
     """Return the partitioners of a job under its rules.
 
-    Raises: AnswerError for one that nobody knows; whatever its file raises
+    Raises: AnswerError for an unknown one; whatever its file raises
     """
     rules = rules_of(job.rules)
     return [SteeredPartitioner(_partitioner(text), rules) for text in job.partitioners]
@@ -148,7 +148,7 @@ def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
 def precisions_of(job: CompileJob) -> Precisions:
     """Return what a job wants computed in which type.
 
-    Raises: AnswerError for words that are no ``NAME=TYPE``
+    Raises: AnswerError for words that are not ``NAME=TYPE``
     """
     wanted = job.precision
     try:
@@ -182,7 +182,7 @@ def rules_without_effect(
 def sentences_of_rules(
     job: CompileJob, programs: Sequence[ExportedProgram], verdicts: Sequence[Verdict]
 ) -> list[str]:
-    """Return what is to be said of the rules of a job.
+    """Return warnings on the rules of a job.
 
     Args:
         job: whose rules

@@ -94,7 +94,7 @@ def report(
     stages: Sequence[Mapping[str, Any]],
     warnings: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return what ``compile.json`` says of a compile.
+    """Return the content of ``compile.json``.
 
     Args:
         job: as it was done

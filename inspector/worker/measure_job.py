@@ -1,4 +1,4 @@
-"""Programs measured side by side in the worker: blocks of warm runs, loaded anew for each."""
+"""Programs measured side by side in the worker: blocks of warm runs, loaded again for each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Entry:
         record: its record, where delegates are emulated
         inputs: of every run, None before the first
         failed: whether it is left out from now on
-        said: how it is run
+        facts: how it is run
     """
 
     job: RunJob
@@ -48,15 +48,15 @@ class _Entry:
     record: ETRecord | None = None
     inputs: list[Any] | None = None
     failed: bool = False
-    said: dict[str, Any] = field(default_factory=dict[str, Any])
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def measure(job: MeasureJob, say: Say, failure: Failure) -> dict[str, Any]:
-    """Measure all programs; each block is told when it is done.
+def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
+    """Measure all programs; each block is reported when it is done.
 
     Args:
         job: what to measure
-        say: tells messages
+        notify: takes messages
         failure: an error as the content of a message
     """
     run_native_kernels_here()
@@ -68,23 +68,24 @@ def measure(job: MeasureJob, say: Say, failure: Failure) -> dict[str, Any]:
     steps = [(-1, entry) for entry in entries] + list(_steps(entries, job.blocks))
     gc.collect()
     gc.freeze()  # what is there now is not looked through before each block
-    with told(say, "measure"):
+    with told(notify, "measure"):
         for block, entry in steps:
-            say("counted", done=max(block, 0), total=job.blocks)
+            notify("counted", done=max(block, 0), total=job.blocks)
             if entry.failed:
                 continue
-            say("measured", program=entry.number, block=max(block, 0), run_ms=[])
+            notify("measured", program=entry.number, block=max(block, 0), run_ms=[])
             try:
                 torch.set_num_threads(entry.job.threads or 1)
                 times = _block(entry, job, block)
             except Exception as error:  # noqa: BLE001 - whatever kernels raise; the others go on
                 entry.failed = True
                 found = failure(error)
-                say("refused", program=entry.number, **{key: found[key] for key in _TOLD})
+                notify("refused", program=entry.number, **{key: found[key] for key in _TOLD})
                 continue
             if times:
-                say("measured", program=entry.number, block=block, run_ms=times, facts=entry.said)
-        say("counted", done=job.blocks, total=job.blocks)
+                facts = entry.facts
+                notify("measured", program=entry.number, block=block, run_ms=times, facts=facts)
+        notify("counted", done=job.blocks, total=job.blocks)
     return {"etscope": __version__, "torch": str(torch.__version__)}
 
 
@@ -121,7 +122,7 @@ def _block(entry: _Entry, job: MeasureJob, block: int) -> list[float]:
     gc.disable()
     try:
         _warm_up(method, inputs)
-        entry.said = entry.said or _facts(method)
+        entry.facts = entry.facts or _facts(method)
         return _timed(method, inputs, job) if block >= 0 else []
     finally:
         gc.enable()
@@ -159,7 +160,7 @@ def _clock() -> Clock:
     """Return the clock that fits the threads.
 
     One thread is timed while it has the processor: on a busy machine other programs take turns
-    with it, each for longer than many a run. On an idle one both clocks say the same.
+    with it, each for longer than many a run. On an idle one both clocks agree.
     """
     alone = torch.get_num_threads() == 1 and sys.platform != "win32"  # whose clock steps by 16 ms
     return time.thread_time if alone else time.perf_counter

@@ -55,19 +55,19 @@ failure = compile_job.failure
 
 def preview(job: PreviewJob, task: Task) -> dict[str, Any]:
     """Return what a compile would delegate, as JSON content."""
-    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.say)
+    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.notify)
     check_words(wanted)
     return to_json(preview_of(wanted, _source(wanted, warm, heard), warm, heard.observe))
 
 
 def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
     """Return changes of a compile that make boundaries fewer, as JSON content."""
-    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.say)
+    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.notify)
     check_words(wanted)
     source = _source(wanted, warm, heard)
 
     def tried(changed: CompileJob) -> Preview:
-        task.say("stage", stage="try a suggestion")
+        task.notify("stage", stage="try a suggestion")
         return preview_of(changed, source, warm, heard.observe)
 
     return to_json(Suggestions(suggestions_of(wanted, tried)))
@@ -87,11 +87,11 @@ def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer)
 
     Args:
         job: whose partitioners and rules
-        source: its programs, quantised
+        source: its programs, quantized
         warm: holds edge programs
-        observe: told of stages that are done for it
+        observe: called with stages that are done for it
 
-    Raises: CompileError; AnswerError for partitioners that nobody knows
+    Raises: CompileError; AnswerError for unknown partitioners
     """
     partitioners = partitioners_of(job)
     found = previewed(

@@ -56,7 +56,7 @@ class Probe:
     """Finds a metric of one program after another.
 
     Args:
-        job: says inputs, engine and runs
+        job: with inputs, engine and runs
         bound: which metric
         source: the exported programs, whose numbers are the reference
         folder: for the files of a program, which the next one replaces
@@ -150,7 +150,7 @@ class Probe:
         return list(flat_values(list(given), f"the example inputs of {name}"))
 
     def _latency(self, program: ExecutorchProgramManager) -> tuple[float, str]:
-        """Return the median of warm runs; the method is loaded anew for each program.
+        """Return the median of warm runs; the method is loaded again for each program.
 
         Units: ms
         """
@@ -196,7 +196,7 @@ class Probe:
 def worst_distance(wanted: Sequence[Any], found: Sequence[Any], metric: str) -> tuple[float, str]:
     """Return how far outputs are from the wanted ones, the worst of them, and in words.
 
-    Raises: ProbeError where that cannot be said
+    Raises: ProbeError where that is unknown
     """
     if len(wanted) != len(found):
         raise ProbeError(f"{len(found)} outputs, where the exported program has {len(wanted)}")

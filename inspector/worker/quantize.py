@@ -1,4 +1,4 @@
-"""Quantises the programs of a job before they are lowered."""
+"""Quantizes the programs of a job before they are lowered."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 
 
-def quantised(wanted: Quantization, source: Exported, say: Say) -> Exported:
-    """Return programs as a job wants them quantised, told of stage by stage.
+def quantised(wanted: Quantization, source: Exported, notify: Say) -> Exported:
+    """Return programs as a job wants them quantized, reported stage by stage.
 
     Raises: AnswerError in a sentence of what is missing or wrong
     """
@@ -36,16 +36,16 @@ def quantised(wanted: Quantization, source: Exported, say: Say) -> Exported:
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
         how = chosen[method]
-        with told(say, "quantize", method):
+        with told(notify, "quantize", method):
             try:
                 calls = None
                 if wanted.calibration:
                     calls = inputs_from_file(wanted.calibration, method)
                 programs[method] = quantize_program(
-                    program, how, calls, lambda n, of: _count(say, n, of)
+                    program, how, calls, lambda n, of: _count(notify, n, of)
                 )
             except (CompileError, ModuleNotFoundError) as error:
-                raise AnswerError(f"{method} cannot be quantised: {error}") from error
+                raise AnswerError(f"{method} cannot be quantized: {error}") from error
     return replace(source, programs=programs)
 
 
@@ -56,7 +56,7 @@ def _chosen(
     if not wanted.quantizer:
         return _by_method(how_to(wanted), source)
     if replace(wanted, calibration="", quantizer="") != Quantization():
-        raise AnswerError("a quantizer replaces the mode and what it says of parts: give one")
+        raise AnswerError("a quantizer replaces the mode and its overrides: give one")
     try:
         return {method: named_quantizer(wanted.quantizer) for method in source.programs}
     except UnknownNameError as error:
@@ -64,7 +64,7 @@ def _chosen(
 
 
 def _by_method(how: QuantizationModes, source: Exported) -> dict[str, QuantizationModes]:
-    """Return what is said of each method: what names a part of another one is not said of it."""
+    """Return the overrides of each method: those that name a part of another one are left out."""
     parts = {method: parts_of(program) for method, program in source.programs.items()}
     every: tuple[set[str], set[str]] = set(), set()
     for modules, nodes in parts.values():
@@ -85,7 +85,7 @@ def _by_method(how: QuantizationModes, source: Exported) -> dict[str, Quantizati
 def how_to(wanted: Quantization) -> QuantizationModes:
     """Return what the words of a job mean.
 
-    Raises: AnswerError for an override that is no ``NAME=MODE``
+    Raises: AnswerError for an override that is not ``NAME=MODE``
     """
     try:
         modules, operators, nodes = (
@@ -97,15 +97,15 @@ def how_to(wanted: Quantization) -> QuantizationModes:
     return QuantizationModes(wanted.mode, wanted.per_tensor, modules, operators, nodes)
 
 
-def _count(say: Say, done: int, total: int) -> None:
-    say("counted", done=done, total=total)
+def _count(notify: Say, done: int, total: int) -> None:
+    notify("counted", done=done, total=total)
 
 
 _OPERATORS = ("torchao.quantization.pt2e.quantize_pt2e", "torchao.quantization.quant_primitives")
 
 
 def load_operators() -> bool:
-    """Load the libraries of quantised operators; return whether something was loaded by that."""
+    """Load the libraries of quantized operators; return whether something was loaded by that."""
     before = len(sys.modules)
     for name in _OPERATORS:
         with contextlib.suppress(ImportError):

@@ -28,9 +28,9 @@ def recorded_programs(
     Args:
         path: of the record
         methods: only these; empty for all
-        warn: told in a sentence where a damaged record may have lost some
+        warn: called with a sentence where a damaged record may have lost some
 
-    Raises: FormatError, OSError if it is no record, or none was recorded; RebuildError if torch
+    Raises: FormatError, OSError if it is not a record, or none was recorded; RebuildError if torch
         cannot make a program of it; KeyError naming the methods there are
     """
     record = parse_etrecord(path)

@@ -77,7 +77,7 @@ class Recording:
         self._inputs = _saved(inputs)
 
     def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Write everything; return what became of the trace.
+        """Write everything; return the state of the trace.
 
         Raises: NotWrittenError if not even the outputs can be written
         """
@@ -136,14 +136,14 @@ class Recording:
             raise
 
     def drop_trace(self, reason: str) -> dict[str, Any]:
-        """Take the trace away for want of room; return what became of it."""
+        """Take the trace away for want of room; return the result."""
         (self._folder / TRACE).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._buffer.unlink()
         return {"events": 0, "debug_bytes": 0, "failure": f"{TRACE} is missing: {reason}"}
 
     def close(self) -> None:
-        """Let go of the debug buffer's file."""
+        """Close the debug buffer's file."""
         if self.tracer is not None:
             self._sink.close()
 

@@ -12,7 +12,7 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def forget_peak() -> None:
-    """Let the peak begin anew, where the system can."""
+    """Reset the peak, where the system can."""
     with contextlib.suppress(OSError):
         _CLEAR.write_text("5", "ascii")
 
@@ -26,7 +26,7 @@ def resident_bytes() -> int | None:
 def peak_bytes() -> int | None:
     """Return the most it has held since ``forget_peak``, None where that is not known.
 
-    psutil has a peak on Windows only. On Linux it is that of the kernel, which can begin anew;
+    psutil has a peak on Windows only. On Linux it is that of the kernel, which can be reset;
     elsewhere it is that since the process was started.
     """
     with contextlib.suppress(OSError, StopIteration, ValueError):

@@ -51,8 +51,8 @@ class _Measured:
     loaded_bytes: int | None = None
 
 
-def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
-    """Run and write everything into a folder; return what ``run.json`` says.
+def run_into(job: RunJob, folder: Path, notify: Say) -> dict[str, Any]:
+    """Run and write everything into a folder; return the content of ``run.json``.
 
     Raises: ExecutionError, AnswerError, ValuesError, NotWrittenError, OSError
     """
@@ -61,22 +61,22 @@ def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
     chosen = DebugFilter(operators=job.only or None, instructions=chosen_instructions(job))
     recording = Recording(folder, job.debug_level, chosen, traced=job.traced)
     with closing(recording), told_lines(job.record):
-        return _run(job, folder, recording, say)
+        return _run(job, folder, recording, notify)
 
 
-def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str, Any]:
+def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[str, Any]:
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
     forget_peak()
     run_native_kernels_here()  # a worker may crash, and requests to a process take time
-    with told(say, "load"):
+    with told(notify, "load"):
         start = time.perf_counter()
         program = Runtime.get().load_program(
             job.program, data_path=list(job.data_files), tracer=recording.tracer
         )
         measured.load_ms = _since(start)
     name = chosen_method(program.file, job.method)
-    with told(say, "prepare", name):
+    with told(notify, "prepare", name):
         start = time.perf_counter()
         method = program.load_method(name, engine=job.engine, emulate=record_of(job))
         measured.init_ms = _since(start)
@@ -86,12 +86,12 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
     if recording.tracer is not None and job.case is not None:
         recording.tracer.bundled_input_index = job.case
     measured.loaded_bytes = resident_bytes()
-    _warm_up(method, inputs, job.warmup, say)
+    _warm_up(method, inputs, job.warmup, notify)
     others.append(Others())
-    measured.run_ms = _runs(method, inputs, job.runs, say)
+    measured.run_ms = _runs(method, inputs, job.runs, notify)
     outputs = method.get_outputs()
     busy = busy_cores(others)
-    with told(say, "write"):
+    with told(notify, "write"):
         trace = recording.write(outputs)
         report = _report(job, method, (inputs, outputs), measured)
         report["trace"] = {"recorded": job.traced, **trace}
@@ -107,7 +107,7 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
 
 
 def options_of(job: RunJob) -> dict[str, Any]:
-    """Return what a run was asked to do, as ``run.json`` says it."""
+    """Return the request of a run, as in ``run.json``."""
     return {
         "inputs": job.inputs if job.case is None else "bundled",
         "case": job.case,
@@ -150,22 +150,22 @@ def inputs_of(job: RunJob, program: Program, name: str) -> list[Any]:
     return read_values(job.inputs)
 
 
-def _warm_up(method: Method, inputs: Sequence[Any], count: int, say: Say) -> None:
+def _warm_up(method: Method, inputs: Sequence[Any], count: int, notify: Say) -> None:
     """Run without recording."""
     if not count:
         return
     tracer, method.tracer = method.tracer, None
-    with told(say, "warm up", method.name):
+    with told(notify, "warm up", method.name):
         for number in range(count):
             method.set_inputs(inputs)
             method.run()
-            say("counted", done=number + 1, total=count)
+            notify("counted", done=number + 1, total=count)
     method.tracer = tracer
 
 
-def _runs(method: Method, inputs: Sequence[Any], count: int, say: Say) -> list[float]:
+def _runs(method: Method, inputs: Sequence[Any], count: int, notify: Say) -> list[float]:
     times: list[float] = []
-    with told(say, "run", method.name):
+    with told(notify, "run", method.name):
         said = time.monotonic()
         for number in range(count):
             method.set_inputs(inputs)
@@ -174,7 +174,7 @@ def _runs(method: Method, inputs: Sequence[Any], count: int, say: Say) -> list[f
             times.append(_since(start))
             if time.monotonic() - said > _SAY_EVERY or number + 1 == count:
                 said = time.monotonic()
-                say("counted", done=number + 1, total=count)
+                notify("counted", done=number + 1, total=count)
     return times
 
 
@@ -213,7 +213,7 @@ def _report(
 
 
 def statistics_of(times: Sequence[float]) -> dict[str, float | None]:
-    """Return what is told of the times of runs."""
+    """Return the report of the times of runs."""
     ordered = sorted(times)
     return {
         "min": ordered[0],

@@ -27,7 +27,7 @@ from schema.version import __version__
 _FILLS = ("zeros", "ones")
 
 
-def step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
+def step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
     """Run one delegate call node by node and the rest as usual; return what was seen.
 
     With values replaced, the same run without that is done first, to tell what it changed.
@@ -35,21 +35,21 @@ def step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
     with told_lines(job.record):
-        return _step_through(job, folder, say)
+        return _step_through(job, folder, notify)
 
 
-def _step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
-    with told(say, "load"):
+def _step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
+    with told(notify, "load"):
         subject = subject_of(job)
         wanted = {value: filling(what) for value, what in job.replacements}
     before: list[Any] = []
-    with told(say, "run", subject.name):
+    with told(notify, "run", subject.name):
         if wanted:
             before = Walk(subject, {}).run()
         walk = Walk(subject, wanted)
         outputs = walk.run()
     if job.save:
-        with told(say, "write"):
+        with told(notify, "write"):
             torch.save(walk.tensors, folder / MADE)
     return answer(walk, outputs, before)
 
@@ -85,7 +85,7 @@ def subject_of(job: StepJob) -> Subject:
 
 
 def answer(walk: Walk, outputs: Sequence[Any], before: Sequence[Any]) -> dict[str, Any]:
-    """Return what is told at the end.
+    """Return the report at the end.
 
     Args:
         walk: that has come to its end
@@ -135,7 +135,7 @@ class Walk:
         subject: what is stepped through
         nodes: facts of each
         values: facts of each that was seen, by id
-        tensors: values that are asked for
+        tensors: requested values
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class Walk:
 
 
 def _real(tensor: torch.Tensor | None) -> dict[str, Any] | None:
-    """Return the range of what a quantised value stands for, None for other values."""
+    """Return the range of what a quantized value stands for, None for other values."""
     if tensor is None:
         return None
     return {name: statistics(tensor)[name] for name in ("min", "mean", "max")}

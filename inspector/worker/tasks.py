@@ -27,14 +27,14 @@ class Task:
 
     Attributes:
         folder: for the files
-        say: takes messages
-        options: beside the request, which are no part of the job
+        notify: takes messages
+        options: beside the request, which are not part of the job
         warm: what earlier jobs about the same source have left, None for the first
         command: returns the next command of the parent, waiting for it
     """
 
     folder: Path
-    say: Say
+    notify: Say
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     warm: Warm | None = None
     command: Callable[[], Mapping[str, Any]] | None = None
@@ -57,9 +57,9 @@ def perform(request: Mapping[str, Any], task: Task) -> bool:
     except InterruptedTaskError:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever kernels and the user's code raise
-        task.say("failed", **failure_of(kind, error))
+        task.notify("failed", **failure_of(kind, error))
         return False
-    task.say("finished", result=result)
+    task.notify("finished", result=result)
     return True
 
 

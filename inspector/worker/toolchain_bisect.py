@@ -49,33 +49,33 @@ _NOT_HELPFUL = (
 
 def work(job: BisectJob, task: Task) -> dict[str, Any]:
     """Bisect in the folder of a task; see ``bisect_with_executorch``."""
-    return bisect_with_executorch(job, task.folder, task.say, task.options)
+    return bisect_with_executorch(job, task.folder, task.notify, task.options)
 
 
 def bisect_with_executorch(
-    job: BisectJob, folder: Path, say: Say, how: Mapping[str, Any]
+    job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Look for the smallest set of nodes to take out; return what was found.
 
     Args:
         job: what to bisect
         folder: for the programs that are tried
-        say: takes messages
+        notify: takes messages
         how: ``candidates`` and ``trials`` of an earlier worker
 
     Raises: AnswerError, RequirementError, ToolchainError; ReportedError if the other interpreter
-        has told why the first program or its reference failed
+        has reported why the first program or its reference failed
     """
     if not job.compile.partitioners:
         raise AnswerError("nothing is delegated: the recipe has no partitioner")
     bound = parse_bound(job.bound)
     if job.engine != BisectJob(job.compile, "").engine:
         text = "--engine has no effect: the stock runtime has its own kernels"
-        say("warning", text=text, file="", line=0)
+        notify("warning", text=text, file="", line=0)
     with contextlib.closing(_Tool(interpreter(job.compile.python))) as tool:
-        trying = _Trying(job, bound, tool, folder, say)
+        trying = _Trying(job, bound, tool, folder, notify)
         nodes = trying.candidates()
-        return searched(nodes, trying.trial, say, how)
+        return searched(nodes, trying.trial, notify, how)
 
 
 class _Tool:
@@ -87,7 +87,7 @@ class _Tool:
 
     @contextlib.contextmanager
     def running(self) -> Generator[Interpreter]:
-        """Lend it; one that failed otherwise than by telling why is not asked again."""
+        """Lend it; one that failed without a reason is not asked again."""
         if self._running is None:
             self._running = Interpreter(self._python)
         try:
@@ -131,12 +131,14 @@ class _Program:
 class _Trying:
     """Makes programs and looks at them."""
 
-    def __init__(self, job: BisectJob, bound: Bound, tool: _Tool, folder: Path, say: Say) -> None:
+    def __init__(
+        self, job: BisectJob, bound: Bound, tool: _Tool, folder: Path, notify: Say
+    ) -> None:
         self._job = job
         self._bound = bound
         self._tool = tool
         self._folder = folder
-        self._say = say
+        self._say = notify
         self._nodes: list[Node] = []
         self._wanted: list[Any] | None = None
 
@@ -164,12 +166,12 @@ class _Trying:
         made, _ = self._made(without(self._job.compile, self._nodes, removed), nobody)
         return self._value(made)
 
-    def _made(self, job: CompileJob, say: Say) -> tuple[_Program, Compiled]:
+    def _made(self, job: CompileJob, notify: Say) -> tuple[_Program, Compiled]:
         folder = self._folder / "trial"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with self._tool.running() as tool:
-            told = compiled_elsewhere(job, folder, say, tool, again=True)
+            told = compiled_elsewhere(job, folder, notify, tool, again=True)
         file = decode_program(memoryview((folder / PROGRAM).read_bytes()), file=PROGRAM)
         methods = tuple(plan.name for plan in file.plans)
         runs = self._bound.kind in (Kind.GAP, Kind.TIME)
@@ -177,7 +179,7 @@ class _Trying:
         return _Program(folder, methods, method), told
 
     def _refer(self, method: str) -> None:
-        """Let the exported program say what outputs are wanted.
+        """Let the exported program compute the expected outputs.
 
         Raises: ReportedError, ToolchainError
         """

@@ -48,7 +48,7 @@ _ELSEWHERE = (
 def work(job: CompileJob, task: Task) -> dict[str, Any]:
     """Compile into the folder of a task; see ``compile_with_executorch``."""
     try:
-        return compile_with_executorch(job, task.folder, task.say)
+        return compile_with_executorch(job, task.folder, task.notify)
     except OSError as error:
         if not error.filename:
             raise
@@ -57,27 +57,27 @@ def work(job: CompileJob, task: Task) -> dict[str, Any]:
 
 
 def compile_with_executorch(
-    job: CompileJob, folder: Path, say: Say, tool: Interpreter | None = None
+    job: CompileJob, folder: Path, notify: Say, tool: Interpreter | None = None
 ) -> dict[str, Any]:
-    """Compile and write everything into a folder; return what ``compile.json`` says.
+    """Compile and write everything into a folder; return the content of ``compile.json``.
 
     Args:
         job: what to compile
         folder: for the files
-        say: takes messages
+        notify: takes messages
         tool: an interpreter that is running already; None to start the one of the job
 
-    Raises: ReportedError if the other interpreter has told why it failed; ToolchainError; OSError
+    Raises: ReportedError if the other interpreter has reported why; ToolchainError; OSError
     """
-    return compiled_elsewhere(job, folder, say, tool).report
+    return compiled_elsewhere(job, folder, notify, tool).report
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a compile by the other toolchain has told.
+    """The messages of a compile by the other toolchain.
 
     Attributes:
-        report: what ``compile.json`` says
+        report: content of ``compile.json``
         verdicts: by method, on each node
         origins: by method and node, the exported node it comes from; only if it is to go on
     """
@@ -90,7 +90,7 @@ class Compiled:
 def compiled_elsewhere(
     job: CompileJob,
     folder: Path,
-    say: Say,
+    notify: Say,
     tool: Interpreter | None = None,
     *,
     again: bool = False,
@@ -100,13 +100,13 @@ def compiled_elsewhere(
     Args:
         job: what to compile
         folder: for the files
-        say: takes messages
+        notify: takes messages
         tool: an interpreter that is running already; None to start the one of the job
         again: whether the exported programs are kept there, for the next one of the same source
 
-    Raises: ReportedError if the other interpreter has told why it failed; ToolchainError; OSError
+    Raises: ReportedError if the other interpreter has reported why; ToolchainError; OSError
     """
-    heard = _Heard(say)
+    heard = _Heard(notify)
     python = interpreter(job.python)
     recipe = recipe_of(job, {})  # of the source as it is now, not when all is done
     asked = asked_of(replace(recipe.job, python=python))
@@ -126,8 +126,8 @@ def compiled_elsewhere(
 class _Heard:
     """Passes messages on and keeps what the report needs."""
 
-    def __init__(self, say: Say) -> None:
-        self._say = say
+    def __init__(self, notify: Say) -> None:
+        self._say = notify
         self.stages: list[dict[str, Any]] = []
         self.warnings: list[dict[str, Any]] = []
 
@@ -166,7 +166,7 @@ def asked_of(job: CompileJob) -> dict[str, Any]:
 
 
 def without_effect(job: CompileJob) -> list[str]:
-    """Return a sentence for each part of a recipe that the stock tool cannot be told."""
+    """Return a sentence for each part of a recipe that the stock tool has no option for."""
     found: list[str] = []
     for name, value in _set_fields(job):
         if is_dataclass(value) and not isinstance(value, type | Source):

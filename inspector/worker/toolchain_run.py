@@ -51,21 +51,21 @@ class _Given:
 
 def work(job: RunJob, task: Task) -> dict[str, Any]:
     """Run into the folder of a task; see ``run_with_executorch``."""
-    return run_with_executorch(job, task.folder, task.say)
+    return run_with_executorch(job, task.folder, task.notify)
 
 
 def run_with_executorch(
-    job: RunJob, folder: Path, say: Say, tool: Interpreter | None = None
+    job: RunJob, folder: Path, notify: Say, tool: Interpreter | None = None
 ) -> dict[str, Any]:
-    """Run and write everything into a folder; return what ``run.json`` says.
+    """Run and write everything into a folder; return the content of ``run.json``.
 
     Args:
         job: what to run
         folder: for the files
-        say: takes messages
+        notify: takes messages
         tool: an interpreter that is running already; None to start the one of the job
 
-    Raises: ReportedError if the other interpreter has told why it failed; ToolchainError,
+    Raises: ReportedError if the other interpreter has reported why it failed; ToolchainError,
         AnswerError, FormatError, ValuesError, OSError
     """
     given = _given(job, folder)
@@ -85,9 +85,9 @@ def run_with_executorch(
         "folder": str(folder),
     }
     for text in warnings:
-        say("warning", text=text, file="", line=0)
+        notify("warning", text=text, file="", line=0)
     python = interpreter(job.python)
-    answer = ask(python, question, say) if tool is None else tool.ask(question, say)
+    answer = ask(python, question, notify) if tool is None else tool.ask(question, notify)
     for name in (_EXTRACTED,) if job.keeps_inputs else (_INPUTS, _EXTRACTED):
         (folder / name).unlink(missing_ok=True)
     return _written(_report(job, given, answer, folder, warnings), folder)
@@ -107,7 +107,7 @@ def _given(job: RunJob, folder: Path) -> _Given:
         if job.bundle:
             cases = bundled.decode(read(job.bundle)[0], file=job.bundle)
         if cases is None:
-            raise AnswerError(f"{job.program} has no cases: it is no bundled program")
+            raise AnswerError(f"{job.program} has no cases: it is not a bundled program")
         inputs = bundled_values(find_case(cases, plan.name, job.case).inputs)
     elif job.inputs in MADE_INPUTS:
         inputs = made_inputs(plan, job.inputs, job.seed)
@@ -144,7 +144,7 @@ def _data(job: RunJob) -> str:
 
 
 def _without_effect(job: RunJob) -> list[str]:
-    """Return a sentence for each part of a job that the stock runtime cannot be told."""
+    """Return a sentence for each part of a job that the stock runtime has no option for."""
     found: list[str] = []
     if job.debug_level == "outputs":
         found.append("the stock runtime records the values of all instructions, not only outputs")

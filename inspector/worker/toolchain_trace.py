@@ -25,7 +25,7 @@ def measured_only(dump: ETDump, warmup: int, runs: int) -> ETDump | None:
         warmup: how many came first
         runs: how many are wanted
 
-    Returns: None where the trace does not say which runs they are
+    Returns: None where the runs are unknown
     """
     found = [run for run in dump.run_data if run.name == _EXECUTE]
     if len(found) != warmup + runs:

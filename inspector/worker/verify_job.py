@@ -20,18 +20,18 @@ _Files: TypeAlias = tuple[bundled.BundledProgram, etrecord.ETRecord | None]
 PASSED, FAILED, NOT_COMPARED, ERROR = "passed", "failed", "not compared", "error"
 
 
-def verify(job: VerifyJob, say: Say) -> dict[str, Any]:
-    """Run all cases; return what became of each.
+def verify(job: VerifyJob, notify: Say) -> dict[str, Any]:
+    """Run all cases; return the verdict on each.
 
     A case that cannot be run is one that failed; the others are run all the same. State does not
     pass from one case to the next: each has a program of its own.
 
     Raises: AnswerError for a method without cases; FormatError, ExecutionError for a file that is
-        no bundled program
+        not a bundled program
     """
     if job.threads:
         torch.set_num_threads(job.threads)
-    with told(say, "load"):
+    with told(notify, "load"):
         data, file = read(job.program)
         found = bundled.decode(data, file=file)
         record = etrecord.decode(read(job.record)[0], file=job.record) if job.record else None
@@ -47,10 +47,10 @@ def verify(job: VerifyJob, say: Say) -> dict[str, Any]:
             f"no cases of {job.method or 'any method'} in {job.program}; there are cases of {there}"
         )
     rows: list[dict[str, Any]] = []
-    with told(say, "run"):
+    with told(notify, "run"):
         for name, case in wanted:
             rows.append(_case(job, (found, record), name, case))
-            say("counted", done=len(rows), total=len(wanted))
+            notify("counted", done=len(rows), total=len(wanted))
     return _report(job, rows)
 
 

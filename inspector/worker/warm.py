@@ -21,12 +21,12 @@ from inspector.worker.lowering import lowered
 from inspector.worker.quantize import quantised
 from inspector.worker.tasks import InterruptedTaskError
 
-_MOST = 3  # quantised forms of a program, and sets of types
+_MOST = 3  # quantized forms of a program, and sets of types
 Stamp = tuple[int, int]
 
 
 class StaleError(InterruptedTaskError):
-    """A file that was read before is another one now; only a new process reads it anew."""
+    """A file that was read before is another one now; only a new process reads it again."""
 
 
 class Hearing(Protocol):
@@ -43,7 +43,7 @@ class Hearing(Protocol):
 
 
 class Warm:
-    """Exported, quantised and edge programs of one source."""
+    """Exported, quantized and edge programs of one source."""
 
     def __init__(self) -> None:
         self._source: tuple[Any, Exported] | None = None
@@ -58,21 +58,21 @@ class Warm:
         """Return whether the source of a job has been exported here."""
         return self._source is not None and self._source[0] == _key(job)
 
-    def source(self, job: CompileJob, export: Callable[[], Exported], heard: Hearing) -> Exported:
+    def source(self, job: CompileJob, export: Callable[[], Exported], warned: Hearing) -> Exported:
         """Return the exported programs of a job.
 
         Args:
             job: of this source
             export: makes them, the first time
-            heard: is told again what was warned of then
+            warned: receives the warnings of then again
 
         Raises: StaleError if they would be others now, or another source has been exported here
         """
         if self._source is None:
             modules = set(sys.modules)
-            told = len(heard.warnings)
+            told = len(warned.warnings)
             made = export()
-            self._said = heard.warnings[told:]
+            self._said = warned.warnings[told:]
             self._files = {path: _stamp(path) for path in _read_files(job, modules)}
             self._numbers = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
             self._source = _key(job), made
@@ -80,16 +80,16 @@ class Warm:
         if self._source[0] != _key(job) or self._has_changed():
             raise StaleError
         for warning in self._said:
-            heard("warning", **warning)
+            warned("warning", **warning)
         return self._source[1]
 
     def _has_changed(self) -> bool:
         return any(_stamp(path) != stamp for path, stamp in self._files.items())
 
-    def quantised(self, wanted: Quantization, source: Exported, say: Say) -> Exported:
-        """Return programs as a job wants them quantised.
+    def quantised(self, wanted: Quantization, source: Exported, notify: Say) -> Exported:
+        """Return programs as a job wants them quantized.
 
-        Raises: AnswerError as ``quantised`` of this package does
+        Raises: AnswerError as ``quantized`` of this package does
         """
         if not wanted.wanted:
             return source
@@ -99,7 +99,7 @@ class Warm:
             if known == key:
                 return made
         self._restore_numbers()
-        made = quantised(wanted, source, say)
+        made = quantised(wanted, source, notify)
         self._quantised = [*self._quantised[1 - _MOST :], (key, made)]
         return made
 
@@ -120,7 +120,7 @@ class Warm:
         return self._stores[-1][1]
 
     def lowered(self, job: CompileJob, source: Exported, observe: Observer) -> EdgeProgramManager:
-        """Return edge programs, delegated as a job says.
+        """Return edge programs, delegated by a job.
 
         Raises: as ``lowered`` of this package
         """

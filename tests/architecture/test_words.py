@@ -28,8 +28,8 @@ ADDRESS = re.compile(r"https?://([\w.-]+\w)")
 INDEX_OPTION = re.compile("--(?:extra-)?" + "index-url|--find-" + "links")
 # A folder right below the root, such as /src, is no telling name.
 OWN_FOLDERS = (ROOT, Path.home(), Path(sys.prefix))
-# Packages whose docstrings and strings use the words of docs/words.md only.
-CLEAN = ("schema", "runtime", "devtools_app")
+# Their docstrings and strings use the words of docs/words.md only.
+CLEAN = ("schema", "compiler", "runtime", "inspector", "devtools_app")
 CHECKED = re.compile(r"^\| (?P<write>[^|]+) \| (?P<avoid>`[^|]+`) \|$", re.MULTILINE)
 NOT_MORE = r"(?! (?:longer|more|less|larger|smaller|later|earlier)\b)"
 SPECIAL = {  # "None when there is no X" is plain English, "X is no Y" is not

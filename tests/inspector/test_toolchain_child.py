@@ -38,8 +38,8 @@ def refused(python: str) -> ToolchainError:
         ("kill -SEGV $$", "it crashed (SIGSEGV)"),
         ("echo hello; echo '{\"type\": 3}'; echo '[1]'; exit 0", "it ended with exit code 0"),
         ('echo \'{"type": "finished", "result": {}}\'', "it ended with exit code 0"),
-        ("while :; do echo 0123456789012345678901234567890123456789; done", "without end"),
-        ("head -c 3000000 /dev/zero; exec sleep 600", "without end"),
+        ("while :; do echo 0123456789012345678901234567890123456789; done", "endlessly"),
+        ("head -c 3000000 /dev/zero; exec sleep 600", "endlessly"),
     ],
 )
 def test_program_that_is_no_python_is_named_with_what_it_did(
@@ -48,7 +48,7 @@ def test_program_that_is_no_python_is_named_with_what_it_did(
     python = script(tmp_path, text)
     error = refused(python)
     assert error.blame == "usage"
-    assert str(error).startswith(f"{python} is no Python interpreter that can run executorch: ")
+    assert str(error).startswith(f"{python} is not a Python interpreter that can run executorch: ")
     assert words in str(error)
 
 
@@ -57,7 +57,7 @@ def test_program_that_never_answers_is_ended(
 ) -> None:
     monkeypatch.setattr(child, "GREETING_SECONDS", 0.2)
     error = refused(script(tmp_path, "exec sleep 600"))
-    assert "it said nothing for" in str(error)
+    assert "no output for" in str(error)
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "not executable", "no name"])
@@ -85,4 +85,4 @@ def test_python_without_packages_is_told_how_to_get_them(tmp_path: Path) -> None
 
 def test_python_whose_output_is_closed_early_is_no_answer(tmp_path: Path) -> None:
     error = refused(script(tmp_path, f'exec {sys.executable} "$@" >&-'))
-    assert "is no Python interpreter that can run executorch" in str(error)
+    assert "is not a Python interpreter that can run executorch" in str(error)

@@ -46,7 +46,7 @@ def work(job: CountJob, task: Task) -> Mapping[str, Any]:
     if job.to < 0:
         raise ValueError(f"expected a number from 0, found {job.to}")
     for done in range(1, job.to + 1):
-        task.say("counted", done=done, total=job.to)
+        task.notify("counted", done=done, total=job.to)
     (task.folder / "total.txt").write_text(str(job.to), "utf-8")
     return {"total": job.to}
 

@@ -181,7 +181,7 @@ def dynamic_chain(node: object) -> list[Node]:
     Args:
         node: the dequantize node at the end
 
-    Returns: that node, the quantize node, two results, the choice; empty if it is no such chain
+    Returns: that node, the quantize node, two results, the choice; empty if it is not such a chain
     """
     if not is_dequantize(node):
         return []

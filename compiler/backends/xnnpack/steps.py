@@ -59,7 +59,7 @@ class PayloadStep:
     """One or a few payload nodes, and the operators fused into them.
 
     Attributes:
-        node: the operator that says what is done
+        node: the operator that is applied
         nodes: all operators, that one first
         bounds: of the result, from an activation
         norms: batch norms folded into the weights, in order

@@ -1,7 +1,7 @@
 """Matmuls between two views, the lowered form of a linear layer of more than two dimensions.
 
 The first view makes rows of the operand, the second gives the rows of the result the dimensions the
-operand had. Kernels take an operand of any rank, so the views are no part of the payload.
+operand had. Kernels take an operand of any rank, so the views are not part of the payload.
 """
 
 from __future__ import annotations

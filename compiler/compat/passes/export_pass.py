@@ -1,7 +1,7 @@
 """The base of passes that interpret a graph and replace it operator by operator.
 
 The new graph is traced with fake tensors as it grows. An operator that is called as it was, with
-the values it had, keeps its value; only what a pass changes is computed anew.
+the values it had, keeps its value; only what a pass changes is computed again.
 """
 
 from __future__ import annotations

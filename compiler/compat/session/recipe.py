@@ -54,7 +54,7 @@ class AOQuantizationConfig:
 
     Attributes:
         ao_base_config: a configuration of torchao
-        filter_fn: says of a module and its path whether it is quantized
+        filter_fn: decides for a module and its path whether it is quantized
     """
 
     ao_base_config: Any

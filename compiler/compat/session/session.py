@@ -225,7 +225,7 @@ class ExportSession:
     def get_etrecord(self) -> ETRecord:
         """Return the ETRecord.
 
-        Raises: RuntimeError if none was asked for
+        Raises: RuntimeError if none was requested
         """
         return self.get_executorch_program_manager().get_etrecord()
 

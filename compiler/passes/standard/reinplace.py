@@ -1,6 +1,6 @@
 """Lets an operator write its result over an input that is not read afterwards.
 
-The graph stays functional: a mark in the metadata says over which argument the result is written,
+The graph stays functional: a mark in the metadata names over which argument the result is written,
 and the memory plan gives both one place.
 """
 

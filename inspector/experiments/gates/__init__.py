@@ -1,1 +1,1 @@
-"""Requirements that a program has to meet: what is asked, what was found, whether it is met."""
+"""Requirements that a program has to meet: the bound, the value, whether it is met."""

@@ -60,7 +60,7 @@ class Found:
         words: what it is made of
         judged: which methods or files it is of
         least: the true value is this or more, because something could not be read; why, in words
-        refused: why no bound on it is met, whatever the number says; empty otherwise
+        refused: why no bound on it is met, whatever the number; empty otherwise
     """
 
     value: float | None
@@ -103,7 +103,7 @@ def _delegated(evidence: Evidence) -> Found:
 
 
 def _unread(entries: Sequence[MethodDelegation]) -> str:
-    """Return which payloads nobody can count the nodes of, empty when there are none."""
+    """Return the payloads whose nodes are unknown, empty when there are none."""
     unread = {
         delegate.backend_id
         for entry in entries

@@ -18,7 +18,7 @@ class Judgement:
     """A requirement and what was found.
 
     Attributes:
-        requirement: what was asked
+        requirement: as written
         met: whether it holds
         found: the value and what it is made of
         baseline: value of the baseline, None without one
@@ -90,7 +90,7 @@ def judge_requirement(
     """Return whether a requirement is met.
 
     Args:
-        one: what is asked
+        one: the requirement
         evidence: what is known of the program
         baseline: what a relative bound refers to
 

@@ -33,7 +33,7 @@ def error_text(requirements: Sequence[str], subject: str, sentence: str) -> str:
     """Return a test suite in which each case is an error: nothing could be judged.
 
     Args:
-        requirements: what was asked for; of none there is one case for the gate itself
+        requirements: as given; of none there is one case for the gate itself
         subject: what they are of
         sentence: why not
     """

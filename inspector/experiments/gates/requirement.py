@@ -30,7 +30,7 @@ _ABSOLUTE = re.compile(rf"{_NUMBER}\s*(?P<unit>%|[A-Za-zµμ]*)")
 
 
 class RequirementError(ValueError):
-    """A text that is no requirement; one sentence with what was expected and found."""
+    """Not a requirement; one sentence with what was expected and found."""
 
 
 class Kind(str, Enum):
@@ -68,7 +68,7 @@ METRICS: Mapping[str, BoundUnit] = {**_STATIC, "latency": BoundUnit.TIME, **_gap
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What is asked of one metric.
+    """A bound on one metric.
 
     Units: bound in the base unit of the metric (%, bytes, ms), or a factor when it is relative
 

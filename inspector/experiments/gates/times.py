@@ -97,7 +97,7 @@ def _ratio(method: str, new: Blocks, old: Blocks) -> Ratio:
     if told:
         words += verdict.words()
     else:
-        words += "medians only: whether the difference is real cannot be told from one block"
+        words += "medians only: whether the difference is real is unknown from one block"
     return Ratio(value, words, method, verdict)
 
 

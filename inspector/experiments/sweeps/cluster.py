@@ -88,7 +88,7 @@ class ClusterRunner(PoolRunner[Mapping[str, Any]]):
         return "on the cluster"
 
     def close(self) -> None:
-        """Ask the workers to stop and let go of the cluster."""
+        """Ask the workers to stop and disconnect from the cluster."""
         with contextlib.suppress(Exception):  # a cluster that is gone has stopped
             if self._futures:
                 self._dask.Event(self._stop_name, client=self._client).set()
@@ -173,7 +173,7 @@ def _source_problem(path: str, sha256: str) -> str:
 
 
 def _stopped(name: str) -> Any:  # noqa: ANN401 - a function
-    """Return a function that tells whether the sweep was ended."""
+    """Return a function that checks whether the sweep was ended."""
     dask = importlib.import_module("distributed")
     try:
         event = dask.Event(name)

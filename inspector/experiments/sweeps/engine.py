@@ -1,4 +1,4 @@
-"""A sweep at work: points handed to workers, results kept as they come, nothing done twice."""
+"""A running sweep: points handed to workers, results kept as they come, nothing done twice."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class Sweep:
         return self._runner.at_work()
 
     def step(self) -> list[PointResult]:
-        """Begin what there is room for and return what has ended since the last call.
+        """Start as many as fit and return what has ended since the last call.
 
         Raises: FolderError if the results cannot be written; what was made is kept
         """
@@ -329,7 +329,7 @@ def discard(folder: Path, point: Point) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all.
+    """Write a file atomically.
 
     Raises: FolderError if the disk refuses; the former file stays
     """
@@ -340,18 +340,18 @@ def write_whole(path: Path, text: str) -> None:
         raise refused(path, error) from error
 
 
-def run_to_end(sweep: Sweep, told: Callable[[Sweep, Sequence[PointResult]], None]) -> Results:
+def run_to_end(sweep: Sweep, report: Callable[[Sweep, Sequence[PointResult]], None]) -> Results:
     """Work until every point has ended; what is made stays, however this ends.
 
     Args:
         sweep: the sweep
-        told: called after each step with what has ended
+        report: called after each step with what has ended
 
     Raises: FolderError if the results cannot be written
     """
     try:
         while not sweep.done:
-            told(sweep, sweep.step())
+            report(sweep, sweep.step())
     except BaseException:  # Ctrl+C among them
         sweep.close()
         with contextlib.suppress(FolderError):

@@ -41,9 +41,9 @@ class Status(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class PointResult:
-    """What came of a point.
+    """The result of a point.
 
-    Units: metrics as ``METRICS`` says; seconds s
+    Units: metrics as in ``METRICS``; seconds s
 
     Attributes:
         number: place in the grid
@@ -55,7 +55,7 @@ class PointResult:
         seconds: what was done -> how long it took
         attempts: how often it was begun
         files: paths below its folder
-        settings: how it was run, to know whether that was as is asked for now
+        settings: how it was run, to know whether the settings are the same now
     """
 
     number: int

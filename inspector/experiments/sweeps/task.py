@@ -1,4 +1,4 @@
-"""One point of a sweep at work: compiled, run and compared in worker processes."""
+"""One running point of a sweep: compiled, run and compared in worker processes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Running(Protocol):
         ...
 
     def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was said since the last call."""
+        """Return the messages since the last call."""
         ...
 
     def close(self) -> None:
@@ -77,19 +77,19 @@ class Settings:
         return {"runs": self.runs, "gap": self.gap, "inputs": self.inputs}
 
     def timed_by(self, found: PointResult) -> bool:
-        """Return whether a result has the times that are asked for."""
+        """Return whether a result has the requested times."""
         if not self.runs:
             return True
         same = all(found.settings.get(name) == getattr(self, name) for name in ("runs", "inputs"))
         return same and found.metrics.get("latency") is not None
 
     def compared_by(self, found: PointResult) -> bool:
-        """Return whether a result has the gap that is asked for."""
+        """Return whether a result has the requested gap."""
         same = found.settings.get("inputs") == self.inputs
         return not self.gap or (same and found.metrics.get(GAP_METRIC) is not None)
 
     def met_by(self, found: PointResult) -> bool:
-        """Return whether a result has all that is asked for."""
+        """Return whether a result has all that is requested."""
         return found.status is Status.DONE and self.timed_by(found) and self.compared_by(found)
 
 
@@ -103,12 +103,12 @@ def compile_alone(job: CompileJob, folder: Path) -> Running:
 
 
 class PointTask:
-    """A point at work; ask it from one thread.
+    """A running point; use it from one thread.
 
     Attributes:
         point: which
         stage: what is being done
-        result: what came of it, None while it goes on
+        result: None while it runs
         crashed: whether it failed because a process was lost, so that another try may do
     """
 
@@ -303,7 +303,7 @@ class PointError(Exception):
 
 
 def _named(folder: str, method: str, session: Session) -> str:
-    """Return the name of a folder of runs; the place of the method tells several apart."""
+    """Return the name of a folder of runs; with the index of the method where there are several."""
     if len(session.methods) == 1:
         return folder
     return f"{folder}-{session.methods.index(method)}"

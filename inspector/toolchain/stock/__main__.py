@@ -1,7 +1,7 @@
 """Questions to the ``executorch`` package of this interpreter: ``python …/stock/__main__.py``.
 
-A question is a line of JSON on standard input, which stays open for as long as somebody waits.
-What happens is told in lines of JSON on what was standard output; prints go to standard error.
+A question is a line of JSON on standard input, which stays open for as long as the parent waits.
+Progress is reported in lines of JSON on what was standard output; prints go to standard error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def channel() -> Callable[..., None]:
     if hasattr(os, "register_at_fork"):  # what is forked shall not keep the channel open
         os.register_at_fork(after_in_child=lambda: os.close(out))
 
-    def say(kind: str, **content: object) -> None:
+    def notify(kind: str, **content: object) -> None:
         if os.getpid() != own:  # a copy may warn, and ends where it would answer as well
             if kind not in ("warning", "log"):
                 os._exit(1)
@@ -41,7 +41,7 @@ def channel() -> Callable[..., None]:
             while data:
                 data = data[os.write(out, data) :]
 
-    return say
+    return notify
 
 
 def questions() -> queue.Queue[bytes]:
@@ -78,8 +78,8 @@ def forget_names() -> None:
 
 def main() -> int:
     """Answer questions for as long as there are any."""
-    say = channel()
-    say("hello", python=platform.python_version(), executable=sys.executable)
+    notify = channel()
+    notify("hello", python=platform.python_version(), executable=sys.executable)
     faulthandler.enable(file=2)
     if sys.path and Path(sys.path[0] or ".").resolve() == HERE:
         del sys.path[0]  # the files beside this one are no modules of the user
@@ -87,14 +87,14 @@ def main() -> int:
     first = asked.get()
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        say("missing", packages=missing)
+        notify("missing", packages=missing)
         return 1
     let_parts_be_found()
     from inspector.toolchain.stock import answering
 
     forget_names()
     while True:
-        answering.answer(json.loads(first), say)
+        answering.answer(json.loads(first), notify)
         first = asked.get()
 
 

@@ -40,32 +40,32 @@ class UnreadableError(Exception):
     """A source that the package or torch cannot read."""
 
 
-def answer(asked: Mapping[str, Any], say: Say) -> int:
+def answer(asked: Mapping[str, Any], notify: Say) -> int:
     """Answer a question; every way out but a crash is a message."""
     try:
-        say("versions", **versions())
-        result = _WORK[asked["do"]](asked, say)
+        notify("versions", **versions())
+        result = _WORK[asked["do"]](asked, notify)
     except UnreadableError as error:
-        say("failed", **{**failure(error), "sentence": str(error), "blame": "unreadable"})
+        notify("failed", **{**failure(error), "sentence": str(error), "blame": "unreadable"})
         return 1
     except StockError as error:
-        say("failed", **{**failure(error), "sentence": str(error), "blame": "usage"})
+        notify("failed", **{**failure(error), "sentence": str(error), "blame": "usage"})
         return 1
     except NotWrittenError as error:
-        say("failed", **{**failure(error), "sentence": str(error)})
+        notify("failed", **{**failure(error), "sentence": str(error)})
         return 1
     except OSError as error:
         if error.errno not in _FULL:
-            say("failed", **failure(error))
+            notify("failed", **failure(error))
         else:
             what = error.filename or "a file of the package"
             sentence = f"{what} cannot be written: {error.strerror}"
-            say("failed", **{**failure(error), "sentence": sentence})
+            notify("failed", **{**failure(error), "sentence": sentence})
         return 1
     except BaseException as error:  # noqa: BLE001 - whatever the package and the user's code raise
-        say("failed", **failure(error))
+        notify("failed", **failure(error))
         return 1
-    say("finished", result=result)
+    notify("finished", result=result)
     return 0
 
 
@@ -76,16 +76,16 @@ def _list(_asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
     return {"partitioners": list(listed()), "backends": backends}
 
 
-def _compile(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def _compile(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     folder, job, again = Path(asked["folder"]), asked["job"], bool(asked.get("again"))
-    tell_what_is_said(say)
-    with told(say, "load executorch"):
+    tell_what_is_said(notify)
+    with told(notify, "load executorch"):
         part("exir")
-    source = _KEPT.get(job, say) if again else _read(job, say)
+    source = _KEPT.get(job, notify) if again else _read(job, notify)
     programs = dict(source.programs)
-    edge, found = lowered(programs, source.constants, job, say)
-    program = emitted(edge, job, say)
-    written(program, folder, say)
+    edge, found = lowered(programs, source.constants, job, notify)
+    program = emitted(edge, job, notify)
+    written(program, folder, notify)
     verdicts = {method: one.verdicts for method, one in found.items()}
     (folder / VERDICTS).write_text(json.dumps(verdicts), "utf-8")
     return {
@@ -97,13 +97,13 @@ def _compile(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
     }
 
 
-def _refer(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def _refer(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     """Write inputs of a method and what its exported program makes of them."""
     job, path = asked["job"], str(asked["inputs"])
-    tell_what_is_said(say)
-    with told(say, "load executorch"):
+    tell_what_is_said(notify)
+    with told(notify, "load executorch"):
         part("exir")
-    program = _KEPT.get(job, say).programs[asked["method"]]
+    program = _KEPT.get(job, notify).programs[asked["method"]]
     example = program.example_inputs
     inputs: list[Any] = _pytree.tree_leaves(example)
     if path:
@@ -128,11 +128,11 @@ class _Kept:
         self._what = ""
         self._source: Exported | None = None
 
-    def get(self, job: Mapping[str, Any], say: Say) -> Exported:
-        """Return the exported programs of a recipe, quantised; lowering may change them."""
+    def get(self, job: Mapping[str, Any], notify: Say) -> Exported:
+        """Return the exported programs of a recipe, quantized; lowering may change them."""
         what = json.dumps([job["source"], job["methods"], job["quantising"]])
         if self._source is None or what != self._what:
-            self._source, self._what = _read(job, say), what
+            self._source, self._what = _read(job, notify), what
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch about its own classes
             programs = {name: copy.deepcopy(one) for name, one in self._source.programs.items()}
@@ -142,26 +142,26 @@ class _Kept:
 _KEPT = _Kept()
 
 
-def _read(job: Mapping[str, Any], say: Say) -> Exported:
-    """Return the exported programs of a recipe, quantised if it says so."""
-    source = _source(job, say)
+def _read(job: Mapping[str, Any], notify: Say) -> Exported:
+    """Return the exported programs of a recipe, quantized if it asks for it."""
+    source = _source(job, notify)
     programs = dict(source.programs)
     if job["quantising"]["mode"]:
         for method, program in programs.items():
-            with told(say, "quantize", method):
+            with told(notify, "quantize", method):
                 programs[method] = quantised(
                     program, job["quantising"], method, job["stock_quantizer"]
                 )
     return Exported(programs, source.constants)
 
 
-def _source(job: Mapping[str, Any], say: Say) -> Exported:
+def _source(job: Mapping[str, Any], notify: Say) -> Exported:
     path, function = job["source"]["path"], job["source"]["function"]
     methods = tuple(job["methods"])
     load_libraries(job["libraries"])
     if function:
-        return exported(path, function, methods, say)
-    with told(say, "load"):
+        return exported(path, function, methods, notify)
+    with told(notify, "load"):
         return _stored(path, methods)
 
 

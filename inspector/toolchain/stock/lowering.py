@@ -15,7 +15,7 @@ from inspector.worker.exporter import sentence_of, told
 
 Say = Callable[..., None]
 PROGRAM, RECORD = "model.pte", "model.etrecord"
-_QUANTISED = "kernels.quantized"  # registers what quantised programs are emitted with
+_QUANTISED = "kernels.quantized"  # registers what quantized programs are emitted with
 
 
 class NotWrittenError(Exception):
@@ -26,9 +26,9 @@ def lowered(
     programs: Mapping[str, Any],
     constants: Mapping[str, Any],
     job: Mapping[str, Any],
-    say: Say,
+    notify: Say,
 ) -> tuple[Any, dict[str, Partitioned]]:
-    """Return edge programs, delegated as a recipe says, and what the partitioners decided.
+    """Return edge programs, delegated by a recipe, and what the partitioners decided.
 
     Raises: StockError; whatever the package raises
     """
@@ -37,23 +37,23 @@ def lowered(
     more = {"constant_methods": dict(constants)} if constants else {}
     found = {method: Partitioned() for method in programs}
     if not job["partitioners"]:
-        with told(say, "edge"):
+        with told(notify, "edge"):
             return _recorded(exir.to_edge, dict(programs), **more), found
     graphs = frozenset(id(program.graph) for program in programs.values())
     rules = Rules(job["rules"], graphs)
     chosen = {
-        method: [steered(one, rules, found[method], say) for one in _made(job, say)]
+        method: [steered(one, rules, found[method], notify) for one in _made(job, notify)]
         for method in programs
     }
     start = time.perf_counter()
-    say("stage", stage="edge", method="")
+    notify("stage", stage="edge", method="")
     lower = exir.to_edge_transform_and_lower
     edge = _recorded(lower, dict(programs), partitioner=chosen, **more)
-    _tell_stages(start, found, say)
+    _tell_stages(start, found, notify)
     return edge, found
 
 
-def _made(job: Mapping[str, Any], say: Say) -> list[Any]:
+def _made(job: Mapping[str, Any], notify: Say) -> list[Any]:
     """Return the partitioners of a recipe, new ones for each method."""
     made: list[Any] = []
     for asked in job["partitioners"]:
@@ -63,7 +63,7 @@ def _made(job: Mapping[str, Any], say: Say) -> list[Any]:
                 options["per_op_mode"] = True
             else:
                 words = f"{asked['name']} has no option for a partition for each operator"
-                say("warning", text=words, file="", line=0)
+                notify("warning", text=words, file="", line=0)
         made.append(make({"name": asked["name"], "options": options}))
     return made
 
@@ -78,18 +78,18 @@ def _recorded(function: Any, programs: Any, **more: Any) -> Any:  # noqa: ANN401
     return function(programs, **more)
 
 
-def _tell_stages(start: float, found: Mapping[str, Partitioned], say: Say) -> None:
-    """Tell how long the parts of one call of the package took, as far as they can be told apart."""
+def _tell_stages(start: float, found: Mapping[str, Partitioned], notify: Say) -> None:
+    """Tell how long the parts of one call of the package took, as far as they are known."""
     end = time.perf_counter()
     began = min((one.began for one in found.values() if one.began), default=end)
     spent = sum(one.seconds for one in found.values())
-    say("stage", stage="edge", method="", seconds=began - start)
+    notify("stage", stage="edge", method="", seconds=began - start)
     for method, one in found.items():
-        say("stage", stage="partition", method=method, seconds=one.seconds)
-    say("stage", stage="lower", method="", seconds=max(0.0, end - began - spent))
+        notify("stage", stage="partition", method=method, seconds=one.seconds)
+    notify("stage", stage="lower", method="", seconds=max(0.0, end - began - spent))
 
 
-def emitted(edge: Any, job: Mapping[str, Any], say: Say) -> Any:  # noqa: ANN401
+def emitted(edge: Any, job: Mapping[str, Any], notify: Say) -> Any:  # noqa: ANN401
     """Return the program, planned and emitted by the package."""
     exir = part("exir")
     given: dict[str, Any] = {}
@@ -101,12 +101,12 @@ def emitted(edge: Any, job: Mapping[str, Any], say: Say) -> Any:  # noqa: ANN401
         given["memory_planning_pass"] = planner
     elif job["memory_planner"]:
         words = f"the stock tool has no memory planner {job['memory_planner']!r}; its own is used"
-        say("warning", text=words, file="", line=0)
+        notify("warning", text=words, file="", line=0)
     try:
         config = exir.ExecutorchBackendConfig(**given)
     except TypeError as error:
         raise StockError(f"this executorch does not take an option: {error}") from error
-    with told(say, "plan and emit"):
+    with told(notify, "plan and emit"):
         return edge.to_executorch(config)
 
 
@@ -127,12 +127,12 @@ def _planner(name: str, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - No
         raise StockError(f"this executorch does not take an option: {error}") from error
 
 
-def written(program: Any, folder: Path, say: Say) -> None:  # noqa: ANN401
+def written(program: Any, folder: Path, notify: Say) -> None:  # noqa: ANN401
     """Write program, external constants and record.
 
     Raises: NotWrittenError
     """
-    with told(say, "write"):
+    with told(notify, "write"):
         try:
             with (folder / PROGRAM).open("wb") as stream:
                 program.write_to_file(stream)
@@ -141,11 +141,11 @@ def written(program: Any, folder: Path, say: Say) -> None:  # noqa: ANN401
                 beside(str(folder))
         except OSError as error:
             raise NotWrittenError(f"{PROGRAM} cannot be written: {_why(error)}") from error
-    with told(say, "record"):
-        _write_record(program, folder / RECORD, say)
+    with told(notify, "record"):
+        _write_record(program, folder / RECORD, notify)
 
 
-def _write_record(program: Any, path: Path, say: Say) -> None:  # noqa: ANN401
+def _write_record(program: Any, path: Path, notify: Say) -> None:  # noqa: ANN401
     try:
         program.get_etrecord().save(str(path))
     except OSError as error:
@@ -153,7 +153,7 @@ def _write_record(program: Any, path: Path, say: Say) -> None:  # noqa: ANN401
     except Exception as error:  # noqa: BLE001 - the program is good without it
         path.unlink(missing_ok=True)
         words = f"this executorch could not record the program: {sentence_of(error)}"
-        say("warning", text=words, file="", line=0)
+        notify("warning", text=words, file="", line=0)
 
 
 def _why(error: OSError) -> str:

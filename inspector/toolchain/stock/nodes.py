@@ -1,4 +1,4 @@
-"""What rules and verdicts are told of a node: operator, names, modules, types, line."""
+"""What rules and verdicts know of a node: operator, names, modules, types, line."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def modules_around(node: Node) -> list[str]:
 
 
 def dtypes_at(node: Node) -> dict[str, str]:
-    """Return the element types of a node's result and of what it reads, by where they are."""
+    """Return the dtypes of a node's result and of what it reads, by where they are."""
     found: dict[str, str] = {}
     for each, where in ((node, "its result"), *((one, one.name) for one in node.all_input_nodes)):
         value = each.meta.get("val")

@@ -29,7 +29,7 @@ def part_or_none(name: str) -> Any:  # noqa: ANN401
 
 
 def version() -> str:
-    """Return the release, ``unknown`` where the package does not say."""
+    """Return the release, ``unknown`` where the package has none."""
     try:
         return importlib.metadata.version("executorch")
     except importlib.metadata.PackageNotFoundError:

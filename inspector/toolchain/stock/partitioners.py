@@ -1,4 +1,4 @@
-"""Partitioners of the package by name: found in its files, imported when they are asked for."""
+"""Partitioners of the package by name: found in its files, imported on first access."""
 
 from __future__ import annotations
 

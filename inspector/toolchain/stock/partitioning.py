@@ -34,7 +34,7 @@ def steered(
     partitioner: Any,  # noqa: ANN401 - of the package
     rules: Rules,
     told: Partitioned,
-    say: Callable[..., None],
+    notify: Callable[..., None],
 ) -> Any:  # noqa: ANN401
     """Return the partitioner, changed so that it follows the rules and its decisions are noted."""
     answered: dict[Node, bool] = {}
@@ -48,7 +48,7 @@ def steered(
         answered.clear()
         calls = [node for node, _ in calls_in(program.graph_module)]
         names = {name for node in calls for name in (node.name, operator_of(node))}
-        with harvesting(names, say) as harvest:
+        with harvesting(names, notify) as harvest:
             result = partition(program)
         module, tags = result.tagged_exported_program.graph_module, result.partition_tags
         vetoed: dict[Node, tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Quantises an exported program with the package's own quantizer."""
+"""Quantizes an exported program with the package's own quantizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODES = ("static", "dynamic", "none")
 
 
 def quantised(program: Any, how: Mapping[str, Any], method: str, quantizer: str) -> Any:  # noqa: ANN401
-    """Return a program quantized as a recipe says; the given one is not changed.
+    """Return a program quantized by a recipe; the given one is not changed.
 
     Args:
         program: as exported
@@ -31,7 +31,7 @@ def quantised(program: Any, how: Mapping[str, Any], method: str, quantizer: str)
     """
     steps = next((found for name in _STEPS if (found := _module(name)) is not None), None)
     if steps is None:
-        raise StockError("quantising needs torchao, which this interpreter has not")
+        raise StockError("quantizing needs torchao, which this interpreter has not")
     calls = _calls(how.get("calibration") or "", program, method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself

@@ -39,18 +39,21 @@ class Harvest(logging.Handler):
     """
 
     def __init__(
-        self, names: Iterable[str], say: Callable[..., None], others: Iterable[logging.Handler] = ()
+        self,
+        names: Iterable[str],
+        notify: Callable[..., None],
+        others: Iterable[logging.Handler] = (),
     ) -> None:
         """Take the names of nodes and operators.
 
         Args:
             names: of both
-            say: takes what is a log of the job
+            notify: takes what is a log of the job
             others: handlers of the root, for what is not logged by the package
         """
         super().__init__(logging.DEBUG)
         self._names = frozenset(names)
-        self._say = say
+        self._say = notify
         self._others = tuple(others)
         self.found: dict[str, list[Logged]] = {}
 
@@ -107,11 +110,11 @@ class Harvest(logging.Handler):
 
 
 @contextlib.contextmanager
-def harvesting(names: Iterable[str], say: Callable[..., None]) -> Generator[Harvest, None, None]:
+def harvesting(names: Iterable[str], notify: Callable[..., None]) -> Generator[Harvest, None, None]:
     """Listen to the root, and to every logger of the package down to its debugging level."""
     root = logging.getLogger()
     handlers = root.handlers
-    handler = Harvest(names, say, handlers)
+    handler = Harvest(names, notify, handlers)
     loggers = [
         logging.getLogger(name)
         for name in [_PACKAGE, *logging.root.manager.loggerDict]

@@ -1,6 +1,6 @@
-"""The user's rules on a stock partitioner: it is asked less, and what it takes is cut anew.
+"""The user's rules on a stock partitioner: it decides less, and its partitions are cut again.
 
-Partitioners with a rule for each operator are told no where the user says no, so that what belongs
+Partitioners with a rule for each operator answer no where the user does, so that what belongs
 to a node stays out with it. From others the nodes are taken away after they have tagged.
 """
 
@@ -27,7 +27,7 @@ _KINDS = ("ops", "nodes", "modules")
 
 
 class Rules:
-    """What partitioners may take, as the recipe says.
+    """What partitioners may take by the recipe.
 
     Attributes:
         content: of the recipe
@@ -124,7 +124,7 @@ def ask_less(
     Args:
         partitioner: changed
         rules: of the user
-        answered: what its rules said of a node, filled while it partitions
+        answered: answers of its rules by node, filled while it partitions
         dropped: names of nodes that were taken away after it has tagged
     """
     for config in (by_operator(partitioner) or {}).values():

@@ -23,7 +23,7 @@ _SAY_EVERY = 0.1  # seconds between two words on how far it is
 class _Loaded:
     """A method of a loaded program, whichever interface this release has for it."""
 
-    def __init__(self, asked: Mapping[str, Any], say: Say) -> None:
+    def __init__(self, asked: Mapping[str, Any], notify: Say) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the interface itself
             self._binding = part("extension.pybindings.portable_lib")
@@ -37,25 +37,25 @@ class _Loaded:
         self._program: Any = None
         self._method: Any = None
         if hasattr(self._binding, "_load_program"):
-            self._load_in_two(str(asked["program"]), say)
+            self._load_in_two(str(asked["program"]), notify)
         else:
-            self._load_at_once(str(asked["program"]), say)
+            self._load_at_once(str(asked["program"]), notify)
 
-    def _load_in_two(self, path: str, say: Say) -> None:
+    def _load_in_two(self, path: str, notify: Say) -> None:
         more = {"data_path": self._data} if self._data else {}
-        with told(say, "load"):
+        with told(notify, "load"):
             start = time.perf_counter()
             self._program = self._binding._load_program(
                 path, enable_etdump=self._traced, debug_buffer_size=self._bytes, **more
             )
             self.load_ms = _since(start)
-        with told(say, "prepare", self._method_name):
+        with told(notify, "prepare", self._method_name):
             start = time.perf_counter()
             self._method = self._program.load_method(self._method_name)
             self.init_ms = _since(start)
 
-    def _load_at_once(self, path: str, say: Say) -> None:
-        with told(say, "load"):
+    def _load_at_once(self, path: str, notify: Say) -> None:
+        with told(notify, "load"):
             start = time.perf_counter()
             self._program = self._binding._load_for_executorch(
                 path, self._data, enable_etdump=self._traced, debug_buffer_size=self._bytes
@@ -94,7 +94,7 @@ class _Loaded:
         reset(count)
 
 
-def ran(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     """Run a method; leave outputs and trace in a folder and return what was measured.
 
     Raises: StockError; whatever the package raises. Its runtime may end the process
@@ -103,17 +103,17 @@ def ran(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
     inputs: list[Any] = torch.load(asked["inputs"], weights_only=True)
     if asked["threads"]:
         torch.set_num_threads(int(asked["threads"]))
-    with told(say, "load executorch"):
+    with told(notify, "load executorch"):
         part("extension.pybindings.portable_lib")
     idle = resident_bytes()
     forget_peak()
-    loaded = _Loaded(asked, say)
+    loaded = _Loaded(asked, notify)
     if asked["threads"]:
         loaded.use_threads(int(asked["threads"]))
     held = resident_bytes()
-    _warm_up(loaded, inputs, asked, say)
-    times, outputs = _measured(loaded, inputs, int(asked["runs"]), say)
-    with told(say, "write"):
+    _warm_up(loaded, inputs, asked, notify)
+    times, outputs = _measured(loaded, inputs, int(asked["runs"]), notify)
+    with told(notify, "write"):
         torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
         recorded = bool(asked["traced"]) and loaded.has_trace()
         failure = _written(loaded, folder, asked) if recorded else ""
@@ -130,30 +130,30 @@ def ran(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
     }
 
 
-def _warm_up(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], say: Say) -> None:
+def _warm_up(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], notify: Say) -> None:
     """Run; what is recorded of it is taken out of the trace later, as nothing stops recording."""
     count = int(asked["warmup"])
     if not count:
         return
-    with told(say, "warm up", str(asked["method"])):
+    with told(notify, "warm up", str(asked["method"])):
         for number in range(count):
             loaded.run(inputs)
-            say("counted", done=number + 1, total=count)
+            notify("counted", done=number + 1, total=count)
 
 
 def _measured(
-    loaded: _Loaded, inputs: list[Any], count: int, say: Say
+    loaded: _Loaded, inputs: list[Any], count: int, notify: Say
 ) -> tuple[list[float], Callable[[], Any]]:
     times: list[float] = []
     outputs: Callable[[], Any] = list
-    with told(say, "run"):
+    with told(notify, "run"):
         said = time.monotonic()
         for number in range(count):
             spent, outputs = loaded.run(inputs)
             times.append(spent)
             if time.monotonic() - said > _SAY_EVERY or number + 1 == count:
                 said = time.monotonic()
-                say("counted", done=number + 1, total=count)
+                notify("counted", done=number + 1, total=count)
     return times, outputs
 
 

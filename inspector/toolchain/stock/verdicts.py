@@ -20,7 +20,7 @@ class Heard:
 
     Attributes:
         logged: reasons by name of a node
-        answered: what the partitioner's rules said of a node
+        answered: answers of its rules by node
         vetoed: by node, the user's rule that kept it out and why
     """
 
@@ -58,7 +58,7 @@ def judge(
 
 
 def claimed(earlier: Sequence[Verdict], who: str) -> list[Verdict]:
-    """Return what is to be said of nodes that an earlier partitioner took."""
+    """Return verdicts on nodes that an earlier partitioner took."""
     return [
         {
             **one,
