@@ -53,7 +53,7 @@ def check_words(job: CompileJob) -> None:
     precisions_of(job)
     for name in job.rules.deny_dtypes:
         if name not in BY_NAME:
-            raise AnswerError(f"no dtype {name!r}; there is {', '.join(sorted(BY_NAME))}")
+            raise AnswerError(f"unknown dtype {name!r}; available: {', '.join(sorted(BY_NAME))}")
     try:
         check_passes(job.passes)
         edge_config_of(job.edge_config)
