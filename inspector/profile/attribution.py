@@ -82,21 +82,27 @@ def attribution(block: Block) -> Attribution:
     """Return which events of a block its time is made of; no two of its parts overlap."""
     layout = block.layout
     chain = (layout.chain >= 0) & ~inside_delegates(block)
-    called = chain & named_events(block, CALLS)
-    kernels = chain & ~called
-    lone = kernels & (layout.instruction != -1)
-    lone &= ~np.isin(layout.instruction, layout.instruction[called])
-    first = np.unique(layout.instruction[lone], return_index=True)[1]
-    alone = np.zeros(len(lone), np.bool_)
-    alone[np.flatnonzero(lone)[first]] = True
+    named = named_events(block, CALLS)
+    numbered = chain & (layout.instruction != -1)
+    called = _first(numbered & named, layout.instruction)
+    lone = numbered & ~named & ~np.isin(layout.instruction, layout.instruction[called])
+    alone = _first(lone, layout.instruction)
     return Attribution(
         whole=whole_runs(block),
         calls=called | alone,
         delegates=called & named_events(block, (DELEGATE_CALL,)),
         operators=(called & named_events(block, (OPERATOR_CALL,))) | alone,
         control=called & named_events(block, CONTROL),
-        kernels=kernels,
+        kernels=chain & ~named,
     )
+
+
+def _first(events: Mask, instruction: Ints) -> Mask:
+    """Return the first of the events of each instruction."""
+    found = np.zeros(len(events), np.bool_)
+    places = np.flatnonzero(events)
+    found[places[np.unique(instruction[places], return_index=True)[1]]] = True
+    return found
 
 
 def whole_ns(block: Block, source: str) -> Floats | None:

@@ -44,8 +44,13 @@ class _Block:
         self.is_time = is_time(self.source)
         self.scale = scale_factor(self.source, "ns") if self.is_time else 1.0
         self.names = [block.event_name(event) for event in range(len(block))]
-        whole = [event for event, name in enumerate(self.names) if name in EXECUTE]
-        self.method_ns = self.ns(whole[0]) if whole and self.is_time else None
+        whole = [
+            event
+            for event, name in enumerate(self.names)
+            if name in EXECUTE and block.delegate_id(event) is None
+        ]
+        total = sum((block.total[:, event] for event in whole), np.zeros(1))
+        self.method_ns = total / self.scale if whole and self.is_time else None
         program = session.program if method in session.methods else None
         self.plan = program.plan(method) if program is not None else None
 
@@ -75,7 +80,8 @@ class _Block:
                 rows.append(self.operator(number, event, kernels.get(number)))
         if self.method_ns is None:
             return rows
-        rest = self.method_ns - sum((self.ns(event) for event in outer.values()), np.zeros(1))
+        calls = sorted({**kernels, **outer}.values())
+        rest = self.method_ns - sum((self.ns(event) for event in calls), np.zeros(1))
         none = OperatorRow(
             UNATTRIBUTED, "", "", self.label, NO_LINK, None, None, rest, None, 1, UNATTRIBUTED, None
         )
@@ -193,7 +199,7 @@ def _event(source, event: int, label: str) -> dict[str, object]:
         "instruction": block.instruction(event) if block.layout.chain[event] >= 0 else None,
         "block": label,
         "backend": backend_words(link.backend, inside=inside),
-        "p50": source.percentiles[1, event] * 1e6 if source.is_time(event) else None,
+        "p50": source.percentiles[0, event] * 1e6 if source.is_time(event) else None,
     }
 
 
