@@ -26,11 +26,14 @@ def lowered_graph(lowered: Fx) -> Fx:
     return lowered.original_module.graph
 
 
+_PLANNERS = (".exir.memory", ".dialect.memory_ops")  # of the package, and ours
+
+
 def is_memory(node: Fx, name: str) -> bool:
     """Return whether a node calls a function of the memory planner: alloc, view or free."""
     target = node.target
     own = getattr(target, "__name__", "") == name
-    return own and str(getattr(target, "__module__", "")).endswith(".memory")
+    return own and str(getattr(target, "__module__", "")).endswith(_PLANNERS)
 
 
 def innermost_module(node: Fx) -> str:

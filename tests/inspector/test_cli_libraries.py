@@ -134,7 +134,7 @@ def test_program_runs_and_every_output_is_compared(made: Path, tmp_path: Path) -
     rows: list[dict[str, Any]] = compared.json["data"]["rows"]
     assert [row["operator"] for row in rows if row["max_abs"] != 0] == ["handmade::noted.out"]
     (unread,) = (row for row in rows if row["operator"] == "handmade::noted.out")
-    assert "nobody reads" in unread["reason"]
+    assert "nothing reads" in unread["reason"]
     assert {row["grade"] for row in rows if row is not unread} == {"INSTRUCTION"}
     blind = run("gap", made / "built", tmp_path / "a", "--format", "json")
     assert "handmade::" in " ".join(blind.json["data"]["notes"])
