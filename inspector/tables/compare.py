@@ -141,17 +141,15 @@ def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     """Return one row a number of the summary: each session, the differences, and how sure."""
     rows = sorted(found.summary, key=lambda one: one.area != "time" and not one.differs)
     others = range(1, len(letters))
-    columns = [
-        text_column("area", [one.area for one in rows]),
-        text_column("figure", [one.what for one in rows], width=22),
-    ]
-    if len({one.method for one in rows}) > 1:
+    columns = [text_column("figure", [one.what for one in rows], width=22)]
+    if len({one.method for one in rows if one.method}) > 1:
         columns.append(text_column("method", [one.method for one in rows]))
     columns += value_columns(rows, letters)
     columns += [difference_column(rows, number, letters) for number in others]
     for number in others:
         title = "certainty" if len(letters) == 2 else f"certainty {letters[number]}"
         columns.append(text_column(title, [_certainty(one, number) for one in rows], width=30))
+    columns.append(text_column("area", [one.area for one in rows]))
     keys = [link_of(shown_place(one), letters) for one in rows]
     return Table(tuple(columns), len(rows), keys, noun="numbers")
 
