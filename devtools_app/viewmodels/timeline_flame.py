@@ -19,7 +19,7 @@ from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.timeline_events import UNKNOWN_DELEGATE
 from inspector.files.session import Session
-from inspector.profile.node_times import method_runs
+from inspector.profile.node_times import run_count
 from inspector.profile.operator_columns import UNATTRIBUTED
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.units import Quantity
@@ -87,7 +87,7 @@ def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64
     """Return the bars of a method, and the profile row of each, -1 for sums and rests."""
     bars = _Bars()
     rows = [row for row in operator_rows(session, method) if row.samples_ns is not None]
-    runs = max(method_runs(session, method), 1)
+    runs = max(run_count(session, method), 1)
     for row in sorted(rows, key=_by_module(rows)):
         samples = row.samples_ns
         width = float(np.nansum(samples)) / runs if samples is not None else 0.0

@@ -59,7 +59,7 @@ def no_times(nodes: int) -> NodeTimes:
 @identity_cache
 def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     """Return the times of a graph's nodes; NaN for all without a trace that fits the method."""
-    runs = method_runs(session, method) if session.dumps else 0
+    runs = run_count(session, method) if session.dumps else 0
     if not runs:
         return no_times(len(graph.nodes))
     sums = _Sums(graph, join_index(session, method))
@@ -73,7 +73,7 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     return NodeTimes(sums.nodes / runs, sums.part_of, delegates, method_ns, runs)
 
 
-def method_runs(session: Session, method: str) -> int:
+def run_count(session: Session, method: str) -> int:
     """Return how often a method ran, over all traces."""
     total = 0
     for block in trace_blocks(session.dumps).blocks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,9 +91,3 @@ def row_table(
 def ns(ms: float | None) -> float | None:
     """Return milliseconds in nanoseconds, the base unit of times."""
     return None if ms is None else ms * _NS_PER_MS
-
-
-def counted(values: Sequence[Any], most: int, text: Callable[[Any], str] = str) -> str:
-    """Return the first values with commas between them, and how many more there are."""
-    more = f" and {len(values) - most:,} more" if len(values) > most else ""
-    return ", ".join(map(text, values[:most])) + more

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from schema.backends import backend_of
 
 PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
@@ -28,11 +25,3 @@ def scale_factor(source: str, target: str) -> float:
 def is_time(source: str, backend: str = "") -> bool:
     """Return whether ticks of this source, inside this backend if one is named, are time."""
     return source != CYCLES and not backend_of(backend).logs_cycles
-
-
-def percentile(samples: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return a percentile over runs, linearly interpolated as the stock Inspector does.
-
-    Shapes: samples float64[runs, events] -> float64[events]
-    """
-    return np.percentile(samples, share, axis=0)
