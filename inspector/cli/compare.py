@@ -16,7 +16,7 @@ from inspector.cli.job_runs import (
     count_or_none,
     finished,
 )
-from inspector.cli.options import add_output, add_reading, open_files
+from inspector.cli.options import add_output, add_reading, open_sides, split_names
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.cli.progress import Progress
 from inspector.compare.content import comparison_content
@@ -87,7 +87,7 @@ def run(options: Namespace) -> Answer:
         raise CommandError("compare takes two or more: A B, each a file or folder", USAGE)
     if options.inputs_file not in MADE_INPUTS:
         check_there(options.inputs_file)
-    sessions = _opened(options)
+    sessions = open_sides(options, [split_names(names) for names in options.sessions])
     if options.html is not None:
         refuse_existing(Path(options.html), force=options.force)
         refuse_inputs(Path(options.html), options.inputs)
@@ -121,26 +121,6 @@ def _lists(found: Comparison, letters: Sequence[str], top: int) -> list[Shown]:
         (words, detail_table(found, kind, letters)) for kind, words in LISTS if kind != CHANGES
     ]
     return [shown(table, words, top=top) for words, table in named if table.length]
-
-
-def _opened(options: Namespace) -> list[Session]:
-    """Open every side.
-
-    Raises: FormatError, OSError; CommandError for a method that no side has
-    """
-    wanted, options.method = options.method, None  # it may be on some sides only
-    sides = [_split(names) for names in options.sessions]
-    sessions = [open_files(options, side, strict=True) for side in sides]
-    options.method = wanted
-    known = [name for session in sessions for name in session.methods]
-    if wanted and known and wanted not in known:
-        there = ", ".join(dict.fromkeys(known))
-        raise CommandError(f"no method {wanted!r}; there is {there}", USAGE)
-    return sessions
-
-
-def _split(names: str) -> list[str]:
-    return [names] if Path(names).exists() else names.split(",")
 
 
 # ---- time

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
-from inspector.cli.options import add_output, add_reading, open_files
+from inspector.cli.options import add_output, add_reading, open_sides, split_names
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.change import MOST_SAMPLES, Change
 from inspector.compare.content import change_content
-from inspector.compare.differences import diff_sessions, instruction_alignment, node_alignment
+from inspector.compare.differences import instruction_alignment, node_alignment
+from inspector.compare.sessions import compare_sessions
 from inspector.files.session import Session
 from inspector.tables.compare_lists import change_table, sample_table
 from inspector.units import plural
@@ -41,12 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> Answer:
     """Return the differences; exit code 1 when there are any beside times."""
     first, second = _sides(options)
-    wanted, options.method = options.method, None  # a method may be on one side only
-    old = open_files(options, first, strict=True)
-    new = open_files(options, second, strict=True)
-    _refuse_unknown(wanted, (old, new))
-    found = diff_sessions(old, new, _most_samples(options.max_samples))
-    changes = [change for change in found if _is_of(change, wanted, (old, new))]
+    sessions = open_sides(options, (first, second))
+    old, new = sessions
+    samples = _most_samples(options.max_samples)
+    found = compare_sessions(sessions, method=options.method or "", samples=samples)
+    (changes,) = found.changes
     different = [change for change in changes if change.counts]
     data = {
         "different": bool(different),
@@ -58,7 +57,7 @@ def run(options: Namespace) -> Answer:
         words = "A and B have no kind of file in common"
         issues.append(Issue(Severity.WARNING, old.name, words))
     listed = changes if options.all or options.format != "text" else changes[:_MOST]
-    tables = [shown(change_table([("B", change) for change in listed], "A"))]
+    tables = [shown(change_table([listed], "AB"))]
     if options.max_samples:
         tables.append(shown(sample_table(listed), "elements that differ"))
     lines = _lines(old, new, different)
@@ -78,31 +77,11 @@ def _most_samples(wanted: int | None) -> int:
 def _sides(options: Namespace) -> tuple[list[str], list[str]]:
     """Return the files of both sides, however they were named."""
     named = [name for name in (options.old, options.new) if name is not None]
-    first = options.base or (_split(named.pop(0)) if named else [])
-    second = options.news or (_split(named.pop(0)) if named else [])
+    first = options.base or (split_names(named.pop(0)) if named else [])
+    second = options.news or (split_names(named.pop(0)) if named else [])
     if not first or not second or named:
         raise CommandError("diff takes A and B, or --base FILES and --new FILES", USAGE)
     return first, second
-
-
-def _split(names: str) -> list[str]:
-    return [names] if Path(names).exists() else names.split(",")
-
-
-def _refuse_unknown(method: str | None, sessions: tuple[Session, ...]) -> None:
-    known = [name for session in sessions for name in session.methods]
-    if method and known and method not in known:
-        there = ", ".join(dict.fromkeys(known))
-        raise CommandError(f"no method {method!r}; there is {there}", USAGE)
-
-
-def _is_of(change: Change, method: str | None, sessions: tuple[Session, ...]) -> bool:
-    """Return whether a change is about a method, or about no method at all."""
-    if method is None:
-        return True
-    others = {name for session in sessions for name in session.methods} - {method}
-    words = change.what.removeprefix("method ").split(" ", 1)
-    return words[0] not in others
 
 
 def _alignments(old: Session, new: Session) -> dict[str, Any]:

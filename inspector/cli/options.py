@@ -95,6 +95,25 @@ def open_files(
     return session
 
 
+def split_names(names: str) -> list[str]:
+    """Return the files of one side of a comparison: a path, or several with commas."""
+    return [names] if Path(names).exists() else names.split(",")
+
+
+def open_sides(options: Namespace, sides: Sequence[Sequence[str]]) -> list[Session]:
+    """Open the sides of a comparison, whose method may be on some of them only.
+
+    Raises: FormatError, OSError; CommandError for a method that no side has
+    """
+    wanted, options.method = options.method, None
+    sessions = [open_files(options, side, strict=True) for side in sides]
+    options.method = wanted
+    known = dict.fromkeys(name for session in sessions for name in session.methods)
+    if wanted and known and wanted not in known:
+        raise CommandError(f"no method {wanted!r}; there is {', '.join(known)}", USAGE)
+    return sessions
+
+
 def one_session(paths: Sequence[str]) -> list[str]:
     """Return the paths of a verb that takes one session.
 

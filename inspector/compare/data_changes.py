@@ -189,13 +189,15 @@ def _blobs(session: Session, external: bool) -> Iterator[tuple[str, memoryview]]
         yield from data.blobs().items()
 
 
-def bundled_changes(old: Session, new: Session) -> list[Change]:
-    """Return test cases that differ, where both sides are bundled programs."""
+def bundled_changes(old: Session, new: Session, method: str = "") -> list[Change]:
+    """Return test cases that differ, of one method or all, where both are bundled programs."""
     if old.bundled is None or new.bundled is None:
         return []
     before, after = _suites(old.bundled), _suites(new.bundled)
     found: list[Change] = []
     for name in sorted(before.keys() | after.keys()):
+        if method not in ("", name):
+            continue
         one, two = before.get(name), after.get(name)
         counts = [None if suite is None else len(suite.test_cases) for suite in (one, two)]
         if one is None or two is None or counts[0] != counts[1]:

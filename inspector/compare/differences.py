@@ -1,12 +1,12 @@
 """What differs between two sessions: program, delegation, values, data, memory, size and time.
 
 Things are compared by name or structure, never by index: an inserted operator is one difference.
-Times are means over the recorded runs without a claim whether their difference is real.
+Times are means over the recorded runs, without a claim whether their difference is real.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from inspector.compare.change import MOST_SAMPLES, Change
 from inspector.compare.data_changes import bundled_changes, named_data_changes, tensor_changes
@@ -43,26 +43,29 @@ _MEASURED = ("pte", "ptd", "bpte")
 
 
 @identity_cache
-def diff_sessions(old: Session, new: Session, samples: int = MOST_SAMPLES) -> tuple[Change, ...]:
+def diff_sessions(
+    old: Session, new: Session, samples: int = MOST_SAMPLES, method: str = ""
+) -> tuple[Change, ...]:
     """Return all differences, area by area.
 
     Args:
         old: on the one side
         new: on the other
         samples: elements that differ to list of each tensor, at most
+        method: only this one, and what is of no method; empty for all
     """
-    both = [name for name in old.methods if name in new.methods]
-    found = [*_files(old, new), *_methods(old, new)]
+    both = [name for name in old.methods if name in new.methods and method in ("", name)]
+    found = [*_files(old, new), *_methods(old, new, method)]
     for method in both:
         found += program_changes(old, new, method)
         found += node_changes(old, new, method)
         found += _memory(old, new, method)
         found += tensor_changes(old, new, method, samples)
-    found += _delegation(old, new)
+    found += _delegation(old, new, both)
     found += named_data_changes(old, new)
-    found += bundled_changes(old, new)
+    found += bundled_changes(old, new, method)
     found += _size(old, new)
-    found += time_changes(old, new)
+    found += time_changes(old, new, method)
     return tuple(sorted(found, key=lambda change: AREAS.index(change.area)))
 
 
@@ -83,10 +86,13 @@ def _files(old: Session, new: Session) -> list[Change]:
     ]
 
 
-def _methods(old: Session, new: Session) -> list[Change]:
+def _methods(old: Session, new: Session, method: str) -> list[Change]:
     if not old.methods or not new.methods:
         return []
-    return _one_sided("program", old.methods, new.methods, "method")
+    before, after = (
+        [name for name in session.methods if method in ("", name)] for session in (old, new)
+    )
+    return _one_sided("program", before, after, "method")
 
 
 def _one_sided(area: str, old: Iterable[str], new: Iterable[str], what: str) -> list[Change]:
@@ -114,11 +120,11 @@ def _memory(old: Session, new: Session, method: str) -> list[Change]:
     return found
 
 
-def _delegation(old: Session, new: Session) -> list[Change]:
+def _delegation(old: Session, new: Session, both: Sequence[str]) -> list[Change]:
     before = {entry.method: entry for entry in analyse_delegation(old)}
     after = {entry.method: entry for entry in analyse_delegation(new)}
     found: list[Change] = []
-    for method in sorted(before.keys() & after.keys()):
+    for method in sorted(before.keys() & after.keys() & set(both)):
         one, two = before[method], after[method]
         if one.counting != two.counting:
             note = "the numbers cannot be compared: one side has no record"

@@ -75,6 +75,11 @@ def logs_tensors(session: Session) -> bool:
     return any(bool(np.any(run.events.kind == EventKind.DEBUG)) for run in runs)
 
 
+def timed_methods(session: Session) -> tuple[str, ...]:
+    """Return the methods with recorded times, in the order of the traces; empty where unknown."""
+    return tuple(dict.fromkeys(one.method for one in method_runs(session)))
+
+
 def method_times(session: Session, method: str, graph: ModelGraph | None) -> MethodTimes | None:
     """Return the time of a method, None when no run of it is known or ticks are not time.
 
@@ -82,13 +87,13 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
 
     Args:
         session: what ran
-        method: name
+        method: name; empty for runs of which no method is known
         graph: whose nodes the events are of; None to leave them out
     """
     parts = [
         part
         for part in operator_rows(session, method).parts
-        if part.has_shares and part.method == method
+        if part.has_shares and (part.method or "") == method
     ]
     runs = sum(part.samples.shape[1] for part in parts)
     whole = [one for one in method_runs(session) if one.method == method and len(one.times_ns)]
@@ -147,14 +152,15 @@ class _Reader:
         self, kind: int, link: Link, step: int, label: str
     ) -> tuple[tuple[int, ...], str, str]:
         backend = short_backend(link.backend) if link.backend else "delegate"
+        call = f"{backend} delegate" if link.backend else "delegate"
         if kind == INNER:
             nodes = self._nodes(link, None) or self._payload_nodes(link)
             return nodes, self._operators(nodes) or label, backend
         if kind == REST and is_time("ns", link.backend):
-            return (), f"{backend} delegate, between its nodes", backend
+            return (), f"{call}, between its nodes", backend
         if kind == REST or link.backend or label == DELEGATE_CALL:
             nodes = tuple(self._by_delegate.get(self._delegate(link, step), ()))
-            return nodes, f"{backend} delegate", backend
+            return nodes, call, backend
         nodes = () if label in CONTROL else self._nodes(link, step)
         return nodes, self._operator(link, step, nodes, label), PORTABLE
 

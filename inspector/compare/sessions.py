@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.compare.alignment import GraphAlignment, align_graphs
-from inspector.compare.differences import Change, diff_sessions
-from inspector.compare.event_times import MethodTimes, logs_tensors, method_times
+from inspector.compare.change import MOST_SAMPLES, Change
+from inspector.compare.differences import diff_sessions
+from inspector.compare.event_times import MethodTimes, logs_tensors, method_times, timed_methods
 from inspector.compare.gaps import gap_rows, gap_summary
 from inspector.compare.model import (
     LESS,
@@ -49,6 +50,7 @@ def compare_sessions(
     measured: Measurement | None = None,
     gaps: Sequence[GapReport | None] = (),
     method: str = "",
+    samples: int = MOST_SAMPLES,
 ) -> Comparison:
     """Return how sessions differ from the first one.
 
@@ -57,6 +59,7 @@ def compare_sessions(
         measured: times of their programs, measured side by side, in the same order
         gaps: errors of each, None where there is none; empty for none at all
         method: only this one; empty for all that the first shares with another
+        samples: elements that differ to list of each tensor, at most
 
     Raises: ValueError for fewer than two sessions, or as many programs or errors as do not fit
     """
@@ -65,7 +68,8 @@ def compare_sessions(
     for what, given in (("programs", measured.programs if measured else ()), ("errors", gaps)):
         if given and len(given) != len(sessions):
             raise ValueError(f"expected {what} of {len(sessions)} sessions, found {len(given)}")
-    return _Comparing(sessions, measured, gaps or [None] * len(sessions), method).result()
+    changes = tuple(diff_sessions(sessions[0], each, samples, method) for each in sessions[1:])
+    return _Comparing(sessions, measured, gaps or [None] * len(sessions), method).result(changes)
 
 
 class _Comparing:
@@ -85,6 +89,7 @@ class _Comparing:
         others = {name for session in sessions[1:] for name in session.methods}
         common = [name for name in sessions[0].methods if name in others]
         self._methods = tuple(name for name in common if method in ("", name))
+        self._unnamed = method == "" and all("" in timed_methods(one) for one in sessions)
         self._notes = _missing(sessions, self._names)
         self._summary: list[Delta] = []
         self._graphs: list[MethodGraphs] = []
@@ -97,12 +102,18 @@ class _Comparing:
         self._rows: list[GapRow] = []
         self._weights: list[WeightChange] = []
 
-    def result(self) -> Comparison:
-        """Return what was found."""
-        changes = tuple(diff_sessions(self._sessions[0], each) for each in self._sessions[1:])
+    def result(self, changes: tuple[tuple[Change, ...], ...]) -> Comparison:
+        """Return what was found.
+
+        Args:
+            changes: all differences of each session from the first
+        """
         self._measured_times()
         for method in self._methods:
             self._method(method)
+        if self._unnamed:
+            nothing = [None] * len(self._sessions)
+            self._times("", nothing, nothing[1:])
         sizes = size_deltas(self._sessions)
         self._summary += [delta for delta in sizes if delta.what.endswith(_IN_ALL)]
         self._tensor_summary(changes)

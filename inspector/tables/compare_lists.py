@@ -92,8 +92,7 @@ def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
         return _recipes(found.recipes, letters)
     if kind == GRAPH:
         return _graph(found.graphs, letters)
-    pairs = zip(letters[1:], found.changes, strict=False)
-    return change_table([(letter, one) for letter, own in pairs for one in own], letters[0])
+    return change_table(found.changes, letters)
 
 
 def _recipes(rows: Sequence[RecipeChange], letters: Sequence[str]) -> Table:
@@ -314,24 +313,27 @@ def _weights(rows: Sequence[WeightChange], letters: Sequence[str]) -> Table:
     return Table(columns, len(rows), noun="weights")
 
 
-def change_table(rows: Sequence[tuple[str, Change]], first: str) -> Table:
+def change_table(changes: Sequence[Sequence[Change]], letters: Sequence[str]) -> Table:
     """Return every difference of sessions from the first one.
 
     Args:
-        rows: letter of the session, and what differs in it
-        first: letter of the first session
+        changes: what differs in each session after the first
+        letters: of all sessions
     """
+    pairs = zip(letters[1:], changes, strict=False)
+    rows = [(letter, one) for letter, own in pairs for one in own]
     found = [one for _, one in rows]
-    columns = (
+    columns = [
         badge_column("area", [one.area for one in found]),
         text_column("what", [one.what for one in found], width=36),
-        figure_column(first, [_side(one.old, one.unit) for one in found], missing=""),
+        figure_column(letters[0], [_side(one.old, one.unit) for one in found], missing=""),
         figure_column("now", [_side(one.new, one.unit) for one in found], missing=""),
         text_column("difference", [_difference(one) for one in found], missing=""),
         text_column("note", [one.note or None for one in found], missing="", width=24),
-        text_column("variant", [letter for letter, _ in rows]),
-    )
-    return Table(columns, len(rows), noun="differences")
+    ]
+    if len(letters) > 2:
+        columns.append(text_column("variant", [letter for letter, _ in rows]))
+    return Table(tuple(columns), len(rows), noun="differences")
 
 
 def sample_table(changes: Sequence[Change]) -> Table:

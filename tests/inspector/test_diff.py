@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from inspector.compare.change import Change
 from inspector.compare.differences import AREAS, diff_sessions, instruction_alignment
 from inspector.compare.sequences import Alignment, align
+from inspector.compare.sessions import compare_sessions
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from schema import program as programs
@@ -229,3 +230,19 @@ def test_verb_on_files_without_anything_in_common_is_different() -> None:
     answer = run("diff", folder / "model.ptd", folder / "run.etdp")
     assert answer.code == 1
     assert "no kind of file in common" in answer.out
+
+
+@pytest.mark.parametrize("files", [("run.etdp",), ("model.pte", "model.etrecord", "run.etdp")])
+def test_diff_shows_the_times_of_the_comparison(files: tuple[str, ...]) -> None:
+    old, new = (
+        load_session([DATA / "corpus/v1.5.1" / name / file for file in files])
+        for name in ("convnet_portable", "convnet_xnnpack")
+    )
+    found = compare_sessions([old, new])
+    (whole,) = [one for one in found.summary if one.area == "time"]
+    times = {one.what: (one.old, one.new) for one in found.changes[0] if one.area == "time"}
+    name = "run" if files == ("run.etdp",) else "forward"
+    assert times.pop(name) == whole.values
+    rows = {f"{name} {row.name}": tuple(row.ms) for row in found.operators}
+    assert times
+    assert all(rows[what] == values for what, values in times.items())
