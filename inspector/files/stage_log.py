@@ -7,13 +7,12 @@ and counts alone of the others, which is noted.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from schema.errors import FormatError
+from schema.objects.codec import read_versioned, to_json
 from schema.objects.identity_cache import identity_cache
 
 STAGES, EDGE = "stages.json", "edge"
@@ -168,7 +167,7 @@ class StageLog:
             "stages": VERSION,
             "program_sha256": self.program_sha256,
             "note": self.note,
-            "steps": [_step_content(step) for step in self.steps],
+            "steps": to_json(self.steps),
             "texts": texts.all,
             "graphs": graphs,
         }
@@ -230,27 +229,6 @@ class _Texts:
         return self._places[text]
 
 
-def _step_content(step: Step) -> dict[str, Any]:
-    change = step.change
-    return {
-        "stage": step.stage,
-        "method": step.method,
-        "time_ms": step.time_ms,
-        "before": step.before,
-        "after": step.after,
-        "nodes": step.nodes,
-        "change": None
-        if change is None
-        else {
-            "kept": change.kept,
-            "added": change.added,
-            "removed": change.removed,
-            "replaced": change.replaced,
-            "lineage": change.lineage,
-        },
-    }
-
-
 def changed(
     before: Sequence[StageNode], after: Sequence[StageNode], origins: Mapping[str, Sequence[str]]
 ) -> Change:
@@ -274,11 +252,11 @@ def changed(
     lineage: dict[str, tuple[str, ...]] = {}
     for node in after:
         was = old.get(node.name)
-        told = tuple(name for name in origins.get(node.name, ()) if name in old)
-        if was is not None and was.operator == node.operator and not told:
+        named = tuple(name for name in origins.get(node.name, ()) if name in old)
+        if was is not None and was.operator == node.operator and not named:
             continue
         own = (node.name,) if was is not None else ()
-        lineage[node.name] = told or own or tuple(gone.get(node.handle, ()))
+        lineage[node.name] = named or own or tuple(gone.get(node.handle, ()))
     shared = {source for sources in lineage.values() for source in sources}
     for name in sorted(
         new & old.keys() & shared - lineage.keys()
@@ -311,83 +289,46 @@ def _grouped(
     return Change(kept, tuple(groups.get((), ())), removed, tuple(replaced), lineage)
 
 
+_Row: TypeAlias = tuple[str, int, int, int, int]  # name, and places of strings around the handle
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of stages; strings that nodes share are in it once."""
+
+    stages: int
+    program_sha256: str
+    note: str
+    steps: tuple[Step, ...]
+    texts: tuple[str, ...]
+    graphs: tuple[tuple[_Row, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for places of strings or graphs that there are not."""
+        known = range(len(self.graphs))
+        for one in self.steps:
+            wrong = [at for at in (one.before, one.after) if at is not None and at not in known]
+            if wrong:
+                raise ValueError(f"stage {one.stage}: graph {wrong[0]} of {len(known)}")
+        strings = range(len(self.texts))
+        for graph in self.graphs:
+            for name, operator, value, _, source in graph:
+                if not all(place in strings for place in (operator, value, source)):
+                    raise ValueError(f"node {name:.60}: a string that is not among the texts")
+
+
 def read_stages(path: Path) -> StageLog:
     """Return the stages in a file.
 
     Raises: FormatError if it holds none; OSError
     """
-    size = path.stat().st_size
-    if size > _LARGEST:
-        raise FormatError("stages of a compile", f"{size:,} bytes", file=str(path))
-    data = path.read_bytes()
-    try:
-        tree: Any = json.loads(data.decode("utf-8"))
-        if tree["stages"] != VERSION:
-            raise FormatError(f"version {VERSION}", repr(tree["stages"])[:40], file=str(path))
-        return _log_from(tree)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        if isinstance(error, FormatError):
-            raise
-        what = f"{type(error).__name__}: {error}"
-        raise FormatError("stages of a compile", what[:200], file=str(path)) from None
-
-
-def _log_from(tree: Mapping[str, Any]) -> StageLog:
-    texts = [_text(text) for text in cast("list[object]", tree["texts"])]
-    rows = cast("list[list[list[Any]]]", tree["graphs"])
-    graphs = tuple(tuple(_node_from(row, texts) for row in graph) for graph in rows)
-    steps = tuple(_step_from(step, len(graphs)) for step in tree["steps"])
-    return StageLog(steps, graphs, _text(tree["note"]), _text(tree["program_sha256"]))
-
-
-def _node_from(row: Sequence[Any], texts: Sequence[str]) -> StageNode:
-    name, *places, handle, source = row
-    operator, value, told = (texts[_number(place)] for place in (*places, source))
-    return StageNode(_text(name), operator, value, _number(handle), told)
-
-
-def _step_from(step: Mapping[str, Any], graphs: int) -> Step:
-    places: list[int | None] = [
-        None if step[key] is None else _number(step[key]) for key in ("before", "after")
-    ]
-    if any(place is not None and not 0 <= place < graphs for place in places):
-        raise ValueError(f"a graph that is not among the {graphs}")
-    change, nodes = step["change"], step["nodes"]
-    return Step(
-        _text(step["stage"]),
-        _text(step["method"]),
-        float(step["time_ms"]),
-        places[0],
-        places[1],
-        None if nodes is None else _number(nodes),
-        None if change is None else _change_from(change),
+    found = read_versioned(path, _File, "stages of a compile", ("stages", VERSION), _LARGEST)
+    texts = found.texts
+    graphs = tuple(
+        tuple(
+            StageNode(name, texts[operator], texts[value], handle, texts[source])
+            for name, operator, value, handle, source in graph
+        )
+        for graph in found.graphs
     )
-
-
-def _change_from(change: Mapping[str, Any]) -> Change:
-    lineage = cast("Mapping[str, Sequence[str]]", change["lineage"])
-    return Change(
-        _number(change["kept"]),
-        _names(change["added"]),
-        _names(change["removed"]),
-        tuple((_names(before), _names(after)) for before, after in change["replaced"]),
-        {_text(name): _names(found) for name, found in lineage.items()},
-    )
-
-
-def _names(found: Iterable[object]) -> tuple[str, ...]:
-    if isinstance(found, str):
-        raise TypeError("a text where a list of names belongs")
-    return tuple(_text(name) for name in found)
-
-
-def _text(found: object) -> str:
-    if not isinstance(found, str):
-        raise TypeError(f"a {type(found).__name__} where a text belongs")
-    return found
-
-
-def _number(found: object) -> int:
-    if found.__class__ is not int:
-        raise TypeError(f"a {type(found).__name__} where a number belongs")
-    return cast("int", found)
+    return StageLog(found.steps, graphs, found.note, found.program_sha256)

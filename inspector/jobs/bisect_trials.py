@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from schema.objects.codec import ContentError, from_json, to_json
+from schema.errors import FormatError
+from schema.objects.codec import read_versioned, to_json
 
 STATE = "bisect.json"
 VERSION = 1
@@ -111,19 +111,9 @@ def read_state(path: Path) -> State | None:
     Raises: StateError for a file that holds none; OSError
     """
     try:
-        if path.stat().st_size > _LARGEST:
-            raise StateError(f"{path}: expected the state of a bisection, found a larger file")
-        data = path.read_bytes()
+        what = "the state of a bisection"
+        return read_versioned(path, State, what, ("bisect", VERSION), _LARGEST)
     except FileNotFoundError:
         return None
-    try:
-        tree: Any = json.loads(data.decode("utf-8"))
-        if tree["bisect"] != VERSION:
-            raise StateError(f"{path}: bisect: expected version {VERSION}, found {tree['bisect']}")
-        return from_json(tree, State, str(path))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, StateError):
-            raise
-        if isinstance(error, ContentError):
-            raise StateError(str(error)) from error
-        raise StateError(f"{path}: expected the state of a bisection: {error}") from error
+    except FormatError as error:
+        raise StateError(str(error)) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.units import Quantity, choose_unit
 from schema.errors import FormatError
+from schema.objects.codec import read_json
 
 _LARGEST = 1 << 26  # bytes of a report
 _TONES = {"passed": "good", "failed": "bad", "error": "bad", "not compared": "muted"}
@@ -56,11 +56,10 @@ def run_times(folder: Path, _units: Units) -> Table:
     Raises: FormatError for a folder without one; OSError
     """
     path = folder / REPORT if folder.is_dir() else folder
-    if path.stat().st_size > _LARGEST:
-        raise FormatError("the report of a run", "a larger file", file=str(path))
+    report = read_json(path, "the report of a run", _LARGEST)
     try:
-        return times_table(json.loads(path.read_bytes().decode("utf-8")))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return times_table(report)
+    except (ValueError, KeyError, TypeError) as error:
         raise FormatError("the report of a run", repr(error), file=str(path)) from error
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
+from typing_extensions import override
+
+from schema.errors import FormatError
 
 _T = TypeVar("_T")
 _PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
@@ -26,8 +30,57 @@ _TYPES: dict[type, str] = {list: "array", dict: "object", type(None): "null"}
 _SHOWN = 60  # characters of what was found
 
 
-class ContentError(ValueError):
+class ContentError(FormatError):
     """JSON content of another shape: one sentence with place, expected and found."""
+
+    @override
+    def __str__(self) -> str:
+        where = f": {self.field}" if self.field else ""
+        if not self.expected:
+            return f"{self.file}{where}: {self.found}"
+        return f"{self.file}{where}: expected {self.expected}, found {self.found}"
+
+
+def read_json(path: Path, what: str, most: int) -> Any:  # noqa: ANN401 - JSON
+    """Return the content of a JSON file.
+
+    Args:
+        path: of the file
+        what: what it should hold, for the error
+        most: bytes it may have
+
+    Raises: FormatError, OSError
+    """
+    size = path.stat().st_size
+    if size > most:
+        raise FormatError(what, f"{size:,} bytes, more than {most:,}", file=str(path))
+    try:
+        return json.loads(path.read_bytes().decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{what} as JSON", str(error), file=str(path)) from error
+
+
+def read_versioned(
+    path: Path, kind: type[_T], what: str, version: tuple[str, int], most: int
+) -> _T:
+    """Return the value in a JSON file that has its version in it.
+
+    Args:
+        path: of the file
+        kind: as in ``from_json``
+        what: what it should hold, for the error
+        version: member that holds the version, and the one expected
+        most: bytes it may have
+
+    Raises: FormatError, OSError
+    """
+    content: object = read_json(path, what, most)
+    name, expected = version
+    known = isinstance(content, dict)
+    found = cast("dict[str, object]", content).get(name) if known else None
+    if type(found) is not int or found != expected:
+        raise FormatError(f"version {expected}", shown(found), field=name, file=str(path))
+    return from_json(content, kind, str(path))
 
 
 def to_json(value: object) -> Any:  # noqa: ANN401 - JSON
@@ -49,7 +102,9 @@ def from_json(content: object, kind: type[_T], place: str, *, closed: bool = Fal
     try:
         found = msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
-        raise ContentError(f"{place}{_sentence(str(error), content)}") from error
+        raise _error(str(error), content, place) from error
+    except RecursionError as error:
+        raise ContentError("fewer levels", "too many", file=place) from error
     if closed:
         _check_known(content, to_json(found), place, "")
     return found
@@ -62,25 +117,24 @@ def shown(value: object) -> str:
     return f"{value!r:.{_SHOWN}}"
 
 
-def _sentence(text: str, content: object) -> str:
-    """Return an error of the library as ``: PATH: expected X, found Y``."""
+def _error(text: str, content: object, place: str) -> ContentError:
+    """Return an error of the library with the path, what was expected and what was found."""
     match = _PLACE.fullmatch(text)
     assert match is not None
-    path = match["path"] or ""
-    expected = _EXPECTED.fullmatch(match["what"])
+    path, what = match["path"] or "", match["what"]
+    expected = _EXPECTED.fullmatch(what)
     if path.endswith("[...]") and expected is not None:
         path = f"{path[:-5]}{_key(content, path[:-5], expected['found'])}"
     path = path.lstrip(".")
-    where = f": {path}" if path else ""
-    missing = _MISSING.fullmatch(match["what"])
+    missing = _MISSING.fullmatch(what)
     if missing is not None:
-        return f"{where}: {missing['name']} is missing"
+        return ContentError("", f"{missing['name']} is missing", field=path, file=place)
     if expected is None:
-        return f"{where}: {match['what'][:1].lower()}{match['what'][1:]}"
+        return ContentError("", f"{what[:1].lower()}{what[1:]}", field=path, file=place)
     kinds = [_WORDS.get(one, one) for one in expected["expected"].split(" | ")]
     known, value = _at(content, path)
     found = shown(value) if known else expected["found"]
-    return f"{where}: expected {' or '.join(kinds)}{expected['limit']}, found {found}"
+    return ContentError(" or ".join(kinds) + expected["limit"], found, field=path, file=place)
 
 
 def _at(content: object, path: str) -> tuple[bool, object]:
@@ -112,8 +166,8 @@ def _check_known(content: object, found: object, place: str, path: str) -> None:
         known = cast("Mapping[str, object]", found)
         for name, value in cast("Mapping[str, object]", content).items():
             if name not in known:
-                where = f"{place}: {path}" if path else place
-                raise ContentError(f"{where}: unknown {name}; available: {', '.join(known)}")
+                words = f"unknown {name}; available: {', '.join(known)}"
+                raise ContentError("", words, field=path, file=place)
             _check_known(value, known[name], place, f"{path}.{name}" if path else name)
     elif isinstance(content, list | tuple) and isinstance(found, list | tuple):
         pairs = zip(cast("list[object]", content), cast("list[object]", found), strict=False)

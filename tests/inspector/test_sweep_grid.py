@@ -28,7 +28,6 @@ from inspector.experiments.sweeps.results import (
     Status,
     best_of,
     read_results,
-    results_from,
     results_text,
 )
 from inspector.experiments.sweeps.task import Settings
@@ -235,14 +234,17 @@ def test_results_are_the_same_after_the_file(tmp_path: Path) -> None:
         (["fields"], "all"),
     ],
 )
-def test_damaged_results_are_refused_with_the_place(path: list[Any], value: object) -> None:
+def test_damaged_results_are_refused_with_the_place(
+    tmp_path: Path, path: list[Any], value: object
+) -> None:
     content: Any = json.loads(results_text(_results()))
     inner = content
     for name in path[:-1]:
         inner = inner[name]
     inner[path[-1]] = value
+    (tmp_path / "results.json").write_text(json.dumps(content))
     with pytest.raises(FormatError) as caught:
-        results_from(content, "results.json")
+        read_results(tmp_path)
     assert "results.json" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -256,10 +258,13 @@ JSON = st.recursive(
 
 @settings(deadline=None)
 @given(value=JSON, name=st.sampled_from(["points", "fields", "objectives", "recipe"]))
-def test_any_json_is_results_or_refused(value: object, name: str) -> None:
-    content = {**json.loads(results_text(_results())), name: value}
+def test_any_json_is_results_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, value: object, name: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(json.dumps({**json.loads(results_text(_results())), name: value}))
     try:
-        found = results_from(content, "r")
+        found = read_results(path)
     except FormatError:
         return
     assert set(found.objectives) <= METRICS.keys()

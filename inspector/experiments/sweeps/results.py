@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any
 
 from inspector.experiments.sweeps.pareto import front
 from inspector.files.load import POINTS
-from schema.errors import FormatError
+from schema.objects.codec import from_json, read_versioned, to_json
 from schema.version import __version__
 
 VERSION = 1
@@ -69,6 +69,19 @@ class PointResult:
     files: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for what would name files elsewhere, or is not a finite number."""
+        if not self.key.isalnum():  # it is a path below the folder
+            raise ValueError(f"key: expected letters and digits, found {self.key!r:.40}")
+        for one in map(PurePosixPath, self.files):
+            if one.is_absolute() or ".." in one.parts:
+                raise ValueError(f"files: expected paths below the point, found {str(one)!r:.40}")
+        if self.number < 0 or self.attempts < 0:
+            raise ValueError("number, attempts: expected counts, found a negative number")
+        for name, value in self.metrics.items():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"metrics.{name}: expected a number or null, found {value}")
+
     @property
     def folder(self) -> str:
         """Return the folder of its files, below that of the sweep."""
@@ -76,7 +89,7 @@ class PointResult:
 
     def content(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
-        return {**asdict(self), "status": self.status.value, "files": list(self.files)}
+        return to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,104 +165,35 @@ def read_results(path: Path) -> Results:
     Raises: FormatError if it holds none; OSError
     """
     place = path / RESULTS if path.is_dir() else path
-    size = place.stat().st_size
-    if size > _LARGEST:
-        raise FormatError("results of a sweep", f"{size:,} bytes", file=str(place))
-    try:
-        content = json.loads(place.read_bytes().decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise FormatError("results of a sweep as JSON", str(error), file=str(place)) from error
-    return results_from(content, str(place))
+    return _results(
+        read_versioned(place, _File, "results of a sweep", ("sweep", VERSION), _LARGEST)
+    )
 
 
-def results_from(content: object, place: str) -> Results:
-    """Return the results in a JSON object that ``Results.content`` made.
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of results."""
 
-    Raises: FormatError
-    """
-    found = _object(content, place, "results")
-    if found.get("sweep") != VERSION:
-        told = f"{found.get('sweep', 'nothing')!r:.40}"
-        raise FormatError(f"results of version {VERSION}", told, field="sweep", file=place)
-    points = [
-        point_from(one, place, f"points[{number}]")
-        for number, one in enumerate(_list(found.get("points"), place, "points"))
-    ]
-    objectives = _texts(found.get("objectives"), place, "objectives")
-    unknown = [name for name in objectives if name not in METRICS]
-    if unknown:
-        raise FormatError(
-            f"one of {', '.join(METRICS)}", f"{unknown[0]!r:.40}", field="objectives", file=place
-        )
-    fields = _texts(found.get("fields"), place, "fields")
-    recipe = found.get("recipe")
-    return Results(recipe if isinstance(recipe, str) else "", fields, tuple(points), objectives)
+    recipe: str
+    fields: tuple[str, ...]
+    objectives: tuple[str, ...]
+    points: tuple[PointResult, ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for an objective that is not a metric."""
+        unknown = [name for name in self.objectives if name not in METRICS]
+        if unknown:
+            known = ", ".join(METRICS)
+            raise ValueError(f"objectives: expected one of {known}, found {unknown[0]!r:.40}")
 
 
-def point_from(content: object, place: str, where: str = "") -> PointResult:
+def _results(found: _File) -> Results:
+    return Results(found.recipe, found.fields, found.points, found.objectives)
+
+
+def point_from(content: object, place: str) -> PointResult:
     """Return the result of a point in a JSON object.
 
     Raises: FormatError
     """
-    found = _object(content, place, where)
-    status = found.get("status")
-    if status not in [one.value for one in Status]:
-        words = ", ".join(one.value for one in Status)
-        raise FormatError(words, f"{status!r:.40}", field=f"{where}.status", file=place)
-    key = found.get("key")
-    if not isinstance(key, str) or not key.isalnum():  # it is a path below the folder
-        raise FormatError("a key", f"{key!r:.40}", field=f"{where}.key", file=place)
-    files = _texts(found.get("files", []), place, f"{where}.files")
-    if any(PurePosixPath(one).is_absolute() or ".." in PurePosixPath(one).parts for one in files):
-        raise FormatError("paths below the point", str(files), field=f"{where}.files", file=place)
-    return PointResult(
-        number=_whole(found.get("number"), place, f"{where}.number"),
-        key=key,
-        changes=_object(found.get("changes"), place, f"{where}.changes"),
-        status=Status(status),
-        sentence=str(found.get("sentence") or ""),
-        metrics=_numbers(found.get("metrics", {}), place, f"{where}.metrics"),
-        seconds={
-            name: value or 0.0
-            for name, value in _numbers(found.get("seconds", {}), place, f"{where}.seconds").items()
-        },
-        attempts=_whole(found.get("attempts", 0), place, f"{where}.attempts"),
-        files=files,
-        settings=_object(found.get("settings", {}), place, f"{where}.settings"),
-    )
-
-
-def _object(value: object, place: str, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise FormatError("an object", f"{value!r:.40}", field=where, file=place)
-    return cast("dict[str, Any]", value)
-
-
-def _list(value: object, place: str, where: str) -> list[object]:
-    if not isinstance(value, list):
-        raise FormatError("a list", f"{value!r:.40}", field=where, file=place)
-    return cast("list[object]", value)
-
-
-def _texts(value: object, place: str, where: str) -> tuple[str, ...]:
-    found = _list(value, place, where)
-    if not all(isinstance(one, str) for one in found):
-        raise FormatError("texts", f"{value!r:.40}", field=where, file=place)
-    return tuple(cast("list[str]", found))
-
-
-def _whole(value: object, place: str, where: str) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 31:
-        raise FormatError("a whole number", f"{value!r:.40}", field=where, file=place)
-    return value
-
-
-def _numbers(value: object, place: str, where: str) -> dict[str, float | None]:
-    found = _object(value, place, where)
-    for name, number in found.items():
-        fine = number is None or type(number) in (int, float)
-        if not fine or (number is not None and not math.isfinite(number)):
-            raise FormatError(
-                "a number or null", f"{number!r:.40}", field=f"{where}.{name}", file=place
-            )
-    return found
+    return from_json(content, PointResult, place)
