@@ -314,7 +314,7 @@ class _File:
         for graph in self.graphs:
             for name, operator, value, _, source in graph:
                 if not all(place in strings for place in (operator, value, source)):
-                    raise ValueError(f"node {name:.60}: a string that is not among the texts")
+                    raise ValueError(f"node {name:.60}: a string that is not in the file")
 
 
 def read_stages(path: Path) -> StageLog:

@@ -12,6 +12,7 @@ from typing import Any
 
 from inspector.experiments.sweeps.pareto import front
 from inspector.files.load import POINTS
+from schema.errors import FormatError
 from schema.objects.codec import from_json, read_versioned, to_json
 from schema.version import __version__
 
@@ -68,19 +69,6 @@ class PointResult:
     attempts: int = 0
     files: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for what would name files elsewhere, or is not a finite number."""
-        if not self.key.isalnum():  # it is a path below the folder
-            raise ValueError(f"key: expected letters and digits, found {self.key!r:.40}")
-        for one in map(PurePosixPath, self.files):
-            if one.is_absolute() or ".." in one.parts:
-                raise ValueError(f"files: expected paths below the point, found {str(one)!r:.40}")
-        if self.number < 0 or self.attempts < 0:
-            raise ValueError("number, attempts: expected counts, found a negative number")
-        for name, value in self.metrics.items():
-            if value is not None and not math.isfinite(value):
-                raise ValueError(f"metrics.{name}: expected a number or null, found {value}")
 
     @property
     def folder(self) -> str:
@@ -180,7 +168,9 @@ class _File:
     points: tuple[PointResult, ...]
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an objective that is not a metric."""
+        """Raise ValueError for an objective that is not a metric, or what no point has."""
+        for one in self.points:
+            _check(one)
         unknown = [name for name in self.objectives if name not in METRICS]
         if unknown:
             known = ", ".join(METRICS)
@@ -196,4 +186,23 @@ def point_from(content: object, place: str) -> PointResult:
 
     Raises: FormatError
     """
-    return from_json(content, PointResult, place)
+    found = from_json(content, PointResult, place)
+    try:
+        _check(found)
+    except ValueError as error:
+        raise FormatError("the result of a point", str(error), file=place) from error
+    return found
+
+
+def _check(point: PointResult) -> None:
+    """Raise ValueError for what would name files elsewhere, or is not a finite number."""
+    if not point.key.isalnum():  # it is a path below the folder
+        raise ValueError(f"key: expected letters and digits, found {point.key!r:.40}")
+    for one in map(PurePosixPath, point.files):
+        if one.is_absolute() or ".." in one.parts:
+            raise ValueError(f"files: expected paths below the point, found {str(one)!r:.40}")
+    if point.number < 0 or point.attempts < 0:
+        raise ValueError("number, attempts: expected counts, found a negative number")
+    for name, value in point.metrics.items():
+        if value is not None and not math.isfinite(value):
+            raise ValueError(f"metrics.{name}: expected a number or null, found {value}")
