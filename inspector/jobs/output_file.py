@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from inspector.jobs.output_folder import HIDDEN, FolderError, refused
+from inspector.jobs.output_folder import HIDDEN, FolderError, Output, refused
 
 MADE = "made"  # name of the file in the working folder
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFile:
-    """A file and the hidden folder on the same disk in which it is written first.
-
-    Attributes:
-        target: where it shall be
-        working: that folder; the file in it is called ``MADE``
-    """
-
-    target: Path
-    working: Path
+class OutputFile(Output):
+    """A file; in its working folder it is called ``MADE``."""
 
     def commit(self) -> None:
         """Move the file to its place.
@@ -37,10 +28,6 @@ class OutputFile:
             raise refused(self.target, error) from error
         finally:
             self.discard()
-
-    def discard(self) -> None:
-        """Remove what is still in the working folder."""
-        shutil.rmtree(self.working, ignore_errors=True)
 
     def where(self) -> dict[str, str]:
         """Return the place as a member of the job's result."""

@@ -28,17 +28,30 @@ class FolderError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFolder:
-    """A target and the temporary folder on the same disk that takes its place.
+class Output:
+    """A target and the hidden folder on the same disk in which it is written first.
 
     Attributes:
-        target: where the files shall be
-        working: where they are written
-        owned: names that go from the target when they are not written again
+        target: where it shall be
+        working: where it is written
     """
 
     target: Path
     working: Path
+
+    def discard(self) -> None:
+        """Remove what is still in the working folder."""
+        shutil.rmtree(self.working, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFolder(Output):
+    """A folder of files.
+
+    Attributes:
+        owned: names that go from the target when they are not written again
+    """
+
     owned: tuple[str, ...] = ()
 
     def commit(self) -> None:
@@ -57,10 +70,6 @@ class OutputFolder:
             raise refused(self.target, error) from error
         finally:
             self.discard()
-
-    def discard(self) -> None:
-        """Remove what is still in the working folder."""
-        shutil.rmtree(self.working, ignore_errors=True)
 
     def where(self) -> dict[str, str]:
         """Return the place as a member of the job's result."""

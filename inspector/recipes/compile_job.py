@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -280,6 +280,22 @@ def registering_code(job: CompileJob) -> tuple[str, ...]:
     """
     own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
     return tuple(dict.fromkeys((*job.libraries, *own)))
+
+
+def reported_options(job: CompileJob) -> dict[str, Any]:
+    """Return the options of a job as ``compile.json`` has them."""
+    return {
+        "partitioners": list(job.partitioners),
+        **asdict(job.rules),
+        "memory_planner": job.memory_planner,
+        "external_constants": job.external_constants,
+        "quantising": asdict(job.quantising),
+        "precision": asdict(job.precision),
+        "passes": list(job.passes),
+        "backend_config": list(job.backend_config),
+        "libraries": list(job.libraries),
+        "edge_config": list(job.edge_config),
+    }
 
 
 def code_files(job: CompileJob) -> tuple[str, ...]:

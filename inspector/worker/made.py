@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,7 +13,7 @@ import torch
 from compiler.pipeline.edge_manager import EdgeProgramManager, ExecutorchProgramManager
 from inspector.jobs.guard import GuardReport
 from inspector.memory.plan import plan_memory
-from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob
+from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob, reported_options
 from inspector.recipes.recipe import RECIPE, Recipe
 from inspector.worker.lowering import verdict_counts
 from schema.objects.atomic_file import write_atomically
@@ -114,18 +114,7 @@ def report(
         "files": files,
         "methods": sorted(program.methods),
         "constant_methods": sorted(program.config_methods),
-        "options": {
-            "partitioners": list(job.partitioners),
-            **asdict(job.rules),
-            "memory_planner": job.memory_planner,
-            "external_constants": job.external_constants,
-            "quantising": asdict(job.quantising),
-            "precision": asdict(job.precision),
-            "passes": list(job.passes),
-            "backend_config": list(job.backend_config),
-            "libraries": list(job.libraries),
-            "edge_config": list(job.edge_config),
-        },
+        "options": reported_options(job),
         "memory": planned_memory(
             folder / PROGRAM, {name: plan.planner for name, plan in program.memory_plans.items()}
         ),

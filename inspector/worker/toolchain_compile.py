@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from compiler.partition.named_partitioners import PartitionerNameError, parse_partitioner
-from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, REPORT, CompileJob, Source
+from inspector.recipes.compile_job import (
+    EXECUTORCH,
+    PROGRAM,
+    RECORD,
+    REPORT,
+    CompileJob,
+    Source,
+    reported_options,
+)
 from inspector.recipes.emission import WordError, config_of
 from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
@@ -251,18 +259,7 @@ def _report(
         "files": files,
         "methods": result["methods"],
         "constant_methods": result["constant_methods"],
-        "options": {
-            "partitioners": list(job.partitioners),
-            **asdict(job.rules),
-            "memory_planner": job.memory_planner,
-            "external_constants": job.external_constants,
-            "quantising": asdict(job.quantising),
-            "precision": asdict(job.precision),
-            "passes": list(job.passes),
-            "backend_config": list(job.backend_config),
-            "libraries": list(job.libraries),
-            "edge_config": list(job.edge_config),
-        },
+        "options": reported_options(job),
         "memory": planned_memory(folder / PROGRAM, result["planners"]),
         "verdicts": counts,
         "reasons": [
