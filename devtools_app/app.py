@@ -13,12 +13,12 @@ from types import FrameType, TracebackType
 from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
-from devtools_app.sessions.session_controller import Notice
+from devtools_app.appearance.icon_set import app_icon
+from devtools_app.appearance.theme import Theme
 from devtools_app.shell.cyclic_gc import GarbageCollector
-from devtools_app.shell.icon_set import app_icon
-from devtools_app.shell.theme import Theme
 from devtools_app.shell.warm_imports import Warming
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.requests import Notice
 from devtools_app.state.settings import SettingsFile
 from devtools_app.widgets.log_panel import LogStore, log_qt_message
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
+from devtools_app.sample_data import MODULE, SAMPLE
 from inspector.jobs.executing import BUFFER, TRACE, RunJob
 from inspector.jobs.messages import Ended, Stage
 from inspector.jobs.process import Worker
@@ -22,8 +23,6 @@ from inspector.jobs.table import EXECUTES
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules, Source
 from schema.backends import DEFAULT
 
-SAMPLE = Path(__file__).parent / "sample_data" / "keyword_net"
-MODULE = Path(__file__).parent / "sample_data" / "demo" / "keyword_spotter.py"
 FUNCTION = "build"
 VETO = ("aten.mul.Tensor",)
 _RUNS, _WARMUP, _BLOCKS = 8, 2, 6

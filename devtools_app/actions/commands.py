@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QProcess
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from devtools_app.actions.bisect_command import BisectCommand
 from devtools_app.actions.compile_command import CompileCommand
+from devtools_app.actions.keys import sheet_sections
+from devtools_app.actions.palettes import Palettes
 from devtools_app.actions.recipe_command import RecipeCommand
 from devtools_app.actions.run_command import RunCommand
+from devtools_app.appearance.look import BASE_SIZE, Mode
 from devtools_app.dialogs.about import AboutDialog
 from devtools_app.dialogs.key_sheet import KeySheet
 from devtools_app.dialogs.preferences import Preferences
-from devtools_app.screenshots.image import save_image
-from devtools_app.sessions.session_controller import Notice
-from devtools_app.shell.external_editor import EditorError, default_template, editor_command
-from devtools_app.shell.start_page import SAMPLE
-from devtools_app.shell.view_host import ViewHost
+from devtools_app.sample_data import SAMPLE
 from devtools_app.state import transitions
-from devtools_app.state.look import BASE_SIZE, Mode
+from devtools_app.state.external_editor import EditorError, default_template, editor_command
+from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings
 from devtools_app.state.workspace import SUFFIX
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
-from devtools_app.widgets.files import ask_save
+from devtools_app.widgets.image import save_image
 from inspector.tables.selection import NOTHING
 
 if TYPE_CHECKING:
-    from devtools_app.actions.host import WindowHost
+    from devtools_app.actions.host import Services, Window
+    from devtools_app.views.spec import ViewSpec
     from devtools_app.widgets.item_panel import ItemPanel
+
+    ActiveView = tuple[ViewSpec, QWidget | None]
 
 _FILES = (
     "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.etdp *.etdump *.bin *.debug results.json)"
@@ -44,50 +46,30 @@ _TABLES = "Tab-separated (*.tsv);;Comma-separated (*.csv)"
 _IMAGES = "PNG image (*.png);;SVG image (*.svg)"
 
 
-class Dialogs:
-    """Asks for paths; replaced in tests.
-
-    Args:
-        folder: where to begin, empty for where the last dialog ended
-    """
-
-    def __init__(self, folder: Callable[[], str] = str) -> None:
-        self._folder = folder
-
-    def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
-        """Return chosen files, none if the user cancels."""
-        return tuple(QFileDialog.getOpenFileNames(parent, title, self._folder(), filters)[0])
-
-    def open_folder(self, parent: QWidget, title: str) -> str:
-        """Return a chosen folder, empty for none."""
-        return QFileDialog.getExistingDirectory(parent, title, self._folder())
-
-    def save_file(self, parent: QWidget, title: str, suggested: str, filters: str) -> str:
-        """Return where to write, empty for nowhere; asks before a file is replaced."""
-        path = ask_save(parent, title, os.path.join(self._folder(), suggested), filters)
-        return "" if path is None else str(path)
-
-
 class Commands:
     """The handlers of all actions.
 
     Attributes:
-        dialogs: asks for paths
+        palettes: Ctrl+P and Ctrl+Shift+P
         compiles: File > Compile…
         runs: File > Run…
         recipes: what the Recipe menu does
         bisects: what the Bisect panel asks for
     """
 
-    def __init__(self, window: WindowHost) -> None:
+    def __init__(self, services: Services, window: Window) -> None:
         self._window = window
-        self._store = window.store
-        self._desk = window.controller
-        self.dialogs = Dialogs(self._desk.folder)
-        self.compiles = CompileCommand(window, lambda: self.dialogs)
-        self.runs = RunCommand(window, lambda: self.dialogs)
-        self.recipes = RecipeCommand(window)
-        self.bisects = BisectCommand(window, self.recipes)
+        self._parent = services.parent
+        self._theme = services.theme
+        self._store = services.store
+        self._controller = services.controller
+        self._recipe_store = services.recipe_store
+        self._paths = services.paths
+        self.palettes = Palettes(services, window)
+        self.compiles = CompileCommand(services, window)
+        self.runs = RunCommand(services, window)
+        self.recipes = RecipeCommand(services, window)
+        self.bisects = BisectCommand(services, window, self.recipes)
 
     def handlers(self) -> dict[str, Callable[[], object]]:
         """Return the handler of each action of the table."""
@@ -95,12 +77,12 @@ class Commands:
             "open": self.open,
             "open_folder": self.open_folder,
             "add_files": self.add_files,
-            "sample": lambda: self._desk.open((str(SAMPLE),)),
+            "sample": lambda: self._controller.open((str(SAMPLE),)),
             "compile": self.compiles.ask,
-            "run": self.runs.show,
-            "reload": self._desk.reload,
+            "run": lambda: self._window.show_view("run"),
+            "reload": self._controller.reload,
             "watch": self.watch,
-            "close_session": lambda: self._desk.close(self._store.state.current),
+            "close_session": lambda: self._controller.close(self._store.state.current),
             "save_workspace": self.save_workspace,
             "save_workspace_as": self.save_workspace_as,
             "export_table": self.export_table,
@@ -108,15 +90,15 @@ class Commands:
             "preferences": self.preferences,
             "quit": self._window.close,
             "split": self.split,
-            "bigger": lambda: self.set_font_size(self._desk.settings.font_size + 1),
-            "smaller": lambda: self.set_font_size(self._desk.settings.font_size - 1),
+            "bigger": lambda: self.set_font_size(self._controller.settings.font_size + 1),
+            "smaller": lambda: self.set_font_size(self._controller.settings.font_size - 1),
             "normal_size": lambda: self.set_font_size(BASE_SIZE),
             "next_theme": self.next_theme,
-            "full_screen": self.full_screen,
+            "full_screen": self._window.toggle_full_screen,
             "reset_layout": self._window.reset_layout,
             "back": lambda: self._store.put(transitions.back(self._store.state)),
             "forward": lambda: self._store.put(transitions.forward(self._store.state)),
-            "goto": self._window.palettes.go_to,
+            "goto": self.palettes.go_to,
             "find": self.find,
             "next": lambda: self.step(1),
             "previous": lambda: self.step(-1),
@@ -124,108 +106,110 @@ class Commands:
             "next_session": self.next_session,
             "bookmark": self.bookmark,
             "recompile": self.recipes.recompile,
-            "undo": self._window.recipe_store.undo,
-            "redo": self._window.recipe_store.redo,
-            "change": self.recipes.show_offer,
+            "undo": self._recipe_store.undo,
+            "redo": self._recipe_store.redo,
+            "change": self._window.show_edits,
             "recipe": lambda: self._window.show_view("recipe"),
             "compare": lambda: self._window.show_view("compare"),
             "step": lambda: self._window.show_view("step"),
             "bisect": lambda: self._window.show_view("bisect"),
             "copy_python": self.recipes.copy_python,
             "copy_command": self.recipes.copy_command,
-            "commands": self._window.palettes.commands,
-            "keys": lambda: KeySheet(self._window.theme, self._window).open(),
+            "commands": self.palettes.commands,
+            "keys": lambda: KeySheet(self._theme, self._parent, sheet_sections()).open(),
             "start_page": self._window.show_start_page,
-            "about": lambda: AboutDialog(self._window.theme, self._window).open(),
+            "about": lambda: AboutDialog(self._theme, self._parent).open(),
         }
+
+    def shut_down(self) -> None:
+        """Stop the threads; called before the window closes."""
+        self.palettes.shut_down()
 
     def open(self) -> None:
         """Ask for files; a single one brings those beside it that belong to it."""
-        paths = self.dialogs.open_files(
-            self._window, "Open ExecuTorch files", f"{_FILES};;{_WORKSPACES}"
+        paths = self._paths.open_files(
+            self._parent, "Open ExecuTorch files", f"{_FILES};;{_WORKSPACES}"
         )
-        self._desk.open(paths, pair=True)
+        self._controller.open(paths, pair=True)
 
     def open_folder(self) -> None:
         """Ask for a folder and open all files in it together."""
-        folder = self.dialogs.open_folder(
-            self._window, "Open a folder of files that belong together"
+        folder = self._paths.open_folder(
+            self._parent, "Open a folder of files that belong together"
         )
         if folder:
-            self._desk.open((folder,))
+            self._controller.open((folder,))
 
     def add_files(self) -> None:
         """Ask for files that join the session shown."""
-        paths = self.dialogs.open_files(self._window, "Add files to this session", _FILES)
+        paths = self._paths.open_files(self._parent, "Add files to this session", _FILES)
         if paths:
-            self._desk.open_beside(paths)
+            self._controller.open_beside(paths)
 
     def watch(self) -> None:
         """Switch reloading of changed files on or off."""
-        self._desk.set_watch(not self._desk.watching)
+        self._controller.set_watch(not self._controller.watching)
 
     def save_workspace(self) -> None:
         """Save where the workspace came from, else ask."""
-        if self._desk.workspace_path is None:
+        if self._controller.workspace_path is None:
             self.save_workspace_as()
         else:
-            self._save_workspace(self._desk.workspace_path)
+            self._save_workspace(self._controller.workspace_path)
 
     def save_workspace_as(self) -> None:
         """Ask where and save."""
         one = self._store.state.open_session
         suggested = f"{one.session.name if one else 'workspace'}{SUFFIX}"
-        name = self.dialogs.save_file(self._window, "Save workspace", suggested, _WORKSPACES)
+        name = self._paths.save_file(self._parent, "Save workspace", suggested, _WORKSPACES)
         if name:
             self._save_workspace(Path(name))
 
     def _save_workspace(self, path: Path) -> None:
-        if self._desk.save_workspace(path, self._window.docks.save()):
-            self._window.status.say(f"Saved {path}")
+        if self._controller.save_workspace(path, self._window.layout_of_docks()):
+            self._window.say(f"Saved {path}")
 
     def export_table(self) -> None:
         """Write the table in front to a file."""
-        host = self._window.focused_host()
-        target = _table_of(host)
-        if target is None:
-            self._window.status.say("This view has no table to export")
+        active = self._window.active_view()
+        target = _table_of(active)
+        if active is None or target is None:
+            self._window.say("This view has no table to export")
             return
-        suggested = f"{host.spec.name if host else 'table'}.tsv"
-        name = self.dialogs.save_file(self._window, "Export table", suggested, _TABLES)
+        name = self._paths.save_file(self._parent, "Export table", f"{active[0].name}.tsv", _TABLES)
         if name and target.export_to(Path(name)):
-            self._window.status.say(f"Exported {name}")
+            self._window.say(f"Exported {name}")
 
     def export_image(self) -> None:
         """Export the view in front as an image."""
-        host = self._window.focused_host()
-        if host is None or host.view is None:
-            self._window.status.say("No view to export")
+        spec, view = self._window.active_view() or (None, None)
+        if spec is None or view is None:
+            self._window.say("No view to export")
             return
-        suggested = f"{host.spec.name}.png"
-        name = self.dialogs.save_file(self._window, "Export image", suggested, _IMAGES)
+        name = self._paths.save_file(self._parent, "Export image", f"{spec.name}.png", _IMAGES)
         if not name:
             return
         try:
-            if isinstance(host.view, CanDraw):
-                host.view.save_image(Path(name))
+            if isinstance(view, CanDraw):
+                view.save_image(Path(name))
             else:
-                save_image(host.view, Path(name))
+                save_image(view, Path(name))
         except OSError as error:
             reason = f"{name}: {error.strerror or error}"
             self._window.notice(Notice(f"The image cannot be written. {reason}", "error"))
             return
-        self._window.status.say(f"Exported {name}")
+        self._window.say(f"Exported {name}")
 
     def preferences(self) -> None:
         """Open the preferences."""
-        dialog = Preferences(self._window.theme, self._desk.preferences, self._window)
+        dialog = Preferences(self._theme, self._controller.preferences, self._parent)
         dialog.applied.connect(self.take_preferences)
         dialog.open()
 
     def take_preferences(self, settings: Settings) -> None:
         """Apply the dialog's settings, keeping what changed while it was open."""
-        recents = self._desk.settings.recents
-        self._desk.put_preferences(replace(settings, recents=recents))
+        recents = self._controller.settings.recents
+        self._controller.put_preferences(replace(settings, recents=recents))
 
     def split(self) -> None:
         """Show or hide a second view beside the first."""
@@ -233,58 +217,45 @@ class Commands:
         if state.split_view:
             self._store.update(split_view="")
             return
-        names = [spec.name for spec in self._window.centre_specs if spec.name != state.view]
+        names = [name for name in self._window.centre_views() if name != state.view]
         self._store.update(split_view=names[0] if names else "")
-        self._window.sync_actions()
 
     def set_font_size(self, size: int) -> None:
         """Use another size for normal text."""
-        self._window.theme.set_size(size)
-        size = self._window.theme.size
-        self._desk.put_settings(replace(self._desk.settings, font_size=size))
+        self._theme.set_size(size)
+        size = self._theme.size
+        self._controller.put_settings(replace(self._controller.settings, font_size=size))
 
     def next_theme(self) -> None:
         """Go from light to dark or back."""
-        dark = self._window.theme.palette.dark
+        dark = self._theme.palette.dark
         self.set_theme(Mode.LIGHT if dark else Mode.DARK)
 
     def set_theme(self, mode: Mode) -> None:
         """Use a theme and remember it."""
-        self._desk.put_settings(replace(self._desk.settings, theme=mode))
-
-    def full_screen(self) -> None:
-        """Fill the screen, or leave it."""
-        if self._window.isFullScreen():
-            self._window.showNormal()
-        else:
-            self._window.showFullScreen()
-        self._window.sync_actions()
+        self._controller.put_settings(replace(self._controller.settings, theme=mode))
 
     def find(self) -> None:
         """Focus the search field of the view with the keyboard focus."""
-        host = self._window.focused_host()
-        view = host.view if host is not None else None
-        if isinstance(view, CanFind):
-            view.start_find()
+        active = self._window.active_view()
+        if active is not None and isinstance(active[1], CanFind):
+            active[1].start_find()
             return
-        panels = _panels_in(host)
+        panels = _panels_in(active)
         if panels:
             panels[0].start_find()
         elif self._store.state.sessions:
-            self._window.palettes.go_to()
+            self.palettes.go_to()
 
     def step(self, by: int) -> None:
         """Go to the next or previous item of the view with the keyboard focus."""
-        host = self._window.focused_host()
-        if host is None:
-            return
-        if isinstance(host.view, CanStep):
-            host.view.step(by)
+        active = self._window.active_view()
+        if active is not None and isinstance(active[1], CanStep):
+            active[1].step(by)
 
     def clear(self) -> None:
         """Dismiss messages first, then the selection."""
-        if self._window.strip.text:
-            self._window.strip.hide()
+        if self._window.dismiss_notice():
             return
         self._store.put(transitions.select(self._store.state, NOTHING))
 
@@ -294,7 +265,7 @@ class Commands:
         ids = [one.id for one in state.sessions]
         if len(ids) > 1:
             index = (ids.index(state.current) + 1) % len(ids)
-            self._desk.show(ids[index])
+            self._controller.show(ids[index])
 
     def bookmark(self) -> None:
         """Keep this place under the first free number."""
@@ -304,7 +275,7 @@ class Commands:
         label = place_label(state.current, state.method, state.selection.node)
         marked = transitions.set_bookmark(state, label)
         self._store.put(marked)
-        self._window.status.say(f"Ctrl+{marked.bookmarks[-1].slot} comes back here")
+        self._window.say(f"Ctrl+{marked.bookmarks[-1].slot} comes back here")
 
     def go_to_bookmark(self, slot: int) -> None:
         """Go to the place under a number."""
@@ -314,17 +285,17 @@ class Commands:
 
     def add_source_root(self) -> None:
         """Ask for a folder with source files and read the sessions again with it."""
-        folder = self.dialogs.open_folder(self._window, "Folder with the source of the model")
-        settings = self._desk.settings
+        folder = self._paths.open_folder(self._parent, "Folder with the source of the model")
+        settings = self._controller.settings
         if folder and folder not in settings.source_roots:
             roots = (*settings.source_roots, folder)
-            self._desk.put_settings(replace(settings, source_roots=roots))
+            self._controller.put_settings(replace(settings, source_roots=roots))
 
     def open_source(self, file: str, line: int) -> None:
         """Open a recorded source file in the user's editor."""
         from inspector.graph.source import find_file, find_source
 
-        settings = self._desk.settings
+        settings = self._controller.settings
         session = self._store.state.session
         path = (
             find_source(file, session)
@@ -350,19 +321,19 @@ def place_label(session: str, method: str, node: str) -> str:
     return "  ".join(part for part in (session, node or method) if part)
 
 
-def _panels_in(host: ViewHost | None) -> list[ItemPanel]:
-    if host is None or host.view is None:
+def _panels_in(active: ActiveView | None) -> list[ItemPanel]:
+    if active is None or active[1] is None:
         return []
     from devtools_app.widgets.item_panel import ItemPanel  # a view is there, so it is imported
 
-    panels = [one for one in host.view.findChildren(ItemPanel) if one.isVisible()]
+    panels = [one for one in active[1].findChildren(ItemPanel) if one.isVisible()]
     focus = QApplication.focusWidget()
     panels.sort(key=lambda panel: not (focus is not None and panel.isAncestorOf(focus)))
     return panels
 
 
-def _table_of(host: ViewHost | None) -> CanExport | None:
-    if host is not None and isinstance(host.view, CanExport):
-        return host.view
-    panels = _panels_in(host)
+def _table_of(active: ActiveView | None) -> CanExport | None:
+    if active is not None and isinstance(active[1], CanExport):
+        return active[1]
+    panels = _panels_in(active)
     return panels[0] if panels else None

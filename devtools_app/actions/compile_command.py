@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,8 @@ from devtools_app.state.compile_form import CompileForm
 from devtools_app.state.trusted_code import agree
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
-    from devtools_app.actions.host import WindowHost
-    from devtools_app.dialogs.compile_dialog import AsksForPaths, CompileDialog
+    from devtools_app.actions.host import Services, Window
+    from devtools_app.dialogs.compile_dialog import CompileDialog
 
 PANEL = "compile"
 
@@ -26,31 +25,32 @@ class CompileCommand:
         dialog: the one that was opened last, None before
     """
 
-    def __init__(self, window: WindowHost, dialogs: Callable[[], AsksForPaths]) -> None:
+    def __init__(self, services: Services, window: Window) -> None:
         """Connect to the compiles of a window.
 
         Args:
-            window: asked for its settings, its panel and its controller
-            dialogs: returns what asks for paths
+            services: with the compiles, the preferences and what is open
+            window: shows the panel
         """
+        self._services = services
         self._window = window
-        self._dialogs = dialogs
+        self._follower = services.jobs["compile"]
         self.dialog: CompileDialog | None = None
-        window.jobs["compile"].finished.connect(self._open)
+        self._follower.finished.connect(self._open)
 
     def ask(self) -> None:
         """Open the dialog; while a compile runs, show that instead."""
         from devtools_app.dialogs.compile_dialog import CompileDialog
 
-        compiling = self._window.jobs["compile"]
+        compiling = self._follower
         if compiling.running:
             self._window.show_view(PANEL)
             return
         if self.dialog is not None:
             self.dialog.deleteLater()
-        settings = self._window.controller.settings
+        services, settings = self._services, self._services.controller.settings
         dialog = CompileDialog(
-            self._window.theme, settings.last_compile, self._dialogs(), self._window
+            services.theme, settings.last_compile, services.paths, services.parent
         )
         self.dialog = dialog
         dialog.wanted.connect(self._start)
@@ -60,14 +60,12 @@ class CompileCommand:
         dialog.open()
 
     def _start(self, form: CompileForm) -> None:
-        sentence = self._window.jobs["compile"].start(
-            form.job(), form.folder, force=form.replace, stages=True
-        )
+        sentence = self._follower.start(form.job(), form.folder, force=form.replace, stages=True)
         if sentence and self.dialog is not None:
             self.dialog.show_problem(sentence)
             return
         agree(os.path.abspath(path) for path in form.runs())  # the dialog has said so
-        controller = self._window.controller
+        controller = self._services.controller
         controller.put_settings(replace(controller.settings, last_compile=form))
         if self.dialog is not None:
             self.dialog.accept()
@@ -77,8 +75,10 @@ class CompileCommand:
         """Open the created files; a session that has them already is reloaded."""
         assert made.outcome is not None
         paths = made_files(made.target, made.outcome)
-        controller = self._window.controller
-        same = [one.id for one in self._window.store.state.sessions if set(one.paths) == set(paths)]
+        controller = self._services.controller
+        same = [
+            one.id for one in self._services.store.state.sessions if set(one.paths) == set(paths)
+        ]
         if same:
             controller.show(same[0])
             controller.reload((same[0],))

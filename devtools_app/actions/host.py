@@ -1,84 +1,102 @@
-"""What commands and requests ask of the window; they know nothing else of it."""
+"""What commands work with: the services below the window, and what they ask of the window."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
+
+from devtools_app.appearance.theme import Theme
+from devtools_app.jobs.window_jobs import WindowJobs
+from devtools_app.sessions.recipe_store import RecipeStore
+from devtools_app.sessions.session_controller import SessionController
+from devtools_app.state.requests import Ask, Notice
+from devtools_app.state.store import Store
+from devtools_app.widgets.files import PathChooser
 
 if TYPE_CHECKING:
-    from devtools_app.actions.commands import Commands
-    from devtools_app.actions.palettes import Palettes
-    from devtools_app.actions.router import Router
-    from devtools_app.actions.table import Actions
-    from devtools_app.jobs.window_jobs import WindowJobs
-    from devtools_app.sessions.recipe_store import RecipeStore
-    from devtools_app.sessions.session_controller import Notice, SessionController
-    from devtools_app.shell.central_area import Centre
-    from devtools_app.shell.docks import Docks
-    from devtools_app.shell.status_bar import StatusLine
-    from devtools_app.shell.theme import Theme
-    from devtools_app.shell.view_host import ViewHost
-    from devtools_app.state.store import Store
     from devtools_app.views.spec import ViewSpec
-    from devtools_app.widgets.message_strip import MessageStrip
 
 
-class WindowHost(QMainWindow):
-    """The parts of a window that commands work with.
+@dataclass(frozen=True, slots=True, eq=False)
+class Services:
+    """The parts below the window.
 
     Attributes:
+        parent: what dialogs open over
         theme: the look
         store: the state
         controller: what is open and what is remembered
-        router: does what views ask for
         jobs: what runs in processes of its own
         recipe_store: the recipes of what is open
-        centre: the views in the middle
-        centre_specs: which views those are, in the order of their tabs
-        docks: the panels
-        status: the line at the bottom
-        strip: messages above the views
-        palettes: Ctrl+P and Ctrl+Shift+P
-        commands: what the actions do
-        bound: the actions of the table
+        paths: asks for files and folders
+        ask: handles a request
     """
 
+    parent: QWidget
     theme: Theme
     store: Store
     controller: SessionController
-    router: Router
     jobs: WindowJobs
     recipe_store: RecipeStore
-    centre: Centre
-    centre_specs: tuple[ViewSpec, ...]
-    docks: Docks
-    status: StatusLine
-    strip: MessageStrip
-    palettes: Palettes
-    commands: Commands
-    bound: Actions
+    paths: PathChooser
+    ask: Ask
+
+
+class Window(Protocol):
+    """What commands ask of the window: sentences and names go in, none of its parts come out."""
 
     def notice(self, notice: Notice) -> None:
         """Show a message above the views."""
-        raise NotImplementedError
+        ...
+
+    def dismiss_notice(self) -> bool:
+        """Hide the message above the views; return whether there was one."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Show a sentence in the status line for a few seconds."""
+        ...
 
     def show_view(self, name: str) -> None:
         """Bring a view to the front and give it the keyboard."""
-        raise NotImplementedError
+        ...
+
+    def show_edits(self) -> None:
+        """Show the edits of the recipe on the selection in a menu."""
+        ...
 
     def show_start_page(self) -> None:
         """Show the start page over the views until one is chosen or something is opened."""
-        raise NotImplementedError
+        ...
+
+    def active_view(self) -> tuple[ViewSpec, QWidget | None] | None:
+        """Return the view that has the keyboard, else the one in front; None without views."""
+        ...
+
+    def centre_views(self) -> tuple[str, ...]:
+        """Return the names of the views in the middle, in the order of their tabs."""
+        ...
+
+    def all_actions(self) -> Iterable[QAction]:
+        """Return every command for the palette, those of the table first."""
+        ...
+
+    def layout_of_docks(self) -> str:
+        """Return where the panels are, for a workspace."""
+        ...
 
     def reset_layout(self) -> None:
         """Put every panel where it belongs."""
-        raise NotImplementedError
+        ...
 
-    def sync_actions(self) -> None:
-        """Update the checked and enabled actions."""
-        raise NotImplementedError
+    def toggle_full_screen(self) -> None:
+        """Fill the screen, or leave it."""
+        ...
 
-    def focused_host(self) -> ViewHost | None:
-        """Return the place of the view that has the keyboard, else the one in front."""
-        raise NotImplementedError
+    def close(self) -> bool:
+        """Close the window; return whether it is closed."""
+        ...

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDockWidget, QWidget
+from PySide6.QtWidgets import QDockWidget
 
 from devtools_app.actions.table import ACTIONS
 from devtools_app.dialogs.palette_dialog import PaletteDialog
 from devtools_app.jobs.computed import Computed
-from devtools_app.shell.theme import Theme
-from devtools_app.state.store import Store
+from devtools_app.state.requests import Select
 from devtools_app.viewmodels.fuzzy import Choice
 from inspector.tables.selection import Selection
 
 if TYPE_CHECKING:
+    from devtools_app.actions.host import Services, Window
     from inspector.files.session import Session
 
 _ICONS = {spec.name: spec.icon for spec in ACTIONS}
@@ -25,30 +24,21 @@ _NATIVE = QKeySequence.SequenceFormat.NativeText
 
 
 class Palettes(QObject):
-    """Makes the dialogs when they are first wanted; names are collected in a thread.
+    """Creates the dialogs when they are first opened; names are collected in a thread."""
 
-    Args:
-        window: what they open over
-        theme: look
-        store: the state, for the current method
-        select: goes to what was picked
-        actions: returns all commands
-    """
+    def __init__(self, services: Services, window: Window) -> None:
+        """Connect to a window.
 
-    def __init__(
-        self,
-        window: QWidget,
-        theme: Theme,
-        store: Store,
-        select: Callable[[Selection], object],
-        actions: Callable[[], Iterable[QAction]],
-    ) -> None:
-        super().__init__(window)
+        Args:
+            services: the state and the look
+            window: knows all commands
+        """
+        super().__init__(services.parent)
+        self._parent = services.parent
+        self._theme = services.theme
+        self._store = services.store
+        self._ask = services.ask
         self._window = window
-        self._theme = theme
-        self._store = store
-        self._select = select
-        self._actions = actions
         self._goto: PaletteDialog | None = None
         self._commands: PaletteDialog | None = None
         self._names: Computed[tuple[Choice, ...]] = Computed("names", self)
@@ -60,7 +50,7 @@ class Palettes(QObject):
             return
         if self._goto is None:
             name = "Go to node, operator or module"
-            self._goto = PaletteDialog(self._theme, self._window, name, f"{name} …")
+            self._goto = PaletteDialog(self._theme, self._parent, name, f"{name} …")
             self._goto.picked.connect(self._picked)
         self._show_names()
         self._goto.popup()
@@ -68,9 +58,9 @@ class Palettes(QObject):
     def commands(self) -> None:
         """Open the palette of commands."""
         if self._commands is None:
-            self._commands = PaletteDialog(self._theme, self._window, "Commands", "Command …")
+            self._commands = PaletteDialog(self._theme, self._parent, "Commands", "Command …")
             self._commands.picked.connect(self._run)
-        choices = [_choice(action) for action in self._actions() if action.isEnabled()]
+        choices = [_choice(action) for action in self._window.all_actions() if action.isEnabled()]
         self._commands.show_choices(choices)
         self._commands.popup()
 
@@ -94,7 +84,7 @@ class Palettes(QObject):
 
     def _picked(self, payload: object) -> None:
         if isinstance(payload, Selection):
-            self._select(payload)
+            self._ask(Select(payload))
 
     def _run(self, payload: object) -> None:
         if isinstance(payload, QAction):

@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from devtools_app.actions import requests
-from devtools_app.state import transitions
-from inspector.tables.selection import Selection
-
-if TYPE_CHECKING:
-    from devtools_app.actions.host import WindowHost
+from devtools_app.actions.commands import Commands
+from devtools_app.actions.host import Services, Window
+from devtools_app.state import requests, transitions
+from devtools_app.state.trusted_code import agree
 
 
 class Router:
-    """Dispatches a request to the part of the window that handles it."""
+    """Dispatches a request to the part that handles it."""
 
-    def __init__(self, window: WindowHost) -> None:
+    def __init__(self, services: Services, window: Window, commands: Commands) -> None:
+        self._store = services.store
+        self._recipe_store = services.recipe_store
         self._window = window
+        self._commands = commands
+        controller = services.controller
         self._handlers: dict[type, Callable[[Any], object]] = {
             requests.Select: self._select,
             requests.GoTo: self._go_to,
             requests.ShowView: lambda one: window.show_view(one.view),
-            requests.OpenPaths: lambda one: window.controller.open(one.paths),
+            requests.OpenPaths: lambda one: controller.open(one.paths),
+            requests.OpenAlone: lambda one: controller.open_alone(one.path),
+            requests.Reload: lambda one: controller.reload((one.session,), partial=one.partial),
             requests.ChooseFiles: self._choose_files,
-            requests.ShowSession: lambda one: window.controller.show(one.session),
-            requests.CloseSession: lambda one: window.controller.close(one.session),
-            requests.OpenSource: lambda one: window.commands.open_source(one.file, one.line),
-            requests.AddSourceRoot: lambda _one: window.commands.add_source_root(),
-            requests.AskCompile: lambda _one: window.bound["compile"].trigger(),
-            requests.Execute: lambda one: window.commands.runs.execute(one),
-            requests.AskBundle: lambda one: window.commands.runs.ask_bundle(one),
-            requests.ChoosePath: lambda one: window.commands.runs.choose(one),
-            requests.EditRecipe: lambda one: window.recipe_store.edit(one.job),
+            requests.ShowSession: lambda one: controller.show(one.session),
+            requests.CloseSession: lambda one: controller.close(one.session),
+            requests.OpenSource: lambda one: commands.open_source(one.file, one.line),
+            requests.AddSourceRoot: lambda _one: commands.add_source_root(),
+            requests.AskCompile: lambda _one: commands.compiles.ask(),
+            requests.Execute: lambda one: commands.runs.execute(one),
+            requests.AskBundle: lambda one: commands.runs.ask_bundle(one),
+            requests.EditRecipe: self._edit,
             requests.UndoRecipe: self._undo,
-            requests.OfferEdits: lambda one: window.commands.recipes.offer(one),
-            requests.Recompile: lambda _one: window.commands.recipes.recompile(),
-            requests.Bisect: lambda one: window.commands.bisects.start(one),
+            requests.TrustCode: self._trust,
+            requests.Recompile: lambda _one: commands.recipes.recompile(),
+            requests.Bisect: lambda one: commands.bisects.start(one),
             requests.SetNote: self._set_note,
-            requests.Say: lambda one: window.status.say(one.text),
+            requests.Say: lambda one: window.say(one.text),
         }
 
     def __call__(self, request: requests.Request) -> None:
@@ -48,32 +51,36 @@ class Router:
         """
         self._handlers[type(request)](request)
 
-    def select(self, selection: Selection) -> None:
-        """Select this."""
-        store = self._window.store
-        store.put(transitions.select(store.state, selection))
-
     def _select(self, request: requests.Select) -> None:
-        self.select(request.selection)
+        self._store.put(transitions.select(self._store.state, request.selection))
         if request.view:
             self._window.show_view(request.view)
 
     def _go_to(self, request: requests.GoTo) -> None:
-        store = self._window.store
-        store.put(transitions.go_to(store.state, request.place))
+        self._store.put(transitions.go_to(self._store.state, request.place))
 
     def _choose_files(self, request: requests.ChooseFiles) -> None:
         if request.beside:
-            self._window.commands.add_files()
+            self._commands.add_files()
         else:
-            self._window.commands.open()
+            self._commands.open()
+
+    def _edit(self, request: requests.EditRecipe) -> None:
+        self._recipe_store.edit(request.job)
+        if request.message:
+            self._window.say(request.message)
 
     def _undo(self, request: requests.UndoRecipe) -> None:
         if request.again:
-            self._window.recipe_store.redo()
+            self._recipe_store.redo()
         else:
-            self._window.recipe_store.undo()
+            self._recipe_store.undo()
+
+    def _trust(self, request: requests.TrustCode) -> None:
+        agree(request.paths)
+        self._commands.recipes.warm()
+        self(request.then)
 
     def _set_note(self, request: requests.SetNote) -> None:
-        store = self._window.store
-        store.update(notes={**store.state.notes, request.session: request.text})
+        notes = {**self._store.state.notes, request.session: request.text}
+        self._store.update(notes=notes)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import Progress
-from devtools_app.sessions.session_controller import Notice
+from devtools_app.state.requests import Notice
 from devtools_app.state.run_form import RunForm, runnable
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
-    from devtools_app.actions.host import WindowHost
-    from devtools_app.actions.requests import AskBundle, ChoosePath, Execute
+    from devtools_app.actions.host import Services, Window
     from devtools_app.dialogs.bundle_dialog import BundleDialog
-    from devtools_app.dialogs.compile_dialog import AsksForPaths
+    from devtools_app.state.requests import AskBundle, Execute
 
 PANEL = "run"
 
@@ -28,38 +26,30 @@ class RunCommand:
         dialog: the one that asks for a bundle, None before
     """
 
-    def __init__(self, window: WindowHost, dialogs: Callable[[], AsksForPaths]) -> None:
+    def __init__(self, services: Services, window: Window) -> None:
         """Connect to the runs of a window.
 
         Args:
-            window: asked for its settings, its panel and its controller
-            dialogs: returns what asks for paths
+            services: with the runs, the preferences and what is open
+            window: shows the panel
         """
+        self._services = services
         self._window = window
-        self._dialogs = dialogs
+        self._jobs = services.jobs
         self.dialog: BundleDialog | None = None
         self._bundled_from = ""
-        window.jobs.run_form = window.controller.settings.last_run
-        window.jobs["run"].finished.connect(self._open)
-
-    def show(self) -> None:
-        """Bring the panel to the front, with the keyboard on what starts a run."""
-        from devtools_app.views.run import RunView
-
-        self._window.show_view(PANEL)
-        view = self._window.docks.by_name[PANEL].host.view
-        if isinstance(view, RunView):
-            view.be_ready()
+        self._jobs.run_form = services.controller.settings.last_run
+        self._jobs["run"].finished.connect(self._open)
 
     def execute(self, request: Execute) -> None:
         """Start a job."""
-        sentence = self._window.jobs["run"].start(
+        sentence = self._jobs["run"].start(
             request.job, request.target, about=request.session, force=True
         )
         if sentence:
             self._window.notice(Notice(sentence, "warning"))
             return
-        self._remember(self._window.jobs.run_form)
+        self._remember(self._jobs.run_form)
         self._window.show_view(PANEL)
 
     def ask_bundle(self, request: AskBundle) -> None:
@@ -69,10 +59,10 @@ class RunCommand:
         if self.dialog is not None:
             self.dialog.deleteLater()
         dialog = BundleDialog(
-            self._window.theme,
+            self._services.theme,
             request.program,
-            self._dialogs(),
-            self._window,
+            self._services.paths,
+            self._services.parent,
             request.methods,
         )
         self.dialog = dialog
@@ -80,21 +70,11 @@ class RunCommand:
         dialog.wanted.connect(self._bundle)
         dialog.open()
 
-    def choose(self, request: ChoosePath) -> None:
-        """Ask for a file or, without filters, for a folder, and hand it over."""
-        dialogs = self._dialogs()
-        if request.filters:
-            found = next(iter(dialogs.open_files(self._window, request.title, request.filters)), "")
-        else:
-            found = dialogs.open_folder(self._window, request.title)
-        if found:
-            request.take(found)
-
     def _bundle(self, job: object, target: str) -> None:
         from inspector.jobs.executing import BundleJob
 
         assert isinstance(job, BundleJob)
-        sentence = self._window.jobs["run"].start(job, target, about=self._bundled_from, force=True)
+        sentence = self._jobs["run"].start(job, target, about=self._bundled_from, force=True)
         if sentence and self.dialog is not None:
             self.dialog.show_problem(sentence)
             return
@@ -103,7 +83,7 @@ class RunCommand:
         self._window.show_view(PANEL)
 
     def _remember(self, form: RunForm) -> None:
-        controller = self._window.controller
+        controller = self._services.controller
         kept = replace(form, method="", folder="")  # of this program, not of the next
         controller.put_settings(replace(controller.settings, last_run=kept))
 
@@ -111,7 +91,7 @@ class RunCommand:
         from inspector.jobs.executing import BundleJob, RunJob
 
         if isinstance(execution.job, BundleJob):
-            self._window.controller.open((os.path.abspath(execution.target),))
+            self._services.controller.open((os.path.abspath(execution.target),))
         elif isinstance(execution.job, RunJob):
             self._open_trace(execution, execution.job)
 
@@ -127,7 +107,7 @@ class RunCommand:
         names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
         folder = Path(execution.target)
         made = tuple(str(folder / name) for name in names if (folder / name).exists())
-        controller, sessions = self._window.controller, self._window.store.state.sessions
+        controller, sessions = self._services.controller, self._services.store.state.sessions
         one = next((one for one in sessions if one.id == execution.about), None)
         what = runnable(one.id, one.session) if one is not None else None
         if not made:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from devtools_app.shell.theme import Theme
+from devtools_app.appearance.theme import Theme
 
 SEPARATOR = "-"
 

@@ -8,8 +8,8 @@ import PySide6
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from devtools_app.shell.icon_set import app_icon
-from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.appearance.icon_set import app_icon
+from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from schema.version import __version__
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.shell.theme import set_role
+from devtools_app.appearance.theme import set_role
 from devtools_app.widgets.push_button import push_button
 from inspector.jobs.executing import MADE_INPUTS
 

@@ -18,10 +18,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.bundle_cases import CaseList
-from devtools_app.dialogs.compile_dialog import AsksForPaths, Notice, beside, line
-from devtools_app.shell.theme import Theme
+from devtools_app.dialogs.compile_dialog import Notice, beside, line
 from devtools_app.widgets.dialog_buttons import dialog_buttons
+from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.executing import BundleJob
 from inspector.recipes.python_file import functions_of
@@ -48,7 +49,7 @@ class BundleDialog(QDialog):
         self,
         theme: Theme,
         program: str,
-        dialogs: AsksForPaths,
+        dialogs: PathChooser,
         parent: QWidget,
         methods: Sequence[str] = (),
     ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path, PurePath
-from typing import Protocol
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -25,9 +24,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.shell.theme import Theme, set_role
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.state.compile_form import EXECUTORCH, MODES, CompileForm, with_path
 from devtools_app.widgets.dialog_buttons import dialog_buttons
+from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.messages import Ready
 from inspector.recipes.python_file import functions_of
@@ -40,18 +40,6 @@ _SMALLEST_OF_ALL = "the smallest of all plans"
 _SIZE, _FRAME = (640, 820), 64  # pixels; what the frame of a window and a task bar may take
 
 
-class AsksForPaths(Protocol):
-    """Asks the user for files and folders."""
-
-    def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
-        """Return chosen files."""
-        ...
-
-    def open_folder(self, parent: QWidget, title: str) -> str:
-        """Return a chosen folder, empty for none."""
-        ...
-
-
 class CompileDialog(QDialog):
     """Edits a CompileForm; Compile emits it, Cancel changes nothing.
 
@@ -62,7 +50,7 @@ class CompileDialog(QDialog):
     wanted = Signal(object)
 
     def __init__(
-        self, theme: Theme, form: CompileForm, dialogs: AsksForPaths, parent: QWidget
+        self, theme: Theme, form: CompileForm, dialogs: PathChooser, parent: QWidget
     ) -> None:
         super().__init__(parent)
         self._theme = theme

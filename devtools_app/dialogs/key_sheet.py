@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -15,71 +16,23 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.table import ACTIONS, MENUS
-from devtools_app.shell.theme import Theme, set_role
-from devtools_app.views import VIEWS
-from devtools_app.views.spec import Area
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
-
-# keys that belong to a widget and not to the window; (key, what it does)
-LOCAL_KEYS = {
-    "Tables and trees": (
-        ("↑ ↓", "move; the other views follow"),
-        ("Return", "go to the row in its view"),
-        ("S", "sort by the column of the cursor; a tree by the next column"),
-        ("Shift+S", "reverse the order of a tree"),
-        ("Ctrl+C", "copy the selected rows, unrounded"),
-        ("← →", "close and open a node of a tree"),
-    ),
-    "Canvases": (
-        ("W A S D", "pan"),
-        ("Wheel", "zoom at the pointer"),
-        ("F", "go to the selection"),
-        ("Space", "fit everything"),
-    ),
-    "Graph": (
-        ("Return", "open or close a box"),
-        ("Shift+E  Shift+C", "open all boxes, close all"),
-        ("Shift+M", "hide the boxes of modules"),
-        ("Shift+R", "open the boxes around the selection"),
-        ("F3  Shift+F3", "next and previous match"),
-    ),
-    "Other views": (
-        ("E", "operators: every event of the trace"),
-        ("[  ]", "timeline: run before, run after"),
-        ("Shift+D", "size: find duplicates"),
-        ("Ctrl+Return", "source: open in editor"),
-        ("Ctrl+G", "structure: go to an offset"),
-    ),
-    "Bookmarks": (("Ctrl+1 … Ctrl+0", "go to a bookmark"),),
-}
-
-
-def sheet_sections() -> dict[str, list[tuple[str, str]]]:
-    """Return (key, what it does) pairs by heading, generated from the table of actions."""
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for menu in MENUS:
-        lines = [
-            ("  ".join(native(key) for key in spec.keys), spec.text.rstrip("…"))
-            for spec in ACTIONS
-            if spec.menu == menu and spec.keys
-        ]
-        sections[menu] = lines
-    centre = [view for view in VIEWS if view.area is Area.CENTRE][:9]
-    sections["Views"] = [(f"Alt+{n}", view.title) for n, view in enumerate(centre, 1)]
-    sections.update({title: list(lines) for title, lines in LOCAL_KEYS.items()})
-    return {title: lines for title, lines in sections.items() if lines}
-
-
-def native(key: str) -> str:
-    """Return a key as this system writes it."""
-    return QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
 
 
 class KeySheet(QDialog):
     """A page of keys in two columns; any of Escape, Return and ? closes it."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(
+        self, theme: Theme, parent: QWidget, sections: Mapping[str, Sequence[tuple[str, str]]]
+    ) -> None:
+        """Fill the page.
+
+        Args:
+            theme: the look
+            parent: what it opens over
+            sections: (key, what it does) by heading
+        """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Keys")
@@ -88,10 +41,9 @@ class KeySheet(QDialog):
         page.setObjectName("page")
         columns = QHBoxLayout(page)
         columns.setSpacing(32)
-        sections = list(sheet_sections().items())
-        total = sum(len(lines) + 2 for _, lines in sections)
+        total = sum(len(lines) + 2 for lines in sections.values())
         column, used = _column(columns), 0
-        for title, lines in sections:
+        for title, lines in sections.items():
             if used > total / 2:
                 column.addStretch(1)
                 column, used = _column(columns), 0
@@ -116,7 +68,7 @@ def _column(columns: QHBoxLayout) -> QVBoxLayout:
     return column
 
 
-def _section(theme: Theme, title: str, lines: list[tuple[str, str]]) -> QWidget:
+def _section(theme: Theme, title: str, lines: Sequence[tuple[str, str]]) -> QWidget:
     box = QWidget()
     grid = QGridLayout(box)
     grid.setContentsMargins(0, 0, 0, 0)

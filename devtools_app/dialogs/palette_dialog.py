@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.fuzzy import Choice, best, prepare
 
 Index = QModelIndex | QPersistentModelIndex

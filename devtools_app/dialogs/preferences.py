@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.shell.external_editor import default_template
-from devtools_app.shell.theme import Theme, set_role
-from devtools_app.state.look import LARGEST, SMALLEST, Mode
+from devtools_app.appearance.look import LARGEST, SMALLEST, Mode
+from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.state.external_editor import default_template
 from devtools_app.state.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES, Settings
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from inspector.tables.selection import Units

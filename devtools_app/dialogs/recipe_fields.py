@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme, set_role
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.viewmodels.recipe_form import Field, FieldKind, sections
 from inspector.recipes.compile_job import CompileJob
 

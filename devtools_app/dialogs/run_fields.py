@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.compile_dialog import beside, line
-from devtools_app.shell.theme import Theme, set_role
 from devtools_app.state.compile_form import with_path
 from devtools_app.state.run_form import (
     CASE,

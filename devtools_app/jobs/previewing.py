@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
+
+from devtools_app.state.trusted_code import untrusted_code
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.compile_server import CompileServer
@@ -21,8 +23,14 @@ _WAITING = "Previewing the effect on the partitions…"
 _SUPERSEDED = "replaced by a newer request"
 
 
-def _allowed(_job: CompileJob) -> str:
-    return ""
+def refusal(job: CompileJob) -> str:
+    """Return why a recipe must not be previewed, empty if it may: it runs untrusted code."""
+    from inspector.toolchain.table import toolchain_named
+
+    if not toolchain_named(job.toolchain).is_warm:
+        return "Partitioners of the other toolchain run in a compile only"
+    names = " and ".join(PurePath(path).name for path in untrusted_code(job))
+    return f"A preview would run the code in {names}: recompile once to allow it" if names else ""
 
 
 class Previews(QObject):
@@ -30,16 +38,12 @@ class Previews(QObject):
 
     Signals:
         changed(): there is another preview, or suggestions
-
-    Attributes:
-        refusal: returns why a recipe must not be previewed, empty if it may
     """
 
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.refusal: Callable[[CompileJob], str] = _allowed
         self._known: OrderedDict[CompileJob, Preview | str] = OrderedDict()
         self._queue: list[CompileJob] = []
         self._run: JobRun | None = None
@@ -64,7 +68,7 @@ class Previews(QObject):
 
     def ask(self, job: CompileJob, base: CompileJob) -> None:
         """Preview a recipe and its baseline; older requests are dropped."""
-        if self.refusal(job):
+        if refusal(job):
             return
         wanted = [one for one in (base, job) if one not in self._known]
         at_work = self._run.job.compile if self._run is not None else None
@@ -73,9 +77,9 @@ class Previews(QObject):
 
     def effect(self, job: CompileJob, base: CompileJob) -> str:
         """Return the effect of a recipe on the partitions of another one, in words."""
-        refusal = self.refusal(job)
-        if refusal:
-            return refusal
+        reason = refusal(job)
+        if reason:
+            return reason
         one, two = self._known.get(base), self._known.get(job)
         if isinstance(two, str) or isinstance(one, str):
             return two if isinstance(two, str) else str(one)
@@ -95,9 +99,9 @@ class Previews(QObject):
 
     def suggest(self, job: CompileJob) -> None:
         """Search recipe changes that reduce boundaries."""
-        refusal = self.refusal(job)
-        if refusal:
-            self._suggested = (job, refusal)
+        reason = refusal(job)
+        if reason:
+            self._suggested = (job, reason)
             self.changed.emit()
             return
         self._suggested = None

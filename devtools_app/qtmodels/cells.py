@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont
 
+from devtools_app.appearance.colours import Palette
 from devtools_app.qtmodels.roles import (
     ACCESSIBLE,
     ALIGNMENT,
@@ -18,7 +19,6 @@ from devtools_app.qtmodels.roles import (
     TONE,
     TOOLTIP,
 )
-from devtools_app.viewmodels.colours import Palette
 from inspector.tables.row_order import SortKey
 from inspector.tables.table import Column, ColumnKind, Table
 from inspector.units import as_number

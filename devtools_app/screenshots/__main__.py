@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from devtools_app.sample_data import SAMPLE
 from devtools_app.screenshots import window as shots
 from devtools_app.screenshots.job_panels import write_gap
 from devtools_app.screenshots.walkthrough import write_loop
-from devtools_app.shell.start_page import SAMPLE
 from inspector.tables.selection import Selection, SelectionKind
 
 _LARGE = (1440, 900)

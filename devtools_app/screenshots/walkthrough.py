@@ -9,11 +9,12 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QMenu
 
-from devtools_app.actions.edit_menu import EditMenu
+from devtools_app.sample_data import MODULE
 from devtools_app.screenshots import window as shots
 from devtools_app.screenshots.job_panels import PATIENCE, SIZE, until, write_panels, write_sweep
 from devtools_app.shell.window import MainWindow
-from devtools_app.views.editing import edits_menu
+from devtools_app.state.requests import Select
+from devtools_app.views.editing import EditMenu, edits_menu
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Rules, Source
@@ -21,7 +22,6 @@ from inspector.recipes.recipe import RECIPE
 from inspector.tables.selection import Selection, SelectionKind
 from schema.backends import DEFAULT
 
-MODULE = Path(__file__).parents[1] / "sample_data" / "demo" / "keyword_spotter.py"
 OPERATOR = "aten.convolution.default"
 NODE = "aten_convolution_default_1"
 
@@ -56,7 +56,7 @@ def _compile(folder: Path) -> None:
 
 def _steps(window: MainWindow, folder: Path) -> None:
     chosen = Selection(SelectionKind.NODE, "forward", "compiled", NODE)
-    window.router.select(chosen)
+    window.router(Select(chosen))
     window.show_view("node")
     _write(window, shots.Shot("graph", SIZE, selection=chosen), folder / "loop_why.png")
     _point(window, chosen, folder / "loop_change.png")
@@ -74,7 +74,7 @@ def _steps(window: MainWindow, folder: Path) -> None:
 
 def _point(window: MainWindow, chosen: Selection, path: Path) -> None:
     """Point at a change in its menu, draw both, and apply it."""
-    menu = edits_menu(window, chosen, window.router)
+    menu = edits_menu(window, chosen, window.context)
     edits = menu.findChildren(EditMenu)[0]
     action = edits.action_of("let-in", "operator")
     submenu = action.parent()

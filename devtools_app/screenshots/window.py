@@ -23,11 +23,11 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication
 
 from devtools_app.app import make_application, make_window
+from devtools_app.appearance.look import Mode
 from devtools_app.jobs.latest import Latest
-from devtools_app.sessions.session_controller import Notice
 from devtools_app.shell.cyclic_gc import GarbageCollector
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.look import Mode
+from devtools_app.state.requests import Notice
 from devtools_app.state.settings import SettingsFile
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
 from devtools_app.state.json_file import DamagedFileError
+from devtools_app.state.requests import Notice, OpenAlone, Reload
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
@@ -40,27 +41,6 @@ if TYPE_CHECKING:
     from inspector.files.session import SessionOptions
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A notice to the user, shown above the views.
-
-    Attributes:
-        text: one or two sentences
-        tone: info, warning or error
-        details: more to copy
-        alone: a file to offer opening without the ones found beside it, empty for no offer
-        rest: a session to offer reading again without its lost files, empty for no offer
-        reload: a session to offer reading again, empty for no offer
-    """
-
-    text: str
-    tone: str = "info"
-    details: str = ""
-    alone: str = ""
-    rest: str = ""
-    reload: str = ""
 
 
 class SessionController(QObject):
@@ -231,7 +211,7 @@ class SessionController(QObject):
             if issues:
                 kept = kept_session(one.session, issues)
                 self._store.put(replace_session(self._store.state, one.id, kept))
-                self.noticed.emit(replace(_loss(issues, ""), reload=one.id))
+                self.noticed.emit(_loss(issues, ("Reload", Reload(one.id))))
 
     def _reload_due(self) -> None:
         due, self._due = tuple(sorted(self._due)), set()
@@ -328,7 +308,8 @@ class SessionController(QObject):
             return state
         lost = () if result.target.partial else lost_files(one, result)
         if lost:
-            self._losses[one.id] = _loss(lost, one.id if result.session is not None else "")
+            offer = ("Show the remaining files", Reload(one.id, partial=True))
+            self._losses[one.id] = _loss(lost, offer if result.session is not None else None)
             return replace_session(state, one.id, kept_session(one.session, lost))
         if result.session is None:
             return state
@@ -366,7 +347,7 @@ class SessionController(QObject):
         names = ", ".join(Path(path).name for path in beside)
         chosen = result.target.paths[0]
         text = f"Opened together with {names}, found beside {Path(chosen).name}."
-        self.noticed.emit(Notice(text, alone=chosen))
+        self.noticed.emit(Notice(text, offers=(("Only this file", OpenAlone(chosen)),)))
 
 
 def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -377,10 +358,10 @@ def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return split_sessions(paths)
 
 
-def _loss(lost: tuple[Issue, ...], rest: str) -> Notice:
+def _loss(lost: tuple[Issue, ...], offer: tuple[str, Reload] | None) -> Notice:
     """Return the message for files that could not be reloaded."""
     issue = lost[0]
     more = f" The same holds for {len(lost) - 1} more." if len(lost) > 1 else ""
     details = "\n".join(f"{one.where}: {one.message}" for one in lost)
     text = f"{Path(issue.where).name}: {issue.message}.{more}"
-    return Notice(text, "warning", details, rest=rest)
+    return Notice(text, "warning", details, () if offer is None else (offer,))

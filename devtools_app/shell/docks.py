@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.shell.dock_room import DockRoom
-from devtools_app.shell.theme import Theme, set_role
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 

@@ -1,12 +1,16 @@
-"""What is being done, for the status bar: every job of the window by a label."""
+"""What is being done, for the status bar: every job of the window by a label, and Ctrl+R."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 
 from PySide6.QtCore import QObject
 
+from devtools_app.jobs.recompile import Phase
+from devtools_app.jobs.recompiling import Recompiling
 from devtools_app.jobs.window_jobs import WindowJobs
+from devtools_app.widgets.busy import Busy
 
 
 class JobLine(QObject):
@@ -41,3 +45,24 @@ class JobLine(QObject):
         if text != self._reported:
             self._reported = text
             self._report(text)
+
+
+def follow_recompiling(recompiling: Recompiling, busy: Busy) -> None:
+    """Show how a recompile stands; Cancel ends it."""
+
+    def follow() -> None:
+        one, found = recompiling.current, recompiling.progress
+        if not recompiling.busy or one is None:
+            busy.stop()
+            return
+        source = one.job.source
+        name = PurePath(source.path).name + (f":{source.function}" if source.function else "")
+        if not busy.running:
+            busy.start(f"Recompiling {name}")
+        if found is not None:
+            verb = "Running" if one.phase is Phase.RUN else "Recompiling"
+            word = "Cancelling" if found.cancelling else verb
+            busy.progress(f"{word} {name} · {found.stage}", -1.0)
+
+    recompiling.changed.connect(follow)
+    busy.cancelled.connect(recompiling.cancel)

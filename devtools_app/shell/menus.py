@@ -12,9 +12,9 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QLabel, QMainWindow, QMenu
 
 from devtools_app.actions.table import ACTIONS, MENUS, Actions
+from devtools_app.appearance.look import Mode
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.shell.docks import Docks
-from devtools_app.shell.theme import FontSize, Theme
-from devtools_app.state.look import Mode
 from devtools_app.state.state import State
 from devtools_app.state.transitions import BOOKMARK_SLOTS, bookmark_at
 from devtools_app.views.spec import ViewSpec

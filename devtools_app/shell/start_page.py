@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.appearance.theme import FontSize, Theme, set_role
+from devtools_app.sample_data import SAMPLE
 
-SAMPLE = Path(__file__).parents[1] / "sample_data" / "keyword_net"
 _SHOWN_RECENTS = 6
 
 # file, what it tells, how to get it

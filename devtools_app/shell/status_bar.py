@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QStatusBar, QWidget
 
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.jobs.computed import Computed
-from devtools_app.shell.theme import FontSize, Theme
 from devtools_app.state.state import State
 from devtools_app.viewmodels.words import StatusPart
 from devtools_app.widgets.badge import Badge

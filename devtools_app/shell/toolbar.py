@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme, set_role
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.state.state import OVERLAYS, State
 from devtools_app.widgets.badge import key_width, paint_key
 from devtools_app.widgets.toolbar_combo import ToolbarCombo

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.state.state import State
-from devtools_app.views.spec import CanClose, View, ViewContext, ViewSpec
+from devtools_app.views.spec import CanClose, CanTakeFocus, View, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
 
 _LOG = logging.getLogger(__name__)
@@ -83,6 +83,9 @@ class ViewHost(QWidget):
     def give_focus(self) -> None:
         """Focus the view, or its placeholder."""
         target = self._stack.currentWidget() or self
+        if isinstance(target, CanTakeFocus):
+            target.take_focus()
+            return
         for child in (target, *target.findChildren(QWidget)):
             if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.isVisibleTo(target):
                 child.setFocus(Qt.FocusReason.OtherFocusReason)

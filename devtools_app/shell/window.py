@@ -4,49 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
-from PySide6.QtCore import QByteArray
+from PySide6.QtCore import QByteArray, QPoint
 from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.actions.commands import Commands
-from devtools_app.actions.host import WindowHost
-from devtools_app.actions.palettes import Palettes
+from devtools_app.actions.host import Services
 from devtools_app.actions.router import Router
 from devtools_app.actions.table import Actions
+from devtools_app.appearance.icon_set import app_icon
+from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.window_jobs import WindowJobs
+from devtools_app.sample_data import SAMPLE
 from devtools_app.sessions.opening import Load, load_later
 from devtools_app.sessions.recipe_store import RecipeStore
 from devtools_app.sessions.selection_sync import SelectionSync
-from devtools_app.sessions.session_controller import Notice, SessionController
+from devtools_app.sessions.session_controller import SessionController
 from devtools_app.shell.central_area import Centre
 from devtools_app.shell.docks import Docks
 from devtools_app.shell.file_drop import Dropping
-from devtools_app.shell.icon_set import app_icon
-from devtools_app.shell.job_line import JobLine
+from devtools_app.shell.job_line import JobLine, follow_recompiling
 from devtools_app.shell.menus import Menus
-from devtools_app.shell.start_page import SAMPLE, StartPage
+from devtools_app.shell.start_page import StartPage
 from devtools_app.shell.status_bar import StatusLine
-from devtools_app.shell.theme import Theme
 from devtools_app.shell.toolbar import TopBar
 from devtools_app.shell.view_host import ViewHost
+from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.log_panel import LogStore
-from devtools_app.widgets.message_strip import MessageStrip, Offer
+from devtools_app.widgets.message_strip import MessageStrip
 
 _FIRST_SIZE = (1280, 800)
+_EDITS_BELOW = 60  # pixels below the tabs of the views
 
 
-class MainWindow(WindowHost):
+class MainWindow(QMainWindow):
     """One window with everything in it.
 
     Attributes:
+        theme: the look
+        store: the state
+        controller: what is open and what is remembered
+        jobs: what runs in processes of its own
+        recipe_store: the recipes of what is open
+        commands: what the actions do
+        router: does what views ask for
+        context: what the views get
+        bound: the actions of the table
+        centre: the views in the middle
+        docks: the panels
+        status: the line at the bottom
+        strip: messages above the views
         top_bar: session, method and meaning of colour
         menus: the menu bar
     """
@@ -64,25 +81,37 @@ class MainWindow(WindowHost):
         self.theme = theme
         self.store = Store(parent=self)
         self.controller = SessionController(self.store, settings_file, load, self)
-        self.router = Router(self)
         self.jobs = WindowJobs(self)
         recompiling = self.jobs.recompiling
         self.recipe_store = RecipeStore(self.store, self, lambda: recompiling.at_work)
         self._selection_sync = SelectionSync(self.store, self)
-        context = ViewContext(self.store, theme, self.router, log or LogStore(), self.jobs)
+        paths = PathChooser(self.controller.folder)
+        services = Services(
+            self,
+            theme,
+            self.store,
+            self.controller,
+            self.jobs,
+            self.recipe_store,
+            paths,
+            lambda request: self.router(request),
+        )
+        self.commands = Commands(services, self)
+        self.router = Router(services, self, self.commands)
+        self.context = ViewContext(
+            self.store, theme, self.router, log or LogStore(), self.jobs, paths
+        )
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
-        self.centre = Centre(context, self.centre_specs)
+        self.centre = Centre(self.context, self.centre_specs)
         self.status = StatusLine(theme)
         self._job_line = JobLine(self.status.show_job, self.jobs, self)
         self.top_bar = TopBar(theme)
-        self.palettes = Palettes(self, theme, self.store, self.router.select, self.all_actions)
-        self.commands = Commands(self)
         self.bound = Actions(self, theme, self.commands.handlers())
         self._start_wanted = False
         self._build_middle()
         around = [view for view in views if view.area is not Area.CENTRE]
-        self.docks = Docks(self, context, around, self.bound.by_name)
+        self.docks = Docks(self, self.context, around, self.bound.by_name)
         self.menus = self._build_menus()
         self._wire()
         self._wire_opening()
@@ -130,7 +159,7 @@ class MainWindow(WindowHost):
         self.top_bar.session_chosen.connect(self.controller.show)
         self.top_bar.method_chosen.connect(self._method_chosen)
         self.top_bar.overlay_chosen.connect(self._overlay_chosen)
-        self.top_bar.find_pressed.connect(self.palettes.go_to)
+        self.top_bar.find_pressed.connect(self.commands.palettes.go_to)
         self.top_bar.recompile_pressed.connect(self.bound["recompile"].trigger)
 
     def _wire_opening(self) -> None:
@@ -141,13 +170,14 @@ class MainWindow(WindowHost):
         opener.ended.connect(busy.stop)
         opener.ended.connect(lambda: self._job_line.opening(""))
         busy.cancelled.connect(opener.cancel)
+        follow_recompiling(self.jobs.recompiling, self.status.recompile)
 
     def _restore(self) -> None:
         settings = self.controller.settings
         if settings.geometry:
             self.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode("ascii", "ignore")))
         self.docks.restore(settings.layout)
-        names = [spec.name for spec in self.centre_specs]
+        names = self.centre_views()
         first = names[0] if names else ""
         self.store.update(view=settings.view if settings.view in names else first)
         self._take_settings(settings)
@@ -158,63 +188,85 @@ class MainWindow(WindowHost):
         """Return all places for views."""
         return (*self.centre.hosts, *self.docks.hosts)
 
-    @override
-    def focused_host(self) -> ViewHost | None:
-        """Return the place of the view that has the keyboard, else the one in front."""
+    def active_view(self) -> tuple[ViewSpec, QWidget | None] | None:
+        """Return the view that has the keyboard, else the one in front; None without views."""
         focus = QApplication.focusWidget()
+        found = self.centre.current
         for host in self.hosts:
             if focus is not None and host.isAncestorOf(focus):
-                return host
-        return self.centre.current
+                found = host
+        return None if found is None else (found.spec, found.view)
+
+    def centre_views(self) -> tuple[str, ...]:
+        """Return the names of the views in the middle, in the order of their tabs."""
+        return tuple(spec.name for spec in self.centre_specs)
+
+    def layout_of_docks(self) -> str:
+        """Return where the panels are, for a workspace."""
+        return self.docks.save()
 
     def all_actions(self) -> tuple[QAction, ...]:
         """Return every command for the palette, those of the table first."""
         panels = (dock.toggleViewAction() for dock in self.docks.by_name.values())
         return (*self.bound.by_name.values(), *self.menus.extra, *panels)
 
-    @override
     def show_view(self, name: str) -> None:
         """Bring a view to the front and give it the keyboard."""
         dock = self.docks.by_name.get(name)
         if dock is not None:
             dock.bring_up()
-        elif any(spec.name == name for spec in self.centre_specs):
+        elif name in self.centre_views():
             self._start_wanted = False
             self.store.update(view=name)
             self._show_page()
             if self.centre.current is not None:
                 self.centre.current.give_focus()
 
-    @override
     def show_start_page(self) -> None:
         """Show the start page over the views until one is chosen or something is opened."""
         self._start_wanted = True
         self._show_page()
 
-    @override
     def reset_layout(self) -> None:
         """Put every panel where it belongs."""
         self.docks.reset()
         self._show_page()
 
-    @override
     def notice(self, notice: Notice) -> None:
         """Show a message above the views."""
-        offers: list[Offer] = []
-        if notice.alone:
-            offers.append(("Only this file", lambda: self.controller.open_alone(notice.alone)))
-        if notice.rest:
-            rest = (notice.rest,)
-            offers.append(
-                ("Show the remaining files", lambda: self.controller.reload(rest, partial=True))
-            )
-        if notice.reload:
-            offers.append(("Reload", lambda: self.controller.reload((notice.reload,))))
+        offers = [(label, partial(self.router, request)) for label, request in notice.offers]
         self.strip.show_message(notice.text, notice.tone, notice.details, offers)
 
-    @override
-    def sync_actions(self) -> None:
-        """Update the checked and enabled actions."""
+    def dismiss_notice(self) -> bool:
+        """Hide the message above the views; return whether there was one."""
+        shown = bool(self.strip.text)
+        self.strip.hide()
+        return shown
+
+    def say(self, text: str) -> None:
+        """Show a sentence in the status line for a few seconds."""
+        self.status.say(text)
+
+    def show_edits(self) -> None:
+        """Show the edits of the recipe on the selection in a menu."""
+        selection = self.store.state.selection
+        if selection:
+            at = QPoint(self.centre.width() // 3, _EDITS_BELOW)
+            from devtools_app.views.editing import show_edits
+
+            show_edits(self.centre, at, selection, self.context)
+        else:
+            self.say("Choose a node, an operator or a partition first: Ctrl+P finds one")
+
+    def toggle_full_screen(self) -> None:
+        """Fill the screen, or leave it."""
+        if self.isFullScreen():
+            self.showNormal()
+        else:
+            self.showFullScreen()
+        self._sync_actions()
+
+    def _sync_actions(self) -> None:
         state = self.store.state
         is_open = state.open_session is not None
         for name in ("reload", "close_session", "add_files", "goto", "bookmark", "clear"):
@@ -249,7 +301,7 @@ class MainWindow(WindowHost):
             self.docks.show_two_sessions()
         for host in self.hosts:
             host.refresh()
-        self.sync_actions()
+        self._sync_actions()
         self._job_line.look()
         session = new.session
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
@@ -271,7 +323,7 @@ class MainWindow(WindowHost):
         self.theme.set_size(settings.font_size)
         self._start_page.show_recents(settings.recents)
         self.menus.show_recents(settings.recents, self.controller.open)
-        self.sync_actions()
+        self._sync_actions()
 
     def _view_chosen(self, name: str) -> None:
         self.store.update(view=name)
@@ -309,6 +361,6 @@ class MainWindow(WindowHost):
         self.jobs.shut_down()
         self._selection_sync.shut_down()
         self.status.shut_down()
-        self.palettes.shut_down()
+        self.commands.shut_down()
         self.controller.shut_down()
         super().closeEvent(event)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths
 
+from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
 from devtools_app.state.compile_form import CompileForm, form_from
 from devtools_app.state.json_file import (
     DamagedFileError,
@@ -24,7 +25,6 @@ from devtools_app.state.json_file import (
     read_json,
     write_json,
 )
-from devtools_app.state.look import BASE_SIZE, LARGEST, SMALLEST, Mode
 from devtools_app.state.run_form import RunForm, run_form_from
 from inspector.tables.selection import Units
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.recipes.compile_job import CompileJob
 
 _OURS = Path(__file__).resolve().parents[1]
 _agreed: set[str] = set()
@@ -17,3 +21,13 @@ def agree(paths: Iterable[str]) -> None:
 def is_agreed(path: str) -> bool:
     """Return whether the code in a file may be run without confirmation; ETScope's own may."""
     return path in _agreed or Path(path).resolve().is_relative_to(_OURS)
+
+
+def untrusted_code(job: CompileJob) -> tuple[str, ...]:
+    """Return the files whose code a compile would run and which are not trusted yet.
+
+    The recipe itself does not make its source trusted: both may come from anywhere.
+    """
+    from inspector.recipes.compile_job import code_files
+
+    return tuple(path for path in code_files(job) if not is_agreed(path))

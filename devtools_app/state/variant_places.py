@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from devtools_app.state.variants import Variant
+    from inspector.jobs.bisect import BisectJob
 
 RUN_FOLDER = "run"  # in that of a variant
+_DIGITS = 12  # of the hash in the name of a folder
 _ENDING = "_variants"
 _NUMBER = re.compile(r"_(?P<number>\d{1,6})$")
 
@@ -43,3 +50,29 @@ def variants_place(program: str) -> Path:
         return place
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "etscope" / f"{path.parent.name}{_ENDING}"
+
+
+def folder_of(one: Variant, job: BisectJob) -> str:
+    """Return where the trials of a bisection of a variant are kept."""
+    first = one.files[0] if one.files else one.recipe.job.source.path
+    return bisect_folder(str(variants_place(first)), job)
+
+
+def bisect_folder(place: str, job: BisectJob) -> str:
+    """Return where the state of a bisection is kept: the same question finds the same trials.
+
+    Args:
+        place: folder of the variants of the program
+        job: what is bisected
+    """
+    from inspector.jobs.bisect import key_of
+
+    name = hashlib.sha256(key_of(job).encode()).hexdigest()[:_DIGITS]
+    return os.path.join(place, f"bisect-{name}")
+
+
+def trials_in(folder: str) -> bool:
+    """Return whether a bisection has left its state in a folder."""
+    from inspector.jobs.bisect_trials import STATE
+
+    return os.path.isfile(os.path.join(folder, STATE))

@@ -12,20 +12,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
+from devtools_app.appearance.colours import PLAIN
 from inspector.units import Quantity
-
-__all__ = [
-    "NOT_DELEGATED",
-    "PLAIN",
-    "GraphOverlay",
-    "LegendEntry",
-    "MemoryData",
-    "Swatch",
-    "TimelineData",
-    "TimelineLane",
-    "TreemapData",
-]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

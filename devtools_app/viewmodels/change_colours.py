@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from devtools_app.appearance.colours import PLAIN
 from devtools_app.state.state import OpenSession, State
 from devtools_app.state.variant_steps import compared_sessions
-from devtools_app.viewmodels.canvas_data import PLAIN, GraphOverlay, LegendEntry, Swatch
+from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.scene import GraphScene
 from inspector.compare.alignment import align_graphs
 from inspector.compare.ownership import PORTABLE, owner_changes

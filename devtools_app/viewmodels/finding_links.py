@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from devtools_app.actions.requests import Request, Select, ShowView
+from devtools_app.state.requests import Request, Select, ShowView
 from devtools_app.viewmodels.entries import Entry
 from inspector.files.session import Session
 from inspector.findings.session import Finding, Tone

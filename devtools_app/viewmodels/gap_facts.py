@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devtools_app.actions.requests import ShowView
+from devtools_app.state.requests import ShowView
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import BY_RUN, Row, RunGap
 from inspector.profile.join_index import Related

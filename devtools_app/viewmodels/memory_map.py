@@ -7,14 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.canvas_data import (
-    NOT_DELEGATED,
-    PLAIN,
-    LegendEntry,
-    MemoryData,
-    Swatch,
-)
-from devtools_app.viewmodels.colours import backend_index
+from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN, backend_index
+from devtools_app.viewmodels.canvas_data import LegendEntry, MemoryData, Swatch
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue

@@ -9,11 +9,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.colours import backend_index
+from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN, backend_index
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath, ClusterTree
 from devtools_app.viewmodels.layout.scene_graph import (
-    NOT_DELEGATED,
-    PLAIN,
     UNKNOWN_BYTES,
     ClusterInfo,
     SceneEdge,

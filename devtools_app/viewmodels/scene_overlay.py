@@ -8,10 +8,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN, backend_index
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
-from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_overlay
-from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.scene import GraphScene
 from inspector.numerics.report import Row
 from inspector.units import format_bytes, format_time

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from devtools_app.appearance.colours import Palette
 from devtools_app.state.state import OpenSession
-from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.entries import Entry
 from inspector.files.session import Session
 from inspector.tables.files import KIND_WORDS, kind_words

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
-from devtools_app.viewmodels.colours import backend_index
+from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN, backend_index
 from inspector.files.session import Session
 from inspector.graph.instruction_names import call_label
 from inspector.join.links import BlockLinks, inner_label, link_block

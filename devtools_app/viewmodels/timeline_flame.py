@@ -7,15 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.canvas_data import (
-    NOT_DELEGATED,
-    PLAIN,
-    LegendEntry,
-    Swatch,
-    TimelineData,
-    TimelineLane,
-)
-from devtools_app.viewmodels.colours import backend_index
+from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN, backend_index
+from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TimelineData, TimelineLane
 from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.timeline_events import UNKNOWN_DELEGATE
 from inspector.files.session import Session

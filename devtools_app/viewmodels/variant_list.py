@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
+from devtools_app.appearance.colours import Palette
 from devtools_app.state.variants import History, Variant
-from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.session_list import session_tone

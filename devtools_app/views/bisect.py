@@ -16,13 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.bisect_command import folder_of, trials_in
-from devtools_app.actions.requests import Bisect, EditRecipe, Select
+from devtools_app.appearance.theme import set_role
 from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.latest import Latest
-from devtools_app.shell.theme import set_role
+from devtools_app.state.requests import Bisect, EditRecipe, Select
 from devtools_app.state.run_form import FILE
 from devtools_app.state.state import OpenSession, State
+from devtools_app.state.variant_places import folder_of, trials_in
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.state.variants import Variant
 from devtools_app.views.spec import Area, ViewContext, ViewSpec

@@ -11,9 +11,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.actions.requests import GoTo, OpenPaths, ShowSession, ShowView
+from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.measuring import measured_jobs
-from devtools_app.shell.theme import FontSize, set_role
+from devtools_app.state.requests import GoTo, OpenPaths, ShowSession, ShowView
 from devtools_app.state.state import Gaps, OpenSession, Place, State
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, walked

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.requests import AskCompile
 from devtools_app.jobs.follower import KEPT_LINES, Progress
+from devtools_app.state.requests import AskCompile
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel

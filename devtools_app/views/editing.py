@@ -1,42 +1,186 @@
-"""Recipe edits in the context menus of views."""
+"""Recipe edits in the context menus of views; pointing at one previews its effect."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
-from devtools_app.actions.edit_menu import EditMenu
-from devtools_app.actions.requests import Ask, OfferEdits
+from devtools_app.state.requests import EditRecipe
+from devtools_app.state.variant_steps import shown_variant
+from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.selection import Selection
 
+if TYPE_CHECKING:
+    from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
+    from inspector.recipes.compile_job import CompileJob
 
-def offer_edits_of_rows(panel: ItemPanel, ask: Ask) -> None:
+_FAMILIES = {"compute-": "Compute in", "quantise-": "Quantize"}
+_WIDTH = 380
+_LINES, _LONGEST = 4, 200  # that the line at the end has room for, in lines and in characters
+_POINT = "Point at a change to preview its effect on the partitions"
+
+
+class EditMenu(QObject):
+    """Fills a menu and lives as long as it does.
+
+    The nearest target comes first and flat, the others are submenus; the last line shows
+    the effect of the edit under the pointer, as soon as that is known.
+    """
+
+    def __init__(
+        self, menu: QMenu, groups: tuple[OfferGroup, ...], base: CompileJob, context: ViewContext
+    ) -> None:
+        """Fill a menu.
+
+        Args:
+            menu: the menu
+            groups: the edits, the nearest target first
+            base: the recipe they change
+            context: previews the edits and takes the chosen one
+        """
+        super().__init__(menu)
+        self._previews = context.jobs.previews
+        self._base = base
+        self._ask = context.ask
+        self._offers: dict[QAction, Offer] = {}
+        self._pointed: Offer | None = None
+        self.effect = _label()
+        for number, group in enumerate(groups):
+            self._add(menu, group, flat=number == 0)
+        menu.addSeparator()
+        last = QWidgetAction(menu)
+        last.setDefaultWidget(self.effect)
+        menu.addAction(last)
+        menu.hovered.connect(self._hovered)
+        self._previews.changed.connect(self._show_effect)
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Return the edits in the menu, in its order."""
+        return tuple(self._offers.values())
+
+    def action_of(self, name: str, kind: str) -> QAction:
+        """Return the line of an edit on a kind of target.
+
+        Raises: KeyError when it is not offered
+        """
+        for action, offer in self._offers.items():
+            if offer.edit.name == name and offer.target.kind.value == kind:
+                return action
+        raise KeyError(name)
+
+    def _add(self, menu: QMenu, group: OfferGroup, *, flat: bool) -> None:
+        title = group.title.replace("&", "&&")
+        if flat:
+            heading = menu.addAction(title)
+            heading.setEnabled(False)  # style sheets leave the words of a section out
+            inside = menu
+        else:
+            inside = menu.addMenu(title)
+            inside.hovered.connect(self._hovered)
+        choices: dict[str, QMenu] = {}
+        for offer in group.offers:
+            name = _family(offer)
+            if name and name not in choices:
+                choices[name] = inside.addMenu(name)
+                choices[name].hovered.connect(self._hovered)
+            self._add_offer(choices[name] if name else inside, offer)
+
+    def _add_offer(self, menu: QMenu, offer: Offer) -> None:
+        action = QAction(offer.edit.choice if _family(offer) else offer.label, menu)
+        action.setToolTip(offer.edit.describe(offer.target))
+        action.triggered.connect(lambda _on=False: self._choose(offer))
+        menu.addAction(action)
+        self._offers[action] = offer
+
+    def _choose(self, offer: Offer) -> None:
+        done = offer.edit.describe(offer.target)
+        self._ask(EditRecipe(offer.job, f"{done}: press Ctrl+R to recompile"))
+
+    def _hovered(self, action: QAction) -> None:
+        self._pointed = self._offers.get(action)
+        if self._pointed is not None:
+            self._previews.ask(self._pointed.job, self._base)
+        self._show_effect()
+
+    def _show_effect(self) -> None:
+        offer = self._pointed
+        words = _POINT if offer is None else self._previews.effect(offer.job, self._base)
+        self.effect.setToolTip(words if len(words) > _LONGEST else "")
+        self.effect.setText(shortened(f"{words[:1].upper()}{words[1:]}", _LONGEST))
+
+
+def _label() -> QLabel:
+    """Return the effect of an edit in words; a menu keeps its size while it is open."""
+    label = QLabel(_POINT)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setAccessibleName("Effect of the change")
+    label.setContentsMargins(8, 4, 8, 6)
+    label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+    label.setFixedSize(_WIDTH, _LINES * label.fontMetrics().lineSpacing() + 12)
+    return label
+
+
+def shortened(words: str, longest: int) -> str:
+    """Return words of no more than so many characters, cut between two of them."""
+    if len(words) <= longest:
+        return words
+    return f"{words[:longest].rpartition(' ')[0]}…"
+
+
+def _family(offer: Offer) -> str:
+    """Return the submenu of an edit that chooses among several, empty for the others."""
+    if not offer.edit.choice:
+        return ""
+    known = (name for start, name in _FAMILIES.items() if offer.edit.name.startswith(start))
+    return next(known, "")
+
+
+def offer_edits_of_rows(panel: ItemPanel, context: ViewContext) -> None:
     """Offer, in the menu of a table or tree, the edits on what its rows select."""
 
     def more(menu: QMenu, key: Hashable) -> None:
         if isinstance(key, Selection):
-            ask(OfferEdits(key, lambda offers: EditMenu(menu, offers)))
+            _add_edits(menu, key, context)
 
     panel.more_actions = more
 
 
-def edits_menu(parent: QWidget, selection: Selection, ask: Ask) -> QMenu:
+def edits_menu(parent: QWidget, selection: Selection, context: ViewContext) -> QMenu:
     """Return a menu with the edits of a selection."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.setToolTipsVisible(True)
-    ask(OfferEdits(selection, lambda offers: EditMenu(menu, offers)))
+    _add_edits(menu, selection, context)
     if menu.isEmpty():
         nothing = menu.addAction("No recipe edits available here")
         nothing.setEnabled(False)
     return menu
 
 
-def show_edits(parent: QWidget, at: QPoint, selection: Selection, ask: Ask) -> QMenu:
+def show_edits(parent: QWidget, at: QPoint, selection: Selection, context: ViewContext) -> QMenu:
     """Show the edits of a selection at a position of a widget; return the menu."""
-    menu = edits_menu(parent, selection, ask)
+    menu = edits_menu(parent, selection, context)
     menu.popup(parent.mapToGlobal(at))
     return menu
+
+
+def _add_edits(menu: QMenu, selection: Selection, context: ViewContext) -> None:
+    from devtools_app.viewmodels.edit_targets import edit_targets, offers
+
+    state = context.store.state
+    one = shown_variant(state)
+    if one is None or state.session is None:
+        return
+    base = one.draft.present
+    targets = edit_targets(state.session, selection.method or state.method, selection)
+    groups = offers(base, targets)
+    if groups:
+        context.jobs.previews.ask(base, base)  # the worker gets warm while the edits are read
+        EditMenu(menu, groups, base, context)

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.actions.requests import Execute
 from devtools_app.jobs.follower import Progress
+from devtools_app.state.requests import Execute
 from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to

@@ -114,7 +114,7 @@ class GraphPane(Pane):
         """Offer the edits of the recipe on what is selected."""
         selection = self.state.selection
         if selection:
-            show_edits(self.canvas, at, selection, self._ask)
+            show_edits(self.canvas, at, selection, self.context)
 
     # -- state -----------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.actions.requests import OpenSource, Select, ShowView
+from devtools_app.state.requests import OpenSource, Select, ShowView
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.viewmodels.node_facts import node_facts
@@ -61,10 +61,10 @@ class NodePane(Pane):
     def show_changes(self) -> None:
         """Offer the edits of the recipe on what is selected."""
         at = QPoint(0, self._change.height())
-        show_edits(self._change, at, self.state.selection, self._ask)
+        show_edits(self._change, at, self.state.selection, self.context)
 
     def _menu(self, at: QPoint) -> None:
-        menu = edits_menu(self, self.state.selection, self._ask)
+        menu = edits_menu(self, self.state.selection, self.context)
         before = menu.actions()[0]
         for action in self.facts.actions():
             menu.insertAction(before, action)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
-from devtools_app.actions.requests import SetNote
+from devtools_app.state.requests import SetNote
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QToolButton
 from typing_extensions import override
 
-from devtools_app.actions.requests import Select
+from devtools_app.state.requests import Select
 from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.editing import offer_edits_of_rows
@@ -85,7 +85,7 @@ class OperatorsPane(Pane):
         self.panels = QStackedWidget()
         for panel in (self.table, self.tree):
             self.panels.addWidget(panel)
-            offer_edits_of_rows(panel, self._ask)
+            offer_edits_of_rows(panel, self.context)
             panel.row_chosen.connect(self._row_chosen)
             panel.row_activated.connect(self._row_activated)
             panel.filter_changed.connect(self._filter_changed)

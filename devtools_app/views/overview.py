@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.actions.requests import ShowView
-from devtools_app.shell.theme import FontSize, set_role
+from devtools_app.appearance.theme import FontSize, set_role
+from devtools_app.state.requests import ShowView
 from devtools_app.state.state import State
 from devtools_app.viewmodels.finding_links import finding_request
 from devtools_app.viewmodels.overview import Overview, TimeSum, overview

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.requests import Select
+from devtools_app.appearance.theme import set_role
 from devtools_app.jobs.latest import Latest, Token
-from devtools_app.shell.theme import set_role
+from devtools_app.state.requests import Select
 from devtools_app.state.state import State
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.busy import Busy
@@ -39,6 +39,7 @@ class Pane(QWidget):
     def __init__(self, context: ViewContext, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
+        self.context = context
         self.store = context.store
         self.theme = context.theme
         self._ask = context.ask

@@ -87,7 +87,7 @@ class PartitionsPane(Pane):
         side.setSizes([240, 200])
         self.set_content(Beside(self.tree, side))
         for panel in (self.tree, self.table):
-            offer_edits_of_rows(panel, self._ask)
+            offer_edits_of_rows(panel, self.context)
         self.tree.row_chosen.connect(self._row_chosen)
         self.table.row_chosen.connect(self._boundary_chosen)
 

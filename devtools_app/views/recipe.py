@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.requests import EditRecipe, Recompile, Say, UndoRecipe
+from devtools_app.appearance.theme import set_role
 from devtools_app.dialogs.compile_dialog import Notice
 from devtools_app.dialogs.recipe_fields import RecipeFields
-from devtools_app.shell.theme import set_role
+from devtools_app.state.requests import EditRecipe, Recompile, Say, UndoRecipe
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.state.variants import Variant

@@ -16,11 +16,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.requests import AskBundle, ChooseFiles, ChoosePath, Execute
+from devtools_app.appearance.theme import set_role
 from devtools_app.dialogs.compile_dialog import LIBRARIES
 from devtools_app.dialogs.run_fields import RunFields
 from devtools_app.jobs.follower import Progress
-from devtools_app.shell.theme import set_role
+from devtools_app.state.requests import AskBundle, ChooseFiles, Execute
 from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -52,6 +52,7 @@ class RunView(QWidget):
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
         self._ask = context.ask
+        self._paths = context.paths
         self._theme = context.theme
         self._jobs, self._running = context.jobs, context.jobs["run"]
         self._what: Runnable | None = None
@@ -113,7 +114,7 @@ class RunView(QWidget):
         """Return why nothing can be run, empty when it can."""
         return "" if self._problem.isHidden() else self._problem.text()
 
-    def be_ready(self) -> None:
+    def take_focus(self) -> None:
         """Focus the button that starts a run, or cancels the running one."""
         for button in (self._cancel, self._go):
             if button.isEnabled() and button.isVisible():
@@ -251,15 +252,17 @@ class RunView(QWidget):
             self._ask(AskBundle(self._what.program, self._what.session, self._what.methods))
 
     def _choose_file(self) -> None:
-        self._ask(ChoosePath("Inputs of the run", self._fields.set_file, _TENSORS))
+        if path := self._paths.open_file(self, "Inputs of the run", _TENSORS):
+            self._fields.set_file(path)
 
     def _choose_library(self) -> None:
-        self._ask(
-            ChoosePath("Libraries that register operators", self._fields.add_library, LIBRARIES)
-        )
+        title = "Libraries that register operators"
+        if path := self._paths.open_file(self, title, LIBRARIES):
+            self._fields.add_library(path)
 
     def _choose_folder(self) -> None:
-        self._ask(ChoosePath("Folder for the files of the run", self._fields.set_folder))
+        if path := self._paths.open_folder(self, "Folder for the files of the run"):
+            self._fields.set_folder(path)
 
 
 def _title(found: Progress | None, what: Runnable | None) -> str:

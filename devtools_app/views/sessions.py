@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from devtools_app.actions.requests import CloseSession, ShowSession
+from devtools_app.state.requests import CloseSession, ShowSession
 from devtools_app.state.state import State
 from devtools_app.viewmodels.session_list import session_entries
 from devtools_app.views.spec import Area, ViewContext, ViewSpec

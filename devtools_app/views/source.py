@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QStackedWidget
 from typing_extensions import override
 
-from devtools_app.actions.requests import AddSourceRoot, OpenSource
 from devtools_app.jobs.computed import Computed
+from devtools_app.state.requests import AddSourceRoot, OpenSource
 from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import graph_title, related_to
 from devtools_app.views.pane import NO_SESSION, Pane

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtWidgets import QWidget
 
-from devtools_app.actions.requests import Ask
+from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.window_jobs import WindowJobs
-from devtools_app.shell.theme import Theme
+from devtools_app.state.requests import Ask
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.log_panel import LogStore
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class ViewContext:
         ask: sends a request to the window
         log: the log of the program
         jobs: what runs or ran last, by the name of the job
+        paths: asks for files and folders
     """
 
     store: Store
@@ -49,6 +51,7 @@ class ViewContext:
     ask: Ask
     log: LogStore
     jobs: WindowJobs = field(default_factory=WindowJobs)
+    paths: PathChooser = field(default_factory=PathChooser)
 
 
 @runtime_checkable
@@ -99,6 +102,15 @@ class CanDraw(Protocol):
 
         Raises: OSError
         """
+        ...
+
+
+@runtime_checkable
+class CanTakeFocus(Protocol):
+    """A view that chooses which of its widgets gets the keyboard."""
+
+    def take_focus(self) -> None:
+        """Focus the widget to begin with."""
         ...
 
 

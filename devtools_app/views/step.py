@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions.requests import ChooseFiles, ChoosePath, Select
+from devtools_app.appearance.theme import set_role
 from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.latest import Latest
-from devtools_app.shell.theme import set_role
+from devtools_app.state.requests import ChooseFiles, Select
 from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import OpenSession, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -65,6 +65,7 @@ class StepView(QWidget):
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
         self._ask = context.ask
+        self._paths = context.paths
         self._jobs = context.jobs
         self.stepping = context.jobs["step"]
         self._session: OpenSession | None = None
@@ -180,7 +181,8 @@ class StepView(QWidget):
 
     def _choose(self) -> None:
         title = "Tensor that replaces the value"
-        self._ask(ChoosePath(title, self.what.setText, "Tensors (*.pt);;All files (*)"))
+        if path := self._paths.open_file(self, title, "Tensors (*.pt);;All files (*)"):
+            self.what.setText(path)
 
     def _give_up(self) -> None:
         self.stepping.cancel()

@@ -9,8 +9,8 @@ from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
-from devtools_app.shell.theme import FontSize, set_role
 from devtools_app.state.state import State
 from devtools_app.viewmodels.structure import structure, structure_table
 from devtools_app.viewmodels.structure_node import StructureNode

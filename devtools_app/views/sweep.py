@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from devtools_app.actions.requests import ChoosePath, OpenPaths
+from devtools_app.state.requests import OpenPaths
 from devtools_app.state.state import State
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -102,10 +102,8 @@ class SweepPane(Pane):
         self.show_state(self.state)
 
     def _choose(self) -> None:
-        self._ask(ChoosePath("Open a sweep", self._open_sweep, _FILTER))
-
-    def _open_sweep(self, path: str) -> None:
-        self._ask(OpenPaths((path,)))
+        if path := self.context.paths.open_file(self, "Open a sweep", _FILTER):
+            self._ask(OpenPaths((path,)))
 
     # -- points ----------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.qtmodels.roles import TONE
-from devtools_app.shell.theme import FontSize, Theme
 
 _PAD = 5
 

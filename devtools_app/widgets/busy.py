@@ -7,7 +7,7 @@ import time
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from devtools_app.shell.theme import set_role
+from devtools_app.appearance.theme import set_role
 from devtools_app.widgets.elided_label import ElidedLabel
 
 QUIET_MS = 100  # below this nothing moves

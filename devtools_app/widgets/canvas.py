@@ -12,8 +12,8 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 from devtools_app.widgets.files import write_binary_file
-from devtools_app.widgets.paint_theme import CanvasColours, qcolor
 
 _MARGIN = 24
 _PLAIN = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.overview import Missing
 from devtools_app.widgets.badge import Badge

@@ -15,7 +15,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPen
 from PySide6.QtWidgets import QFrame, QWidget
 
-from devtools_app.viewmodels.colours import Palette
+from devtools_app.appearance.colours import Palette
 
 Ticks = Sequence[tuple[float, str]]
 Range = tuple[float, float]

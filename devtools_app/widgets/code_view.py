@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme
+from devtools_app.appearance.theme import Theme
 
 if TYPE_CHECKING:
     from devtools_app.viewmodels.python_tokens import Token

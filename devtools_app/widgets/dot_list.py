@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.viewmodels.entries import Entry
 
 Index = QModelIndex | QPersistentModelIndex

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.command_text import CommandText
 
 _WIDTH = 520

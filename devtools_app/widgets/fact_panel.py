@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.link_button import LinkButton

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,34 @@ def ask_save(parent: QWidget, title: str, suggested: str, filters: str) -> Path 
 def _may_replace(parent: QWidget, path: Path) -> bool:
     question = f"{path.name} exists already. Replace it?"
     return QMessageBox.question(parent, "Replace the file", question) == _YES
+
+
+class PathChooser:
+    """Asks for paths; replaced in tests.
+
+    Args:
+        folder: returns where to begin, empty for where the last dialog ended
+    """
+
+    def __init__(self, folder: Callable[[], str] = str) -> None:
+        self._folder = folder
+
+    def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
+        """Return chosen files, none if the user cancels."""
+        return tuple(QFileDialog.getOpenFileNames(parent, title, self._folder(), filters)[0])
+
+    def open_file(self, parent: QWidget, title: str, filters: str) -> str:
+        """Return one chosen file, empty for none."""
+        return next(iter(self.open_files(parent, title, filters)), "")
+
+    def open_folder(self, parent: QWidget, title: str) -> str:
+        """Return a chosen folder, empty for none."""
+        return QFileDialog.getExistingDirectory(parent, title, self._folder())
+
+    def save_file(self, parent: QWidget, title: str, suggested: str, filters: str) -> str:
+        """Return where to write, empty for nowhere; asks before a file is replaced."""
+        path = ask_save(parent, title, os.path.join(self._folder(), suggested), filters)
+        return "" if path is None else str(path)
 
 
 def write_text_file(path: Path, write: Callable[[TextIO], None]) -> None:

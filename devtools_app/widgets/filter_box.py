@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import set_role
+from devtools_app.appearance.theme import set_role
 
 _INSET = 14  # room for the frame and the clear button
 _WAIT_MS = 120  # between two keys of somebody who knows what to type

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFontMetrics
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
 
 if TYPE_CHECKING:

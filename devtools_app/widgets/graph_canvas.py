@@ -10,13 +10,13 @@ from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.widgets.canvas import KeyTable
 from devtools_app.widgets.graph_canvas_keys import GraphKeys
 from devtools_app.widgets.graph_canvas_labels import stub_text
 from devtools_app.widgets.graph_canvas_pick import NOTHING, holder_of, item_at, stub_at
 from devtools_app.widgets.graph_canvas_view import GraphView
-from devtools_app.widgets.paint_theme import CanvasColours
 from inspector.units import plural
 
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QPainter
 
+from devtools_app.appearance.colours import PLAIN
+from devtools_app.appearance.paint_theme import CanvasColours, contrast, ink_on, qcolor, readable
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.viewmodels.layout.scene_graph import PLAIN
 from devtools_app.viewmodels.layout.stubs import STUB_HEIGHT, STUB_WIDTH
 from devtools_app.widgets.graph_canvas_style import GraphLook, title_colour
 from devtools_app.widgets.graph_canvas_text import Occupied, TextCache, chip
-from devtools_app.widgets.paint_theme import CanvasColours, contrast, ink_on, qcolor, readable
 from inspector.units import format_bytes, plural
 
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
+from devtools_app.appearance.paint_theme import CanvasColours, contrast, ink_on, mix, qcolor
 from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.placed import Placed
@@ -17,7 +18,6 @@ from devtools_app.widgets.graph_canvas_labels import GraphLabels
 from devtools_app.widgets.graph_canvas_lines import seen_lines, segments
 from devtools_app.widgets.graph_canvas_style import BoxGroup, graph_look
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.paint_theme import CanvasColours, contrast, ink_on, mix, qcolor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN, GraphOverlay
+from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN
+from devtools_app.appearance.paint_theme import CanvasColours, map_colours, mix, readable
+from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.widgets.paint_theme import CanvasColours, map_colours, mix, readable
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
-from devtools_app.widgets.paint_theme import CanvasColours, qcolor
+from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 
 _MOST = 30000
 _SHORTEST = 2  # a text shortened to fewer characters says nothing

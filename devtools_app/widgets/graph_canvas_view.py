@@ -10,6 +10,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera, fitted
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
@@ -19,7 +20,6 @@ from devtools_app.widgets.graph_canvas_pick import NOTHING
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.minimap import Minimap
-from devtools_app.widgets.paint_theme import CanvasColours
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
 
 NEAREST = 4.0

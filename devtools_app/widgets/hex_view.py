@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme
+from devtools_app.appearance.theme import Theme
 from devtools_app.viewmodels.hexdump import WIDTH, HexRow, hex_rows, row_count, selected_hex
 
 _PAD = 8

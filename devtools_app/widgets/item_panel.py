@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
-from devtools_app.shell.theme import Theme, set_role
 from devtools_app.widgets.badge import BadgeDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.files import AskSave, ask_save, try_to_write

@@ -18,8 +18,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours, mix, qcolor
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
-from devtools_app.widgets.paint_theme import CanvasColours, mix, qcolor
 
 _ROW = 19.0
 _RAMP_ROW = 46.0

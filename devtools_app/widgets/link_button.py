@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QSizePolicy
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme
+from devtools_app.appearance.theme import Theme
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft)
 _WORDS = _LEFT | int(Qt.TextFlag.TextWordWrap)

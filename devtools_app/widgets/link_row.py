@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.entries import Entry
 
 _LEFT, _DOT, _PAD = 24, 8, 5

@@ -10,11 +10,11 @@ from PySide6.QtCore import QPointF, QSize, Signal
 from PySide6.QtWidgets import QSizePolicy
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme
-from devtools_app.viewmodels.colours import mix
+from devtools_app.appearance.colours import mix
+from devtools_app.appearance.paint_theme import qcolor
+from devtools_app.appearance.theme import Theme
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
-from devtools_app.widgets.paint_theme import qcolor
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.units import format_bytes
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Qt, QtMsgType, Signal, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
-from devtools_app.shell.theme import Theme, set_role
+from devtools_app.appearance.theme import Theme, set_role
 
 KEPT_LINES = 2000
 _QT_LEVELS = {

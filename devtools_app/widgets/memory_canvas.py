@@ -10,6 +10,7 @@ from PySide6.QtGui import QMouseEvent, QPainter
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.canvas_data import MemoryData
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.widgets.canvas import NOTHING, KeyTable
@@ -24,7 +25,6 @@ from devtools_app.widgets.memory_canvas_paint import (
     plot_size,
     screen_boxes,
 )
-from devtools_app.widgets.paint_theme import CanvasColours
 from devtools_app.widgets.zoom_canvas import WHEEL, ZoomCanvas
 from inspector.units import format_bytes
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPen
 
+from devtools_app.appearance.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
 from devtools_app.viewmodels.canvas_data import MemoryData
 from devtools_app.viewmodels.layout.axis import ticks
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
 from inspector.units import Quantity, format_bytes
 
 LEFT, TOP, RIGHT, BOTTOM = 84.0, 40.0, 20.0, 46.0  # around the plot

@@ -8,10 +8,10 @@ from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours, mix, qcolor
 from devtools_app.viewmodels.layout.camera import Camera, fitted
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_style import BoxGroup, GraphLook
-from devtools_app.widgets.paint_theme import CanvasColours, mix, qcolor
 
 _SIZE = QSize(148, 158)
 _PAD = 8

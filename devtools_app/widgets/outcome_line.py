@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
-from devtools_app.actions.requests import Ask, OpenSource
-from devtools_app.shell.theme import Theme, set_role
+from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.state.requests import Ask, OpenSource
 from devtools_app.widgets.push_button import push_button
 from inspector.jobs.messages import Ended, Outcome
 

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolTip, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.elided_label import ElidedLabel
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLabel
 
-from devtools_app.shell.theme import set_role
+from devtools_app.appearance.theme import set_role
 
 
 def problem_label() -> QLabel:

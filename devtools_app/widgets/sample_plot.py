@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFontMetrics
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.units import (
     Quantity,

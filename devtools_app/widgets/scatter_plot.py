@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme
+from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.tables.sweep import Dot, Scatter
 

@@ -7,8 +7,8 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.roles import SHARE
-from devtools_app.shell.theme import Theme
 
 _PAD = 8
 _BAR_HEIGHT = 10

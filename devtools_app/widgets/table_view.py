@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.table_model import TableModel
-from devtools_app.shell.theme import Theme
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import RowOrder, SortKey

@@ -9,7 +9,7 @@ from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme, set_role
+from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.viewmodels.overview import Slice
 from devtools_app.widgets.flow_layout import FlowLayout
 from inspector.units import format_share

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter
 from typing_extensions import override
 
-from devtools_app.shell.theme import Theme
+from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.share_bar import paint_share
 from inspector.tables.source_lines import SourceLine

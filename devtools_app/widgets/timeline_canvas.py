@@ -9,8 +9,8 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.widgets.canvas import KeyTable
-from devtools_app.widgets.paint_theme import CanvasColours
 from devtools_app.widgets.timeline_canvas_paint import LABELS, RULER
 from devtools_app.widgets.timeline_canvas_view import TimelineView
 

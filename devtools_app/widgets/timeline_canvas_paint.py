@@ -9,13 +9,13 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QImage, QPainter, QPen
 
+from devtools_app.appearance.paint_theme import CanvasColours, ink_on, mix, qcolor
 from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.axis import ticks
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.timeline_bins import LaneView, TimelineIndex
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor
 from inspector.units import format_quantity
 
 RULER = 28.0

@@ -9,12 +9,12 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
 from devtools_app.widgets.canvas import NOTHING
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.paint_theme import CanvasColours
 from devtools_app.widgets.timeline_canvas_paint import (
     LABELS,
     RULER,

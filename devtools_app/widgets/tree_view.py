@@ -9,8 +9,8 @@ from PySide6.QtGui import QFontMetrics, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QTreeView
 from typing_extensions import override
 
+from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.tree_model import TreeModel
-from devtools_app.shell.theme import Theme
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import SortKey

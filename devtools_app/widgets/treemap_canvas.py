@@ -8,11 +8,11 @@ from PySide6.QtGui import QMouseEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 from devtools_app.viewmodels.canvas_data import TreemapData
 from devtools_app.viewmodels.layout.treemap import Cell, TreemapIndex, lay_out_treemap
 from devtools_app.widgets.canvas import NOTHING, Canvas, KeyTable
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.paint_theme import CanvasColours, qcolor
 from devtools_app.widgets.treemap_canvas_paint import (
     CRUMBS,
     TreemapDrawing,

@@ -9,11 +9,11 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainter, QPen
 
+from devtools_app.appearance.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
 from devtools_app.viewmodels.canvas_data import TreemapData
 from devtools_app.viewmodels.layout.treemap import HEADER, Cell
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
 from inspector.units import format_bytes, format_share
 
 CRUMBS = 30.0  # height of the path above the map

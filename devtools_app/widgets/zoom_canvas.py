@@ -7,9 +7,9 @@ from PySide6.QtGui import QMouseEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.widgets.canvas import Canvas, KeyTable
-from devtools_app.widgets.paint_theme import CanvasColours
 
 _DRAG = 4  # pixels before a press becomes a drag
 WHEEL = 1.0015  # factor for each eighth of a degree

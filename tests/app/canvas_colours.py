@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtGui import QFont, QFontDatabase
 
-from devtools_app.widgets.paint_theme import CanvasColours, ColourMap
+from devtools_app.appearance.paint_theme import CanvasColours, ColourMap
 
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 

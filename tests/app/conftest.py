@@ -11,10 +11,10 @@ import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
 import devtools_app.widgets.chart  # noqa: F401  # plots draw at once where it is imported
+from devtools_app.appearance.look import Mode
+from devtools_app.appearance.theme import Theme
 from devtools_app.sessions.opening import Load
-from devtools_app.shell.theme import Theme
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.look import Mode
 from devtools_app.state.settings import SettingsFile
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import ViewSpec

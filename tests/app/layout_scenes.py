@@ -6,13 +6,8 @@ import random
 
 from hypothesis import strategies as st
 
-from devtools_app.viewmodels.layout.scene_graph import (
-    NOT_DELEGATED,
-    SceneEdge,
-    SceneGraph,
-    SceneNode,
-    scene_graph,
-)
+from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.viewmodels.layout.scene_graph import SceneEdge, SceneGraph, SceneNode, scene_graph
 
 LABELS = (
     "aten.add.Tensor",

@@ -8,11 +8,11 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
+from devtools_app.appearance.look import Mode
 from devtools_app.jobs.latest import Latest
-from devtools_app.shell.start_page import SAMPLE
+from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.look import Mode
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from tests.app.conftest import interactive

@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 from pytestqt.qtbot import QtBot
 
+from devtools_app.appearance.paint_theme import contrast, ink_on, luminance, mix, readable
 from devtools_app.widgets.batch import draw_lines, draw_rects
 from devtools_app.widgets.graph_canvas_text import Occupied, TextCache
-from devtools_app.widgets.paint_theme import contrast, ink_on, luminance, mix, readable
 from tests.app.canvas_colours import colours
 
 pytestmark = pytest.mark.gui

@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QScrollArea
 
-from devtools_app.actions.requests import OpenSource
 from devtools_app.dialogs.compile_dialog import CompileDialog
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.compile_form import CompileForm, form_from
+from devtools_app.state.requests import OpenSource
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.compile import CompileView
 from inspector.jobs.messages import Ended, Outcome, Ready, Stage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.shell.external_editor import EditorError, default_template, editor_command
+from devtools_app.state.external_editor import EditorError, default_template, editor_command
 
 HERE = Path(__file__)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox
 
-from devtools_app.screenshots.image import save_image
 from devtools_app.shell.window import MainWindow
 from devtools_app.widgets.files import ask_save, write_binary_file, write_text_file
 from devtools_app.widgets.graph_canvas import GraphCanvas
+from devtools_app.widgets.image import save_image
 from tests.app.window_views import RECORDER_VIEWS, open_sample
 
 pytestmark = pytest.mark.gui

@@ -23,8 +23,8 @@ _RESTYLED = """
 import sys
 from PySide6.QtWidgets import QApplication, QLabel
 from devtools_app.shell.cyclic_gc import GarbageCollector
-from devtools_app.shell.theme import Theme
-from devtools_app.state.look import Mode
+from devtools_app.appearance.theme import Theme
+from devtools_app.appearance.look import Mode
 
 class Busy(QLabel):
     def changeEvent(self, event):

@@ -11,12 +11,12 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
+from devtools_app.appearance.colours import NOT_DELEGATED
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.cluster_tree import collapse, expand_all
 from devtools_app.viewmodels.layout.engine import lay_out
 from devtools_app.viewmodels.layout.scene_graph import (
-    NOT_DELEGATED,
     ClusterInfo,
     SceneEdge,
     SceneGraph,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devtools_app.actions.requests import ShowView
+from devtools_app.state.requests import ShowView
 from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_text, node_gaps
 from devtools_app.viewmodels.inside_facts import bars

@@ -16,13 +16,13 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
-from devtools_app.actions.edit_menu import EditMenu
 from devtools_app.actions.recipe_command import RecipeCommand
 from devtools_app.jobs.recompile import Phase
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.run_form import RunForm
 from devtools_app.state.trusted_code import agree
 from devtools_app.views.compare import ComparePane
+from devtools_app.views.editing import EditMenu
 from devtools_app.views.graph import GraphPane
 from devtools_app.views.node import NodePane
 from devtools_app.views.recipe import RecipeView

@@ -11,7 +11,8 @@ from PySide6.QtCore import QPoint, QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
-from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, MemoryData
+from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.viewmodels.canvas_data import MemoryData
 from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.memory_canvas_paint import BOTTOM, LEFT, TOP, screen_boxes
 from tests.app.canvas_colours import colours

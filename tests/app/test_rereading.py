@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from devtools_app.shell.start_page import SAMPLE
+from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.window import MainWindow
 from inspector.files import load
 from inspector.files.load import load_session

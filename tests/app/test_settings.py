@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from devtools_app.appearance.look import Mode
 from devtools_app.dialogs.preferences import Preferences
-from devtools_app.state.look import Mode
 from devtools_app.state.settings import (
     MAX_RECENTS,
     Settings,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
+from devtools_app.appearance.theme import Theme
 from devtools_app.shell.dock_room import shares
-from devtools_app.shell.theme import Theme
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.overview import Slice

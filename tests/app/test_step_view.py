@@ -11,6 +11,7 @@ import torch
 from PySide6.QtWidgets import QPushButton
 
 from devtools_app.shell.window import MainWindow
+from devtools_app.state.requests import Select
 from devtools_app.views.step import StepView
 from inspector.graph.model_graph import COMPILED
 from inspector.jobs.messages import Ended
@@ -68,9 +69,8 @@ def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, eng
     press(view, "Run the next node")
     assert walk_of(view, qtbot).state.position == 1
     qtbot.waitUntil(lambda: "aten_convolution_default" in view.nodes.rows.columns[5].values)
-    window.router.select(
-        Selection(SelectionKind.NODE, "forward", COMPILED, "aten_convolution_default_2")
-    )
+    name = "aten_convolution_default_2"
+    window.router(Select(Selection(SelectionKind.NODE, "forward", COMPILED, name)))
     qtbot.waitUntil(lambda: view.nodes.current_key() == 3)
     press(view, "Run all nodes before the one chosen")
     walk = walk_of(view, qtbot)

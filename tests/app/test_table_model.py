@@ -8,10 +8,10 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtTest import QAbstractItemModelTester
 
+from devtools_app.appearance.colours import LIGHT
 from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.roles import SHARE, TONE
 from devtools_app.qtmodels.table_model import TableModel
-from devtools_app.viewmodels.colours import LIGHT
 from inspector.render.delimited import TextFormat, tsv, write_table
 from inspector.tables.filter import parse_filter
 from inspector.tables.row_order import RowOrder, SortKey

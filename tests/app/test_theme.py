@@ -7,11 +7,7 @@ import pytest
 from PySide6.QtGui import QFontInfo, QPalette, QRawFont
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
-from devtools_app.shell.icon_set import icon_names, icon_pixmap
-from devtools_app.shell.theme import FontSize, Theme, load_fonts
-from devtools_app.state.look import BASE_SIZE, LARGEST, SMALLEST, Mode
-from devtools_app.state.state import OVERLAYS
-from devtools_app.viewmodels.colours import (
+from devtools_app.appearance.colours import (
     CONTRAST_SHAPE,
     CONTRAST_TEXT,
     DARK,
@@ -24,6 +20,10 @@ from devtools_app.viewmodels.colours import (
     mix,
     rgb,
 )
+from devtools_app.appearance.icon_set import icon_names, icon_pixmap
+from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
+from devtools_app.appearance.theme import FontSize, Theme, load_fonts
+from devtools_app.state.state import OVERLAYS
 
 pytestmark = pytest.mark.gui
 PALETTES = [LIGHT, DARK]

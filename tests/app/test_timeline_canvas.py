@@ -12,7 +12,8 @@ from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, TimelineData, TimelineLane
+from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_canvas_paint import LABELS, RULER
 from inspector.units import Quantity

@@ -13,9 +13,9 @@ from PySide6.QtGui import QFont
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QTreeView
 
+from devtools_app.appearance.colours import LIGHT
 from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.tree_model import TreeModel
-from devtools_app.viewmodels.colours import LIGHT
 from devtools_app.widgets.tree_view import TreeView
 from inspector.tables.filter import parse_filter
 from inspector.tables.grouping import GroupKey, group_rows

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devtools_app.appearance.colours import LIGHT
 from devtools_app.state.leftover_variants import left_variants
 from devtools_app.state.state import OpenSession, State
 from devtools_app.state.variant_steps import (
@@ -35,7 +36,6 @@ from devtools_app.state.variants import (
     without,
 )
 from devtools_app.state.workspace import Workspace, load_workspace, save_workspace
-from devtools_app.viewmodels.colours import LIGHT
 from devtools_app.viewmodels.variant_list import variant_entries
 from inspector.files.session import LoadedFile, Session
 from inspector.recipes.compile_job import CompileJob, Rules, Source

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QPushButton
 
-from devtools_app.actions.requests import AddSourceRoot, OpenSource, Select, ShowView
-from devtools_app.state.look import Mode
+from devtools_app.appearance.look import Mode
+from devtools_app.state.requests import AddSourceRoot, OpenSource, Select, ShowView
 from devtools_app.views import findings, node, operators, overview, source
 from devtools_app.views.spec import CanExport, ViewSpec
 from devtools_app.widgets.link_row import LinkRow

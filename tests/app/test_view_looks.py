@@ -13,9 +13,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QTableView
 
-from devtools_app.shell.theme import Theme
+from devtools_app.appearance.colour_maps import sequential_map
+from devtools_app.appearance.theme import Theme
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
-from devtools_app.viewmodels.colour_maps import sequential_map
 from devtools_app.viewmodels.memory_map import memory_map
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates

@@ -11,7 +11,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit
 
-from devtools_app.state.look import Mode
+from devtools_app.appearance.look import Mode
 from devtools_app.viewmodels.structure import structure
 from devtools_app.views import graph, memory, partitions, size, timeline
 from devtools_app.views import structure as structure_view

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from devtools_app.appearance.colours import PLAIN
 from devtools_app.state.state import OpenSession
-from devtools_app.viewmodels.canvas_data import PLAIN
 from devtools_app.viewmodels.change_colours import (
     LEFT,
     TAKEN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from devtools_app.appearance.colours import NOT_DELEGATED
 from devtools_app.viewmodels.layout.engine import lay_out
-from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED
 from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
 from devtools_app.viewmodels.scene import (
     MOST_VISIBLE,

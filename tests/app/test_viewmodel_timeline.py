@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, TimelineData
+from devtools_app.appearance.colours import NOT_DELEGATED
+from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.timeline import (
     absolute_runs,
     aligned_runs,

@@ -543,7 +543,7 @@ def test_message_strip_copies_and_offers(qtbot, theme):
     "make", [TableView, TreeView, DotList, FactPanel], ids=lambda make: make.__name__
 )
 def test_widget_parts_have_names_and_survive_a_new_theme(qtbot, theme, make):
-    from devtools_app.state.look import Mode
+    from devtools_app.appearance.look import Mode
 
     widget = make(theme, "things")
     qtbot.addWidget(widget)

@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.actions import requests
 from devtools_app.app import ExceptionHook
-from devtools_app.shell.start_page import SAMPLE
+from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.window import MainWindow
+from devtools_app.state import requests
 from schema.errors import FormatError
 from tests.app.window_views import RECORDER_VIEWS, SAMPLE_FILES, Recorder, node, open_sample, view
 
@@ -70,8 +70,8 @@ def test_window_shows_an_opened_session(opened):
 @pytest.mark.qt_log_ignore("This plugin does not support")  # popups without a screen
 def test_window_offers_a_compile_first_where_one_is_asked_for(window, qtbot):
     assert "Compile…" in [b.text() for b in window.findChildren(QAbstractButton) if b.isVisible()]
-    window.palettes.commands()
-    dialog = window.palettes._commands
+    window.commands.palettes.commands()
+    dialog = window.commands.palettes._commands
     dialog._field.setText("compile")
     assert dialog._model.found[0].title == "Compile…"
     dialog._field.setText("panel")
@@ -203,7 +203,7 @@ def test_window_cancel_of_a_file_dialog_opens_nothing(window, qtbot, monkeypatch
 
 
 def test_window_reload_reads_again_and_keeps_the_selection(opened, qtbot):
-    opened.router.select(node("aten_relu_default"))
+    opened.router(requests.Select(node("aten_relu_default")))
     with qtbot.waitSignal(opened.controller.opener.ended, timeout=20_000):
         qtbot.keyClick(opened, Qt.Key.Key_F5)
     one = opened.store.state.sessions[0]
@@ -332,13 +332,13 @@ def test_window_select_can_bring_a_view_to_the_front(opened):
     assert opened.store.state.view == "two"
     opened.router(requests.ShowView("below2"))
     assert opened.docks.by_name["below2"].isVisible()
-    assert opened.focused_host().spec.name == "below2"
+    assert opened.active_view()[0].name == "below2"
 
 
 def test_window_bookmarks_by_keys(opened, qtbot):
-    opened.router.select(node("a"))
+    opened.router(requests.Select(node("a")))
     qtbot.keyClick(opened, Qt.Key.Key_B, CONTROL)
-    opened.router.select(node("b"))
+    opened.router(requests.Select(node("b")))
     qtbot.keyClick(opened, Qt.Key.Key_1, CONTROL)
     assert opened.store.state.selection.node == "a"
     opened.router(requests.GoTo(opened.store.state.past[-1]))
@@ -357,8 +357,8 @@ def test_window_find_and_step_reach_the_view_in_front(opened, qtbot):
 
 
 def test_window_letters_in_a_field_are_letters(opened, qtbot):
-    opened.router.select(node("a"))
-    opened.router.select(node("b"))
+    opened.router(requests.Select(node("a")))
+    opened.router(requests.Select(node("b")))
     field = view(opened, "one").field
     field.setFocus()
     qtbot.keyClicks(field, "a.,?x")
@@ -371,7 +371,7 @@ def test_window_letters_in_a_field_are_letters(opened, qtbot):
 def test_window_escape_in_a_filter_clears_the_filter_only(opened, qtbot):
     from devtools_app.widgets.filter_box import FilterBox
 
-    opened.router.select(node("a"))
+    opened.router(requests.Select(node("a")))
     box = FilterBox("Filter")
     box.setParent(view(opened, "one"))
     box.show()

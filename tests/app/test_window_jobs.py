@@ -11,12 +11,12 @@ import pytest
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem
 
+from devtools_app.appearance.look import Mode
+from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.recompile import Phase, RecompileJob
 from devtools_app.jobs.recompiling import Recompiling
 from devtools_app.shell.job_line import JobLine
 from devtools_app.shell.status_bar import StatusLine
-from devtools_app.shell.theme import Theme
-from devtools_app.state.look import Mode
 from devtools_app.state.run_form import RunForm, Runnable
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.dot_list import _JOINT

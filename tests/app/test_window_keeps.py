@@ -10,16 +10,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QLabel
 from shiboken6 import isValid
 
-from devtools_app.actions import requests
+from devtools_app.actions.keys import sheet_sections
 from devtools_app.actions.table import ACTIONS
-from devtools_app.dialogs.key_sheet import sheet_sections
-from devtools_app.screenshots.image import save_image
-from devtools_app.shell.start_page import SAMPLE
+from devtools_app.appearance.look import Mode
+from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.look import Mode
+from devtools_app.state import requests
 from devtools_app.state.settings import SettingsFile
 from devtools_app.widgets.badge import key_width
 from devtools_app.widgets.card_page import CardPage
+from devtools_app.widgets.image import save_image
 from tests.app.window_views import RECORDER_VIEWS, node, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -51,7 +51,7 @@ def strip_text(window: MainWindow) -> str:
 def test_window_workspace_brings_everything_back(opened, qtbot, tmp_path, make_window, monkeypatch):
     path = tmp_path / "mine.etscope"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(path), ""))
-    opened.router.select(node("a"))
+    opened.router(requests.Select(node("a")))
     opened.bound["bookmark"].trigger()
     opened.router(requests.SetNote("A", "slow"))
     opened.store.update(view="two", split_view="one", overlay="bytes", filter_text="/conv/")
@@ -264,7 +264,7 @@ def test_status_line_says_a_sentence_alone(opened, qtbot):
     unit = opened.status._unit
     qtbot.waitUntil(unit.isVisible)
     opened.status.say("Ctrl+1 comes back here")
-    opened.router.select(node("a"))
+    opened.router(requests.Select(node("a")))
     qtbot.wait(20)
     assert opened.status.said
     assert not unit.isVisible()
@@ -291,7 +291,7 @@ def test_window_palette_lists_every_command(opened, qtbot, monkeypatch):
     assert {"Two", "Reload", "Go to Below two"} <= set(titles)
     reload = next(choice for choice in offered[0] if choice.title == "Reload")
     assert reload.hint == "F5"
-    opened.palettes._run(opened.bound["next_theme"])
+    opened.commands.palettes._run(opened.bound["next_theme"])
     assert opened.theme.palette.dark
 
 
@@ -306,7 +306,7 @@ def test_window_goto_offers_nodes_and_goes_there(opened, qtbot, monkeypatch):
     qtbot.keyClick(opened, Qt.Key.Key_P, CONTROL)
     qtbot.waitUntil(lambda: bool(offered and offered[-1]), timeout=20_000)
     choice = next(one for one in offered[-1] if one.icon == "node")
-    opened.palettes._picked(choice.payload)
+    opened.commands.palettes._picked(choice.payload)
     assert opened.store.state.selection == choice.payload
 
 

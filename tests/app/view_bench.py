@@ -7,9 +7,9 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from devtools_app.actions.requests import Request, Select
-from devtools_app.shell.theme import Theme
-from devtools_app.state.look import Mode
+from devtools_app.appearance.look import Mode
+from devtools_app.appearance.theme import Theme
+from devtools_app.state.requests import Request, Select
 from devtools_app.state.store import Store
 from devtools_app.state.transitions import add_session, select
 from devtools_app.views.pane import Pane

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from devtools_app.shell.start_page import SAMPLE
+from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec

@@ -71,8 +71,8 @@ def _first_paint(code: str) -> float:
 _GRAPH = """
 import json, sys, time
 from PySide6.QtWidgets import QApplication
-from devtools_app.shell.theme import Theme
-from devtools_app.state.look import Mode
+from devtools_app.appearance.theme import Theme
+from devtools_app.appearance.look import Mode
 from devtools_app.viewmodels.layout.cluster_tree import expand_all
 from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
 from devtools_app.viewmodels.scene import opening_set
@@ -125,8 +125,8 @@ def large_graph(_folder: Path) -> Iterable[Result]:
 _TABLE = """
 import json, time
 from PySide6.QtWidgets import QApplication
-from devtools_app.shell.theme import Theme
-from devtools_app.state.look import Mode
+from devtools_app.appearance.theme import Theme
+from devtools_app.appearance.look import Mode
 from inspector.tables.operators import operators_table
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units

@@ -10,7 +10,7 @@ import torch
 import inspector
 from compiler import export, to_edge_transform_and_lower
 from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
-from devtools_app.viewmodels.colours import LIGHT
+from devtools_app.appearance.colours import LIGHT
 from inspector.files.load import load_session
 from runtime import Runtime
 from schema import payloads

@@ -10,10 +10,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from devtools_app.appearance.colours import PLAIN
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath, ClusterTree, cluster_tree
 
-PLAIN = -1  # inputs, outputs, modules: nobody owns them
-NOT_DELEGATED = -2
 UNKNOWN_BYTES = -1
 
 NODE_HEIGHT = 36.0

@@ -11,16 +11,16 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 
-from devtools_app.shell.icon_set import make_icon
-from devtools_app.shell.stylesheet import style_sheet
-from devtools_app.state.look import BASE_SIZE, LARGEST, SMALLEST, Mode
-from devtools_app.viewmodels.colours import DARK, LIGHT, Palette, mix
+from devtools_app.appearance.colours import DARK, LIGHT, Palette, mix
+from devtools_app.appearance.icon_set import make_icon
+from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
+from devtools_app.appearance.stylesheet import style_sheet
 
 if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself needs
-    from devtools_app.widgets.paint_theme import CanvasColours
+    from devtools_app.appearance.paint_theme import CanvasColours
 
 _LOG = logging.getLogger(__name__)
-FONTS = Path(__file__).parents[1] / "fonts"
+FONTS = Path(__file__).parent / "fonts"
 _SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBrains Mono")
 _OUTLINED = ("QCheckBox", "QAbstractSpinBox")  # by Fusion, not the style sheet
 _FUSION_OUTLINE = 140  # percent by which an outline is darker than the ground
@@ -217,7 +217,7 @@ def qt_palette(palette: Palette) -> QPalette:
 
 
 def _canvas_colours(palette: Palette, font: QFont, mono: QFont) -> CanvasColours:
-    from devtools_app.widgets.paint_theme import CanvasColours
+    from devtools_app.appearance.paint_theme import CanvasColours
 
     return CanvasColours(
         surface=palette.surface,

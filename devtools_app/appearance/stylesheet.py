@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devtools_app.viewmodels.colours import Palette, mix
+from devtools_app.appearance.colours import Palette, mix
 
 _SHEET = """
 * { outline: 0; }

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 from schema.backends import backend_of
 
 if TYPE_CHECKING:
-    from devtools_app.viewmodels.colour_maps import Colormap
+    from devtools_app.appearance.colour_maps import Colormap
+
+# references to a colour beside the backends, which count from 0
+PLAIN = -1  # inputs, outputs, modules: no backend owns them
+NOT_DELEGATED = -2
 
 CONTRAST_TEXT = 4.5  # WCAG AA for text
 CONTRAST_SHAPE = 3.0  # WCAG AA for lines and marks that carry meaning
@@ -75,7 +79,7 @@ class Palette:
 
         Shapes: uint8[256, 3]
         """
-        from devtools_app.viewmodels.colour_maps import sequential_map
+        from devtools_app.appearance.colour_maps import sequential_map
 
         return sequential_map(self.dark)
 
@@ -85,7 +89,7 @@ class Palette:
 
         Shapes: uint8[256, 3]
         """
-        from devtools_app.viewmodels.colour_maps import diverging_map
+        from devtools_app.appearance.colour_maps import diverging_map
 
         return diverging_map(self.dark)
 

@@ -1,16 +1,15 @@
-"""Requests of views to the window."""
+"""What views ask of the window: each request is data, never a widget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from devtools_app.state.state import Place
 from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
-    from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
     from inspector.jobs.bisect import BisectJob
     from inspector.jobs.executing import ExecutingJob
     from inspector.recipes.compile_job import CompileJob
@@ -48,6 +47,34 @@ class OpenPaths:
     """Open files and folders together as one session."""
 
     paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAlone:
+    """Read the session shown again, with this file only."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Read the files of a session again; with ``partial`` without those that are lost."""
+
+    session: str
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrustCode:
+    """Trust the code in files until the program ends, then handle a request.
+
+    Attributes:
+        paths: Python files and libraries
+        then: what runs them
+    """
+
+    paths: tuple[str, ...]
+    then: Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,25 +152,16 @@ class AskBundle:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoosePath:
-    """Ask the user for a file, or for a folder, and hand it over.
+class EditRecipe:
+    """Use another recipe for the next variant of the program shown.
 
     Attributes:
-        title: of the dialog
-        take: called with the path, not if the user cancels
-        filters: of file names; empty for a folder
+        job: the recipe
+        message: for the status line, empty for none
     """
 
-    title: str
-    take: Callable[[str], object]
-    filters: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class EditRecipe:
-    """Use another recipe for the next variant of the program shown."""
-
     job: CompileJob
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,53 +169,6 @@ class UndoRecipe:
     """Undo the last edit of the recipe; with ``again`` do it once more."""
 
     again: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OfferEdits:
-    """Tell the edits of the recipe that can be made where something is selected.
-
-    Attributes:
-        selection: what was pointed at
-        take: called with the edits, not when there are none
-    """
-
-    selection: Selection
-    take: Callable[[EditOffers], object]
-
-
-class Effects(Protocol):
-    """Knows what an edit does to the partitions; ``changed`` is a signal."""
-
-    @property
-    def changed(self) -> Any:  # noqa: ANN401 - a signal, which requests do not name
-        """Return the signal that another effect is known."""
-        ...
-
-    def ask(self, job: CompileJob, base: CompileJob) -> None:
-        """Look for the effect of a recipe beside another."""
-        ...
-
-    def effect(self, job: CompileJob, base: CompileJob) -> str:
-        """Return the effect in words, or that it is looked for."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EditOffers:
-    """The answer to ``OfferEdits``.
-
-    Attributes:
-        groups: the edits, the nearest thing first
-        base: the recipe they change
-        previews: know what an edit does to the partitions
-        choose: makes an edit
-    """
-
-    groups: tuple[OfferGroup, ...]
-    base: CompileJob
-    previews: Effects
-    choose: Callable[[Offer], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +217,31 @@ Request = (
     | AskCompile
     | Execute
     | AskBundle
-    | ChoosePath
     | EditRecipe
     | UndoRecipe
-    | OfferEdits
+    | OpenAlone
+    | Reload
+    | TrustCode
     | Recompile
     | Bisect
     | SetNote
     | Say
 )
 Ask = Callable[[Request], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message to the user, shown above the views.
+
+    Attributes:
+        text: one or two sentences
+        tone: info, warning or error
+        details: more to copy
+        offers: labels of buttons and what each requests
+    """
+
+    text: str
+    tone: str = "info"
+    details: str = ""
+    offers: tuple[tuple[str, Request], ...] = ()

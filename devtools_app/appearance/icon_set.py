@@ -10,7 +10,7 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-FOLDER = Path(__file__).parents[1] / "icons"
+FOLDER = Path(__file__).parent / "icons"
 _SIDE = 16
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QFont
 
-from devtools_app.viewmodels.canvas_data import NOT_DELEGATED
+from devtools_app.appearance.colours import NOT_DELEGATED
 
 ColourMap = NDArray[np.uint8]
 READABLE = 4.5  # contrast of text, WCAG 2 AA

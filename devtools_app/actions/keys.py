@@ -1,0 +1,63 @@
+"""The keys of the window by heading, generated from the tables of actions and views."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QKeySequence
+
+from devtools_app.actions.table import ACTIONS, MENUS
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import Area
+
+# keys that belong to a widget and not to the window; (key, what it does)
+LOCAL_KEYS = {
+    "Tables and trees": (
+        ("↑ ↓", "move; the other views follow"),
+        ("Return", "go to the row in its view"),
+        ("S", "sort by the column of the cursor; a tree by the next column"),
+        ("Shift+S", "reverse the order of a tree"),
+        ("Ctrl+C", "copy the selected rows, unrounded"),
+        ("← →", "close and open a node of a tree"),
+    ),
+    "Canvases": (
+        ("W A S D", "pan"),
+        ("Wheel", "zoom at the pointer"),
+        ("F", "go to the selection"),
+        ("Space", "fit everything"),
+    ),
+    "Graph": (
+        ("Return", "open or close a box"),
+        ("Shift+E  Shift+C", "open all boxes, close all"),
+        ("Shift+M", "hide the boxes of modules"),
+        ("Shift+R", "open the boxes around the selection"),
+        ("F3  Shift+F3", "next and previous match"),
+    ),
+    "Other views": (
+        ("E", "operators: every event of the trace"),
+        ("[  ]", "timeline: run before, run after"),
+        ("Shift+D", "size: find duplicates"),
+        ("Ctrl+Return", "source: open in editor"),
+        ("Ctrl+G", "structure: go to an offset"),
+    ),
+    "Bookmarks": (("Ctrl+1 … Ctrl+0", "go to a bookmark"),),
+}
+
+
+def sheet_sections() -> dict[str, list[tuple[str, str]]]:
+    """Return (key, what it does) pairs by heading, generated from the table of actions."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for menu in MENUS:
+        lines = [
+            ("  ".join(native(key) for key in spec.keys), spec.text.rstrip("…"))
+            for spec in ACTIONS
+            if spec.menu == menu and spec.keys
+        ]
+        sections[menu] = lines
+    centre = [view for view in VIEWS if view.area is Area.CENTRE][:9]
+    sections["Views"] = [(f"Alt+{n}", view.title) for n, view in enumerate(centre, 1)]
+    sections.update({title: list(lines) for title, lines in LOCAL_KEYS.items()})
+    return {title: lines for title, lines in sections.items() if lines}
+
+
+def native(key: str) -> str:
+    """Return a key as this system writes it."""
+    return QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
