@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
-_FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')  # none made at run time
+_FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')  # none created at run time
 
 
 class CompileError(RuntimeError):
@@ -18,7 +18,7 @@ class CompileError(RuntimeError):
 
 
 class UnsupportedError(CompileError):
-    """The program uses something the compiler cannot express in an edge program."""
+    """The program uses a feature that an edge program cannot express."""
 
 
 class HardWriteError(CompileError):
@@ -38,7 +38,7 @@ class UnboundedShapeError(CompileError):
 
 
 class MissingOutVariantsError(CompileError):
-    """Operators without an out variant, all of them at once.
+    """Operators without an out variant, reported together.
 
     Attributes:
         operators: qualified names of the operators
@@ -59,10 +59,10 @@ class CancelledError(CompileError):
 
 
 def source_line(node: torch.fx.Node) -> str:
-    """Return ``file:line`` of the user's code a node comes from, empty when unknown.
+    """Return ``file:line`` of the user's code a node comes from, empty if unknown.
 
-    Lines of torch itself, such as those of its layers, count only where there are no others. An
-    input comes from no line: where it is first read is the next best.
+    Lines of torch itself, such as those of its layers, are used only if there are no others. An
+    input has no line of its own: the first read of it is used.
     """
     trace = node.meta.get("stack_trace")
     if not trace and node.op == "placeholder":

@@ -25,7 +25,7 @@ _LIBRARIES = tuple(
 )
 _INSTALLED = sysconfig.get_paths()["purelib"] + os.sep
 _QUOTED = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
-# Lines of torch's messages that say how to search in torch, not what is wrong.
+# Lines of torch's messages that give debugging hints, not the reason.
 _ADVICE = re.compile(
     r"^(For (more|extended|C\+\+)|If you suspect|The error above|Caused by|\(Size)"
 )
@@ -61,12 +61,11 @@ def export(
     """Export a module as a graph of ATen operators; the module is not changed.
 
     Args:
-        mod: the module, a method of it such as ``module.decode``, or a program that was exported
-            before
-        args: positional example inputs, nested as the module takes them
+        mod: the module, a method of it such as ``module.decode``, or an exported program
+        args: positional example inputs, nested as the module expects them
         kwargs: example inputs by name
-        dynamic_shapes: by name or by position of the inputs, which dimensions may change and how;
-            all others stay as in the examples
+        dynamic_shapes: by name or by position of the inputs, dynamic dimensions and their ranges;
+            all others are fixed to the examples
         strict: trace bytecode instead of running the module
         preserve_module_call_signature: paths of submodules whose calls stay visible
 
@@ -83,7 +82,7 @@ def export(
         forget_traces()
     run: Any = torch.export.export
     try:
-        with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
+        with warnings.catch_warnings():  # torch copies one of its own deprecated classes
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
             return run(
                 module,
@@ -100,9 +99,9 @@ def export(
 def forget_traces() -> None:
     """Reset Dynamo's cache of traced branches and loops before an export with symbolic sizes.
 
-    torch 2.13 looks for a former trace of a ``torch.cond`` that fits, and compares the sizes that
-    it had with the symbolic ones, which makes them that number: after two exports of a module with
-    other sizes, an export with a dynamic one failed or was static.
+    torch 2.13 looks for an earlier matching trace of a ``torch.cond``, and compares its sizes with
+    the symbolic ones, which specializes them: after two exports of a module with
+    different sizes, an export with a dynamic size failed or was static.
     """
     tracer: Any = sys.modules.get("torch._dynamo")
     if tracer is not None:

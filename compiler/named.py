@@ -16,7 +16,7 @@ IN_FILE = ".py:"
 
 
 class UnknownNameError(ValueError):
-    """A name that cannot be resolved, or options that its object does not take."""
+    """A name that cannot be resolved, or options that its object does not accept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class NamedObject:
 def parse_named(text: str) -> NamedObject:
     """Parse ``NAME[:option=value…]``.
 
-    Options are separated by colons. A value is read as a Python literal where it is one, else as
+    Options are separated by colons. A value is parsed as a Python literal if possible, else it is
     a string.
 
     Raises: UnknownNameError for an option without a value
@@ -69,9 +69,9 @@ def _value(text: str) -> Any:  # noqa: ANN401 - any literal
 
 
 def object_in_file(name: str) -> Any:  # noqa: ANN401 - whatever the file defines
-    """Return what ``file.py:NAME`` names; the file is run.
+    """Return the object that ``file.py:NAME`` names; the file is executed.
 
-    Raises: UnknownNameError if the file or the name is missing; whatever the file raises
+    Raises: UnknownNameError if the file or the name is missing; errors of the file
     """
     path, _, wanted = name.rpartition(":")
     file = Path(path).absolute()
@@ -104,10 +104,10 @@ def create_named(asked: NamedObject, found: Any) -> Any:  # noqa: ANN401
     """Return an instance of a class, or a function with its options bound.
 
     Args:
-        asked: what the user wrote
+        asked: parsed user input
         found: the class or function of that name
 
-    Raises: UnknownNameError if it does not take the options; whatever a class in a file raises
+    Raises: UnknownNameError if it does not accept the options; errors of a class in a file
     """
     if not isinstance(found, type):
         return partial(found, **asked.options) if asked.options else found
@@ -115,10 +115,10 @@ def create_named(asked: NamedObject, found: Any) -> Any:  # noqa: ANN401
     try:
         inspect.signature(made).bind(**asked.options)
     except TypeError as error:
-        raise UnknownNameError(f"{asked.name} does not take these options: {error}") from error
+        raise UnknownNameError(f"{asked.name} does not accept these options: {error}") from error
     try:
         return made(**asked.options)
     except (TypeError, ValueError) as error:
         if asked.in_file:
-            raise  # its own line says more
-        raise UnknownNameError(f"{asked.name} does not take these options: {error}") from error
+            raise  # its own line is more precise
+        raise UnknownNameError(f"{asked.name} does not accept these options: {error}") from error

@@ -17,13 +17,13 @@ class StageEvent:
 
     Attributes:
         stage: its name: edge, verify, plan, emit, record
-        method: the method worked on, empty for all
-        seconds: how long it took; None when it begins
-        nodes: calls in the graph it left; None where it leaves no graph
-        snapshot: returns a copy of that graph; only events for observers have one; it is
+        method: the current method, empty for all
+        seconds: duration; None at the start
+        nodes: calls in the resulting graph; None without a graph
+        snapshot: returns a copy of that graph; only set in events for observers,
             to be called before the observer returns
-        modules: by method, the graph modules it left; only events for observers have some;
-            they are not to be changed, nor looked at after the observer has returned
+        modules: resulting graph modules by method; only set in events for observers, read-only and
+            not to be used after the observer has returned
     """
 
     stage: str
@@ -44,7 +44,7 @@ class Stages:
     Attributes:
         observer: called when a stage begins and when it ends
         cancelled: called before each stage; True cancels the compile
-        events: the stages that have ended
+        events: completed stages
     """
 
     observer: Observer | None = None
@@ -78,9 +78,9 @@ class StageResult:
     """The facts of a stage for its observer.
 
     Attributes:
-        nodes: calls in the graph it left
-        graph: the graph it left, of torch; its calls are counted where ``nodes`` is not given
-        modules: by method, the graph modules it left
+        nodes: calls in the resulting graph
+        graph: the resulting torch graph; its calls are counted if ``nodes`` is not given
+        modules: resulting graph modules by method
     """
 
     nodes: int | None = None
@@ -88,13 +88,13 @@ class StageResult:
     modules: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def calls(self) -> int | None:
-        """Return the number of calls in the graph the stage left."""
+        """Return the number of calls in the resulting graph."""
         if self.nodes is not None or self.graph is None:
             return self.nodes
         return sum(node.op == "call_function" for node in self.graph.nodes)
 
     def snapshot(self) -> Callable[[], Any] | None:
-        """Return a function that copies the stage's graph, None without a graph."""
+        """Return a function that copies the stage's graph, None if it has no graph."""
         if self.graph is None:
             return None
         graph = self.graph

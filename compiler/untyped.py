@@ -56,7 +56,7 @@ NUMBER_OPERATORS: dict[Any, str] = {
     _math.ceil: "ceil",
     _math.trunc: "trunc",
 }
-"""Operators on scalars, and the runtime's names of them."""
+"""Operators on scalars, and their names in the runtime."""
 _sympy: Any = cast("Any", formulas).sympy
 _DIVISIONS: tuple[Any, ...] = (cast("Any", formulas).FloorDiv,)  # the base of CleanDiv
 _bound: Callable[..., Any] = cast("Any", value_ranges).bound_sympy
@@ -78,9 +78,9 @@ def exactly(value: int) -> Any:  # noqa: ANN401
 
 
 def largest(expression: Any, ranges: Mapping[Any, Any]) -> int | None:  # noqa: ANN401
-    """Return the largest value of a formula, None when it has none.
+    """Return the largest value of a formula, None if unbounded.
 
-    What sizes are divided by is not 0 where the division is computed, so neither is any symbol in
+    A divisor of sizes is not 0 wherever the division is computed, so neither is any symbol in
     a product that divides.
     """
     formula, known = simplified(expression), dict(ranges)

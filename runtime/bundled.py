@@ -38,9 +38,9 @@ class MethodTestCase:
 
     Attributes:
         inputs: tensors and scalars, flattened
-        expected_outputs: flattened, empty without any
+        expected_outputs: flattened, may be empty
 
-    Raises: AssertionError for values that a bundled program cannot hold, such as None
+    Raises: AssertionError for values that a bundled program cannot store, such as None
     """
 
     def __init__(self, inputs: object, expected_outputs: object = None) -> None:

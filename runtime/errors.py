@@ -1,4 +1,4 @@
-"""The documented error codes, and the one exception that carries them.
+"""The documented error codes, and the one exception that reports them.
 
 Source: runtime/core/error.h; the runtime's frequently asked questions for the remedies
 """
@@ -40,7 +40,7 @@ OF_INPUTS = (
     "Compare the inputs with the method's metadata: count, dtype and rank must be those of export."
 )
 OF_SIZES = (
-    "Give inputs within the shapes the program was exported with, or export it with dynamic shapes "
+    "Pass inputs within the shapes the program was exported with, or export it with dynamic shapes "
     "and a larger upper bound."
 )
 OF_RUN = "Finish or reset the run in progress first."
@@ -50,7 +50,7 @@ OF_SCHEMA = (
     "A schema reads as my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)."
 )
 
-# Codes with one remedy for all causes; for the others it is given where they are raised.
+# Codes with one remedy for all causes; other remedies are set where the error is raised.
 _REMEDIES = {
     ErrorCode.EndOfMethod: "Reset the method to step through it again.",
     ErrorCode.RegistrationAlreadyRegistered: "Use another name: registrations are not replaced.",
@@ -74,8 +74,8 @@ class ExecutionError(RuntimeError):
         remedy: what to do, empty when unknown
         method: name of the method, empty outside of one
         instruction: index in its chain, None outside of instructions
-        operator: full name of the operator or backend, empty when there is none
-        source: line of Python that the instruction comes from, empty when it is not recorded
+        operator: full name of the operator or backend, empty if not applicable
+        source: line of Python that the instruction comes from, empty if not recorded
     """
 
     def __init__(self, code: ErrorCode, reason: str, *, remedy: str | None = None) -> None:

@@ -16,7 +16,7 @@ _frombuffer: Callable[..., torch.Tensor] = _torch.frombuffer
 
 
 def dtype_named(name: str) -> torch.dtype | None:
-    """Return torch's dtype of this name, None where torch has none."""
+    """Return torch's dtype of this name, None if torch does not define it."""
     found = getattr(_torch, name, None)
     return found if isinstance(found, torch.dtype) else None
 

@@ -27,10 +27,10 @@ class ErrorStats:
     Attributes:
         output: index of the output
         mean_abs_error: mean of |actual - expected|
-        max_abs_error: largest of them
-        mean_relative_error: mean of |actual - expected| / |expected|, elements expected to be 0
-            left out
-        max_relative_error: largest of them
+        max_abs_error: largest |actual - expected|
+        mean_relative_error: mean of |actual - expected| / |expected|, without elements expected to
+            be 0
+        max_relative_error: largest relative error
         mismatched: elements outside of the tolerance
         elements: all elements
     """
@@ -51,7 +51,7 @@ class CaseResult:
     Attributes:
         method_name: the method
         case: index of the case in its suite
-        stats: one entry an output, empty for a case without expected outputs
+        stats: one entry per output, empty for a case without expected outputs
     """
 
     method_name: str
@@ -102,7 +102,7 @@ def get_program_data(data: Data) -> memoryview:
 def find_case(file: bundled.BundledProgram, method_name: str, index: int) -> bundled.TestCase:
     """Return a case of a method.
 
-    Raises: ExecutionError InvalidArgument if there is none
+    Raises: ExecutionError InvalidArgument if it does not exist
     """
     for suite in file.method_test_suites:
         if suite.method_name == method_name:

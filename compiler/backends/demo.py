@@ -49,7 +49,7 @@ class BackendWithCompilerDemo(BackendDetails):
     ) -> PreprocessResult:
         """Return the operators as a string, with an identity debug handle map.
 
-        Raises: RuntimeError naming an operator it does not take
+        Raises: RuntimeError naming an unsupported operator
         """
         del compile_specs
         calls = [node for node in edge_program.graph.nodes if node.op == "call_function"]
@@ -91,7 +91,7 @@ class ExecutorBackend(BackendDetails):
 
 
 class DemoPartitioner(Partitioner):
-    """Takes the nodes of a support object, for a backend."""
+    """Delegates the nodes that a support object accepts to a backend."""
 
     def __init__(
         self,
@@ -103,9 +103,9 @@ class DemoPartitioner(Partitioner):
         """Create the partitioner of a backend.
 
         Args:
-            support: which nodes
-            spec: where they go
-            constants: whether weights go along
+            support: decides which nodes
+            spec: backend and settings
+            constants: whether weights are delegated as well
         """
         super().__init__()
         self.op_support = support
@@ -133,7 +133,7 @@ class DemoPartitioner(Partitioner):
 
 @final
 class AddMulPartitionerDemo(DemoPartitioner):
-    """Takes ``add`` and ``mm``, which the documents call ``mul``."""
+    """Delegates ``add`` and ``mm``, which the documentation calls ``mul``."""
 
     def __init__(self) -> None:
         operators = {edge_op(op): None for op in (aten.add.Tensor, aten.mm.default)}
@@ -143,7 +143,7 @@ class AddMulPartitionerDemo(DemoPartitioner):
 
 @final
 class AllNodesPartitionerDemo(DemoPartitioner):
-    """Takes every call and its weights for the demonstration of entire graphs."""
+    """Delegates every call with its weights, to demonstrate delegation of entire graphs."""
 
     def __init__(self) -> None:
         spec = DelegationSpec(ExecutorBackend.__name__, [])

@@ -15,7 +15,7 @@ from compiler.untyped import OpOverload
 class EdgeToBackendOpsPass(PassBase):
     """Replaces torch overloads that passes have inserted by ``ops.backend.NAMESPACE.NAME``.
 
-    Operators on sizes stay those of Python: they become ``executorch_prim`` when the program is
+    Operators on sizes remain Python functions: they become ``executorch_prim`` when the program is
     emitted.
     """
 

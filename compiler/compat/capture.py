@@ -70,10 +70,10 @@ def capture(
     """Export a module or a function; `torch.export.export` and `to_edge` replace it.
 
     Args:
-        f: what to export
+        f: module or function
         args: its example inputs
-        config: taken as documented
-        dynamic_shapes: which sizes may change
+        config: accepted as documented
+        dynamic_shapes: dynamic sizes
     """
     del config
     warnings.warn(

@@ -1,4 +1,4 @@
-"""Partitioners that need no code: by configurations of operators, and of everything."""
+"""Declarative partitioners: by configurations of operators, and for entire graphs."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class PartitionerConfig(ABC):
 
     @abstractmethod
     def check_constraints(self, node: Node, ep: ExportedProgram) -> bool:
-        """Return whether a node of the operator can be taken."""
+        """Return whether a node of the operator can be delegated."""
 
     @abstractmethod
     def get_original_aten(self) -> Any | None:  # noqa: ANN401
-        """Return the operator to preserve, None for none."""
+        """Return the operator to preserve, None if it may be decomposed."""
 
     @abstractmethod
     def get_partition(self, node: Node, ep: ExportedProgram) -> list[Node]:
-        """Return the nodes that have to be in one partition with a node, itself included."""
+        """Return the nodes that must be in the partition of a node, itself included."""
 
 
 class ConfigerationBasedPartitioner(Partitioner):
@@ -59,10 +59,10 @@ class ConfigerationBasedPartitioner(Partitioner):
         """Create the partitioner from configurations.
 
         Args:
-            delegation_spec: where the nodes go
-            partitioner_configs: one an operator
+            delegation_spec: backend and settings
+            partitioner_configs: one per operator
 
-        Raises: PartitionError if two are about the same operator
+        Raises: PartitionError if two cover the same operator
         """
         super().__init__()
         self.delegation_spec = delegation_spec
@@ -104,7 +104,7 @@ class ConfigerationBasedPartitioner(Partitioner):
             if node.op != "call_function":
                 continue
             if config is None:
-                text = f"no configuration is about {operator_of(node)}"
+                text = f"no configuration covers {operator_of(node)}"
                 note(node, type(self).__name__, Outcome.NO_RULE, text)
             elif not config.check_constraints(node, ep):
                 note(node, rule, Outcome.REJECTED, f"{rule}.check_constraints refuses it")
@@ -133,20 +133,20 @@ class ConfigerationBasedPartitioner(Partitioner):
 
 
 class AllNodePartitioner(Partitioner):
-    """Takes every call and all weights into one partition."""
+    """Delegates every call and all weights as one partition."""
 
     def __init__(self, backend_id: str, compile_specs: list[CompileSpec]) -> None:
         """Create the partitioner of a backend.
 
         Args:
-            backend_id: where everything goes
+            backend_id: of the backend
             compile_specs: its settings
         """
         super().__init__()
         self.delegation_spec = DelegationSpec(backend_id, compile_specs)
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tag everything."""
+        """Tag all calls and weights."""
         data = data_of(exported_program).specs
         for node in exported_program.graph.nodes:
             if node.op == "call_function" or node.name in data:

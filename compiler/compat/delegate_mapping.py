@@ -17,7 +17,7 @@ class DelegateMappingBuilder:
         """Begin empty.
 
         Args:
-            generated_identifiers: number the entries from 0 instead of taking identifiers
+            generated_identifiers: number the entries from 0 instead of accepting identifiers
         """
         self._generated = generated_identifiers
         self._handles: dict[Identifier, tuple[int, ...]] = {}
@@ -35,11 +35,11 @@ class DelegateMappingBuilder:
         """Add an entry and return its identifier.
 
         Args:
-            nodes: what it stands for; or ``handles``, never both
-            handles: debug handles; None among them is left out
-            identifier: what the delegate logs; none where they are generated
+            nodes: nodes it represents; or ``handles``, never both
+            handles: debug handles; None entries are skipped
+            identifier: what the delegate logs; omitted if they are generated
 
-        Raises: ValueError if arguments are missing, too many or there already, or no handle is left
+        Raises: ValueError if arguments are missing, redundant or duplicate, or no handle remains
         """
         identifier = self._identifier(identifier)
         if (nodes is None) == (handles is None):

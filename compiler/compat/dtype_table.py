@@ -70,7 +70,7 @@ def type_constraints(op: Any) -> TypeConstraints | None:  # noqa: ANN401 - an op
     first = tuple(returns[:1] if rule.fixed else returns)
     aliases = _Aliases()
     rows = [aliases.row([*groups, *free, *fixed]) for groups in _groups(rule, deciding[:2], first)]
-    for name in deciding[2:]:  # further tensors take the dtype of the second
+    for name in deciding[2:]:  # further tensors have the dtype of the second
         for row in rows:
             row[name] = row[deciding[1]]
     return TypeConstraints(aliases.table(), tuple(rows))

@@ -33,7 +33,7 @@ def emit_program(
 
     Args:
         methods: what `ExecutorchProgramManager.exported_program` returns, by the name of the
-            method; one alone is `forward`
+            method; a single one is `forward`
         emit_stacktrace: write source lines into it
         prim_getters: values by the name of the method that returns them
         emit_mutable_buffer_names: write the names of mutable buffers into it
@@ -62,17 +62,17 @@ def _planned(name: str, program: ExportedProgram) -> PlannedMethod:
 
 
 def pretty_print(obj: object, indent: int = 0, out: IO[str] | None = None) -> None:
-    """Print the tables of a program, or a part of them, one field a line.
+    """Print the tables of a program, or a part of them, one field per line.
 
     Args:
-        obj: a program, or anything that one is made of
-        indent: steps of the lines below the first one
-        out: where to; standard output if None
+        obj: a program or any object inside it
+        indent: indentation steps of the lines below the first one
+        out: stream; standard output if None
 
     Raises: TypeError for a graph
     """
     if isinstance(obj, torch.fx.GraphModule):
-        raise TypeError("pretty_print takes the tables of a program, found a GraphModule")
+        raise TypeError("pretty_print expected the tables of a program, found a GraphModule")
     end = "" if indent else "\n"
     print(_shown(obj, indent), end=end, file=out or sys.stdout)
 

@@ -38,9 +38,9 @@ def transform(
     """Return the program transformed by passes; the given one is not changed.
 
     Args:
-        program: edge or not
-        *passes: in their order
-        override_verifiers: those of the result; None for the program's own
+        program: edge or exported program
+        *passes: in order
+        override_verifiers: verifiers of the result; None keeps those of the program
 
     Raises: PassError for a pass that fails
     """
@@ -102,11 +102,11 @@ def create_submodule_from_nodes(
 
     Args:
         gm: changed in place
-        node_list: calls that a call can stand for: none of them reads a value made in between
-        tag: ends the name of the module
-        skip_legalize_graph: leave the nodes as they stand, instead of in a valid order
+        node_list: calls that one call can replace: none reads a value computed between them
+        tag: suffix of the module name
+        skip_legalize_graph: keep the order of the nodes instead of restoring a valid one
 
-    Raises: RuntimeError if the nodes cannot be one call
+    Raises: RuntimeError if one call cannot replace the nodes
     """
     order = _fuser.topo_sort([*node_list])
     name = f"fused_{tag}"
@@ -128,7 +128,7 @@ def create_submodule_from_nodes(
         for user in [*call.users]:
             if user is not first:
                 user.replace_input_with(call, first)
-    for user in call.users:  # what it was made from is not where the call stands
+    for user in call.users:  # its sources are not located at the call
         for key in ("nn_module_stack", "source_fn_stack"):
             user.meta.pop(key, None)
     _fuser.erase_nodes(gm, order)
@@ -144,7 +144,7 @@ def arrange_graph_outputs(
 
     Args:
         gm: a module that a graph calls
-        output_specs: what its results are; put in order with them
+        output_specs: specs of its results; reordered with them
         call_module_node: the call, whose `getitem` users are renumbered
 
     Raises: RuntimeError if there are not as many results as specs
@@ -172,7 +172,7 @@ def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
     values = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
     mode: Any = detect_fake_mode(tuple(values))
     assert mode is not None, f"no fake values at the placeholders of {program.graph}"
-    with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
+    with warnings.catch_warnings():  # torch copies one of its own deprecated classes
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         module = copy.deepcopy(program.graph_module)
         calls = copy.deepcopy(program.module_call_graph)
@@ -200,7 +200,7 @@ def update_to_real_program(
 
 
 def do_user_inputs_exist(graph_signature: Any) -> bool:  # noqa: ANN401
-    """Return whether a program has inputs other than scalars and strings."""
+    """Return whether a program has inputs that are not scalars or strings."""
     specs: list[Any] = [] if graph_signature is None else graph_signature.input_specs
     given: list[Any] = [spec.arg for spec in specs if spec.kind == InputKind.USER_INPUT]
     return any(not isinstance(getattr(one, "value", None), _SCALARS) for one in given)
@@ -279,7 +279,7 @@ def propagate_dynamic_shape(
     """Return the passes that give nodes specs with concrete sizes.
 
     Args:
-        dynamic_memory_planning_mode: taken as documented
+        dynamic_memory_planning_mode: accepted as documented
     """
     del dynamic_memory_planning_mode
     return [SpecPropPass(), HintBasedSymShapeEvalPass()]

@@ -75,12 +75,12 @@ def _together(a: TensorSpec, b: TensorSpec) -> bool:
 
 
 def _does_not_overlap(sobj: SharedObject, spec: TensorSpec) -> bool:
-    """Return whether no tensor of an object is alive together with another one."""
+    """Return whether no tensor of an object is live at the same time as another one."""
     return not any(_together(one.spec, spec) for one in sobj.allocations)
 
 
 def _find_max_overlapping_allocations_offset(sobj: SharedObject, spec: TensorSpec) -> int:
-    """Return where the tensors of an object that are alive together with another one end."""
+    """Return the end of the tensors of an object whose lifetimes overlap that of a tensor."""
     ends = [
         one.offset + one.spec.allocated_memory
         for one in sobj.allocations
@@ -94,14 +94,14 @@ def pick_shared_obj(
     spec: TensorSpec,
     allow_overlapping_allocations: bool = True,
 ) -> SharedObject:
-    """Return the object a tensor was put into; a new one is added where none has room.
+    """Return the object a tensor was placed in; a new one is added if none has room.
 
     Args:
         shared_objects: those of one planned buffer
-        spec: tensors have to come largest first
-        allow_overlapping_allocations: put it behind tensors that are alive at the same time
+        spec: tensors must be passed largest first
+        allow_overlapping_allocations: place it behind tensors that are live at the same time
 
-    Raises: AssertionError if it is larger than an object that is free, so the order is another
+    Raises: AssertionError if it is larger than a free object, so the order was violated
     """
     for sobj in shared_objects:
         if _does_not_overlap(sobj, spec):
@@ -127,7 +127,7 @@ def _put(sobj: SharedObject, spec: TensorSpec, offset: int) -> SharedObject:
 def _extend_storage_base_lifetimes(specs: Collection[TensorSpec]) -> None:
     """Extend the lifetime of storage to the specs that alias it.
 
-    Raises: PlanError for specs that lie in each other, or have no lifetime
+    Raises: PlanError for specs that alias each other in a cycle, or have no lifetime
     """
     for spec in specs:
         seen = {spec}
@@ -149,9 +149,9 @@ def _resolve_storage_base_specs(
     spec2obj: dict[TensorSpec, SharedObject],
     greedy_result: MemoryAlgoResult,
 ) -> None:
-    """Give specs that alias others the place of their base.
+    """Assign aliasing specs the location of their base.
 
-    Raises: PlanError if one has no place in its base, or bases lie in each other
+    Raises: PlanError if one has no offset in its base, or bases form a cycle
     """
     waiting = list(deferred_storage_base)
     while waiting:

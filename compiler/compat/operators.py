@@ -1,6 +1,6 @@
-"""Facts of operator schemas, as `executorch.exir.operator` and `executorch.exir.common` have them.
+"""Properties of operator schemas, as in `executorch.exir.operator` and `executorch.exir.common`.
 
-Operators of torch and of the edge dialect are taken alike; those of the edge dialect give theirs.
+Operators of torch and of the edge dialect are accepted; the latter return edge operators.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _write_set(formal: Any) -> frozenset[str] | None:  # noqa: ANN401
 def gen_out_variant_schema(func_op_schema: str) -> str:
     """Return the schema of the out variant of a functional, in-place or mutable operator.
 
-    Raises: what torchgen raises for a schema it cannot parse
+    Raises: errors of torchgen for an invalid schema
     """
     model: Any = importlib.import_module("torchgen.model")
     generation: Any = importlib.import_module("torchgen.native_function_generation")
@@ -120,7 +120,7 @@ def format_target_name(target_name: str) -> str:
 def function_schema(op_overload: Any) -> Any:  # noqa: ANN401 - torchgen's FunctionSchema
     """Return the schema of an overload as torchgen parses it.
 
-    Raises: what torchgen raises for a schema it cannot parse
+    Raises: errors of torchgen for an invalid schema
     """
     model: Any = importlib.import_module("torchgen.model")
     return model.FunctionSchema.parse(
@@ -141,7 +141,7 @@ def is_inplace_variant(qualified_opname: str, overload: str) -> bool:
 
 
 def is_out_variant(qualified_opname: str, overload: str) -> bool:
-    """Return whether an overload writes into given memory; see `is_inplace_variant`."""
+    """Return whether an overload writes into memory of the caller; see `is_inplace_variant`."""
     return bool(_out_names(_overload(qualified_opname, overload)))
 
 

@@ -30,19 +30,19 @@ def apply_algo(  # noqa: PLR0913 - as documented
     alloc_mutable_buffers: bool = True,
     enable_non_cpu_memory_planning: bool = False,
 ) -> list[int]:
-    """Give the specs of a graph their offsets and return the bytes of the planned buffers.
+    """Assign offsets to the specs of a graph and return the bytes of the planned buffers.
 
-    They also stand in the metadata of the graph, and the devices of buffers beside the host's.
+    The metadata of the graph has these as well, and the devices of buffers other than the host's.
 
     Args:
         algo: such as a `MemoryPlanningAlgorithmSuite`
         graph_module: with specs in the metadata of its nodes
-        alignment: bytes; where a tensor may start
+        alignment: of tensor offsets, in bytes
         graph_signature: with inputs that are weights
         alloc_graph_input: whether inputs need memory
         alloc_graph_output: whether results do
-        alloc_mutable_buffers: whether buffers that are written do
-        enable_non_cpu_memory_planning: give each device buffers of its own
+        alloc_mutable_buffers: whether mutable buffers do
+        enable_non_cpu_memory_planning: plan separate buffers for each device
 
     Raises:
         UnsupportedError: the graph has branches or loops; `to_executorch` plans those
@@ -86,7 +86,7 @@ def _check_one_graph(graph_module: torch.fx.GraphModule) -> None:
     bodies = [name for name, _, _ in get_control_flow_submodules(graph_module)]
     if bodies:
         raise UnsupportedError(
-            f"apply_algo takes one graph, found bodies {', '.join(bodies)}; to_executorch plans "
+            f"apply_algo expected one graph, found bodies {', '.join(bodies)}; to_executorch plans "
             "programs with branches and loops"
         )
 
@@ -100,7 +100,7 @@ def _by_device(
     others = any(spec.device != DeviceType.CPU for spec in specs)
     if others and any(spec.mem_id is not None for spec in specs):
         raise NotImplementedError(
-            "buffers chosen by hand (spec.mem_id) beside a device other than the host: plan with "
+            "buffers chosen by hand (spec.mem_id) with a device other than the host: plan with "
             "enable_non_cpu_memory_planning=False, or leave mem_id None"
         )
     found: dict[tuple[DeviceType, int], list[TensorSpec]] = {}

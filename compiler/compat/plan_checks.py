@@ -1,6 +1,6 @@
-"""Checks of a planned graph, as `executorch.exir.memory_planning` has them.
+"""Checks of a planned graph, as in `executorch.exir.memory_planning`.
 
-They read the `TensorSpec`s that planning left in the metadata of a graph's nodes.
+They read the `TensorSpec`s that planning stored in the metadata of a graph's nodes.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def collect_specs_from_nodes(  # noqa: PLR0913 - as documented
     Args:
         nodes: of a graph
         graph_signature: with inputs that are buffers that are written
-        ignore_graph_input: leave inputs of the user out
-        ignore_graph_output: leave results out
-        ignore_mutable_buffers: leave written buffers out
-        ignore_const: leave constants out
-        ignore_out_var_node: leave results of out variants out: they lie in given memory
+        ignore_graph_input: skip inputs of the user
+        ignore_graph_output: skip results
+        ignore_mutable_buffers: skip written buffers
+        ignore_const: skip constants
+        ignore_out_var_node: skip results of out variants: they use memory of their arguments
         dedup: yield a spec once
-        do_assertion: taken as documented
-        ignore_dynamic_unbound_tensor: leave tensors without a largest size out
+        do_assertion: accepted as documented
+        ignore_dynamic_unbound_tensor: skip tensors without a largest size
     """
     del do_assertion
     listed = [*nodes]
@@ -108,7 +108,7 @@ class Verifier:
         alloc_graph_input: inputs have planned memory
         alloc_graph_output: results have planned memory
         alloc_mutable_buffers: buffers that are written have planned memory
-        graph_signature: of the program, if there is one
+        graph_signature: of the program, optional
     """
 
     def __init__(
@@ -173,13 +173,13 @@ class Verifier:
     def verify_storage_reuse(self, allow_lifetime_and_storage_overlap: bool = False) -> int:
         """Return how many pairs of tensors share memory.
 
-        Objects are not compared: tensors that lie in the same bytes at different times need not
+        Objects are not compared: tensors that share bytes at different times need not
         be in one, since the planners here place each by its lifetime.
 
         Args:
-            allow_lifetime_and_storage_overlap: also for pairs that are live at one time
+            allow_lifetime_and_storage_overlap: accept pairs that are live at the same time
 
-        Raises: PlanError for such a pair, unless one lies in the other on purpose
+        Raises: PlanError for such a pair, unless one aliases the other intentionally
         """
         specs = collect_specs_from_nodes(
             self.graph_module.graph.nodes,
@@ -209,7 +209,7 @@ class Verifier:
         if _inputs(nodes, self.graph_signature) & results and (
             self.alloc_graph_input != self.alloc_graph_output
         ):
-            return  # a tensor that is both cannot be as both want it
+            return  # a tensor that is both cannot satisfy both requirements
         own = _written(nodes, self.graph_signature)
         exists = self.graph_signature is None or do_user_inputs_exist(self.graph_signature)
         for kind, wanted in (
@@ -225,9 +225,9 @@ class Verifier:
 
 
 def _bases(spec: TensorSpec) -> list[TensorSpec]:
-    """Return the chain of specs that one aliases, itself first.
+    """Return the chain of specs that a spec aliases, itself first.
 
-    Raises: PlanError if they lie in each other
+    Raises: PlanError if they form a cycle
     """
     found = [spec]
     while (base := found[-1].storage_base) is not None:

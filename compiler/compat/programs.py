@@ -17,9 +17,9 @@ def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir
     """Write a program and its external files, and return the program's path.
 
     Args:
-        prog: what to write
+        prog: the program
         model_name: of the file in `output_dir`, or a path that ends in .pte
-        output_dir: where it and the files beside it go
+        output_dir: for the program and its external files
 
     Raises: OSError if a file cannot be written
     """
@@ -34,7 +34,7 @@ def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir
 
 @contextlib.contextmanager
 def validation_disabled() -> Generator[None]:
-    """Do nothing: a partitioner is checked by comparing what it may not change, which is cheap."""
+    """Do nothing: partitioners are checked by a comparison of graphs, which is cheap."""
     yield
 
 
@@ -44,7 +44,7 @@ def patch_forward(obj: torch.nn.Module, new_method: Callable[..., Any]) -> Gener
 
     Args:
         obj: the module
-        new_method: a method of it, or a function that takes the module first
+        new_method: a method of it, or a function whose first argument is the module
     """
     before: Any = obj.forward
     bound: Any = new_method

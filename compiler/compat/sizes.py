@@ -14,7 +14,7 @@ Size = int | torch.SymInt
 
 
 def eval_expr(symint: Size) -> int | None:
-    """Return the size that a program was exported with, None where it depends on data."""
+    """Return the size that a program was exported with, None if it depends on data."""
     if isinstance(symint, int):
         return symint
     size: Any = symint
@@ -23,9 +23,9 @@ def eval_expr(symint: Size) -> int | None:
 
 
 def eval_upper_bound(maybe_symint: Size) -> int:
-    """Return the largest value of a size, of one without a bound that of the example.
+    """Return the largest value of a size, or the size of the example if it is unbounded.
 
-    Raises: UnboundedShapeError if there is neither
+    Raises: UnboundedShapeError if neither is known
     """
     if isinstance(maybe_symint, int):
         return maybe_symint
@@ -34,7 +34,7 @@ def eval_upper_bound(maybe_symint: Size) -> int:
     bound = largest(expression, size.node.shape_env.var_to_range)
     found = eval_expr(maybe_symint) if bound is None else bound
     if found is None:
-        raise UnboundedShapeError(f"{expression} has no maximum; give its Dim a max")
+        raise UnboundedShapeError(f"{expression} has no maximum; set a max for its Dim")
     return found
 
 

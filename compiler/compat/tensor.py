@@ -85,7 +85,7 @@ def determine_tensor_dynanism(shape: Sequence[int]) -> int:
 def memory_format_enum(memory_format: torch.memory_format) -> int:
     """Return the code of a memory format in program files.
 
-    Raises: KeyError if it has none
+    Raises: KeyError if it has no code
     """
     return _MEMORY_FORMATS[memory_format]
 
@@ -93,7 +93,7 @@ def memory_format_enum(memory_format: torch.memory_format) -> int:
 def layout_enum(layout: torch.layout) -> int:
     """Return the code of a layout in program files.
 
-    Raises: KeyError if it has none
+    Raises: KeyError if it has no code
     """
     return _LAYOUTS[layout]
 
@@ -101,7 +101,7 @@ def layout_enum(layout: torch.layout) -> int:
 def scalar_type_enum(dtype: torch.dtype) -> int:
     """Return the scalar type code of a dtype in program files.
 
-    Raises: UnsupportedError if it has none
+    Raises: UnsupportedError if it has no code
     """
     return scalar_type_of(dtype)
 

@@ -22,7 +22,7 @@ class EdgeDialectVerifier:
     """Checks graphs and programs of the edge dialect.
 
     Args:
-        config: what is let through
+        config: exceptions from the checks
     """
 
     def __init__(self, config: EdgeCompileConfig) -> None:
@@ -50,16 +50,16 @@ class EdgeDialectVerifier:
     def check_valid_edge_op(self, op: object) -> None:
         """Check an operator of the edge dialect.
 
-        Raises: SpecViolationError if it is none, or may not be in a program
+        Raises: SpecViolationError if it is not an edge operator, or not allowed in a program
         """
         if not isinstance(op, EdgeOp):
             raise SpecViolationError(f"{op} is not an Edge operator")
         self.check_valid_op(op)
 
     def check_valid_op(self, op: object) -> None:
-        """Check an operator of the edge dialect; others are checked where they are called.
+        """Check an operator of the edge dialect; other functions are checked where they are called.
 
-        Raises: SpecViolationError if it may not be in a program
+        Raises: SpecViolationError if it is not allowed in a program
         """
         fault = operator_fault(op, self._config) if isinstance(op, EdgeOp) else ""
         if fault:
@@ -75,9 +75,9 @@ def EXIREdgeDialectVerifier(  # noqa: N802 - as documented
     """Return a verifier, or a class for `ExportedProgram(verifiers=[...])`.
 
     Args:
-        edge_compile_config: what is let through; the checks run whatever it allows
+        edge_compile_config: exceptions from the checks
         class_only: return the class
-        core_aten_ops_exception_list: further operators that are let through
+        core_aten_ops_exception_list: further accepted operators
         preserve_ops: further preserved operators
     """
     given = edge_compile_config or EdgeCompileConfig()

@@ -38,10 +38,10 @@ class DelegateRegion:
         tag: of the partitioner
         spec: backend and settings
         nodes: its calls, in order
-        inputs: what the delegate is called with, nodes of the program
-        owned: names of weights and state the delegate keeps for itself
-        results: what the delegate returns, nodes of the program
-        updates: written buffer and its new value, both kept inside the delegate
+        inputs: arguments of the delegate call, nodes of the program
+        owned: names of weights and state stored inside the delegate
+        results: results of the delegate, nodes of the program
+        updates: mutated buffers inside the delegate and their new values
         program: the nodes as a program
     """
 
@@ -57,13 +57,13 @@ class DelegateRegion:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The graph regions are taken from.
+    """The graph that regions are extracted from.
 
     Attributes:
         program: the program
-        data: its weights, buffers and constants; those of a branch are none
+        data: its weights, buffers and constants; empty for a branch
         updates: names of the values written back, by the name of the buffer
-        ends: nodes among the results of the user
+        ends: nodes among the user outputs
     """
 
     program: ExportedProgram
@@ -97,17 +97,17 @@ def owner_of_body(program: ExportedProgram, body: torch.fx.Graph) -> Owner:
 
 
 def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node]) -> DelegateRegion:
-    """Return the region of some calls; the graph they are in stays as it is.
+    """Return the region of given calls; their graph is not changed.
 
     Args:
-        owner: the graph they are in
+        owner: the graph of the calls
         tag: name of the partition
-        spec: where it goes
-        nodes: calls in order, each ``getitem`` beside its source
+        spec: backend and settings
+        nodes: calls in order, each ``getitem`` together with its source
     """
     inside = set(nodes)
     read = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
-    homes = [n for n in read if n.op == "get_attr"]  # bodies of its control flow go along
+    homes = [n for n in read if n.op == "get_attr"]  # bodies of its control flow are included
     read = [n for n in read if n.op != "get_attr"]
     owned = [n for n in read if _is_owned(owner, n)]
     owned.sort(key=lambda n: _ORDER.index(owner.data.specs[n.name].kind))
@@ -151,7 +151,7 @@ def _kept_updates(
 
 def _leaves(owner: Owner, node: Node, inside: set[Node], updates: Mapping[str, Node]) -> bool:
     if isinstance(node.meta.get("val"), (list, tuple)):
-        return False  # its single results leave
+        return False  # its single results are the outputs
     if node in owner.ends:
         return True
     if node in updates.values():

@@ -28,9 +28,9 @@ def body_with_delegates(
     """Return a body of control flow in which regions are replaced by delegate calls.
 
     Args:
-        body: with the nodes of the regions; it stays as it is
+        body: with the nodes of the regions; not changed
         lowered: regions and their modules
-        bodies: what the bodies inside it have become
+        bodies: new bodies of the control flow inside it
     """
     root = _root(body, bodies)
     given: Any = body.graph.output_node().args[0]
@@ -61,9 +61,9 @@ def with_delegates(
     """Return a program in which regions are replaced by delegate calls.
 
     Args:
-        program: with the nodes of the regions; it stays as it is
+        program: with the nodes of the regions; not changed
         lowered: regions and their modules
-        bodies: what the bodies of its control flow have become
+        bodies: new bodies of its control flow
     """
     root = _root(program.graph_module, bodies)
     shown = _results(program, {name for region, _ in lowered for name in region.updates})

@@ -18,10 +18,10 @@ from compiler.memory.specs import is_static
 
 
 class LoweredBackendModule(torch.nn.Module):
-    """A module of other modules: calling it runs the original program, exporting it a delegate.
+    """A lowered submodule: called it runs the original program, exported it becomes a delegate.
 
     Attributes:
-        meta: ``debug_handle_map`` of the payload, and what else the backend wants kept
+        meta: ``debug_handle_map`` of the payload, and further data of the backend
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class LoweredBackendModule(torch.nn.Module):
         return executorch_call_delegate(self, *args)
 
     def fake_results(self, args: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Return empty results of the right shapes, None where a size is symbolic.
+        """Return empty results of the expected shapes, None if a size is symbolic.
 
-        Raises: CompileError if an input has another shape than the payload was made for
+        Raises: CompileError if the shape of an input differs from that of the payload
         """
         program = self._original_program
         values = {node.name: node.meta.get("val") for node in program.graph.nodes}
@@ -177,5 +177,5 @@ def _check_inputs(backend_id: str, args: Sequence[Any], wanted: Sequence[Any]) -
     shapes = [tuple(value.shape) for value in wanted]
     if given != shapes:
         raise CompileError(
-            f"a module lowered to {backend_id} takes inputs of shapes {shapes}, found {given}"
+            f"a module lowered to {backend_id} expects inputs of shapes {shapes}, found {given}"
         )

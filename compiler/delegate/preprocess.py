@@ -50,7 +50,8 @@ def preprocess_one(
 def preprocess_all(regions: Mapping[str, Sequence[DelegateRegion]]) -> Results:
     """Return the results of all regions by method, in order.
 
-    A backend that wants to sees the parts of all methods at once; the others one after the other.
+    A backend with ``preprocess_multimethod`` gets the partitions of all methods at once, the others
+    one after the other.
 
     Raises: BackendError naming the backend and the partition
     """
@@ -127,9 +128,9 @@ def _count(found: Any) -> Any:  # noqa: ANN401
 
 
 def checked(backend: type[BackendDetails], result: Any, what: str) -> PreprocessResult:  # noqa: ANN401
-    """Return a result that is one.
+    """Return a result after checking its types.
 
-    Raises: BackendError with the part of it is of the wrong type
+    Raises: BackendError naming the attribute of the wrong type
     """
     name = backend.__name__
     if not isinstance(result, PreprocessResult):

@@ -17,15 +17,15 @@ _ROUNDS = 8
 
 
 def partitioners_by_method(given: Any, methods: Iterable[str]) -> dict[str, list[Any]]:  # noqa: ANN401
-    """Return the partitioners of each method that has any, in order.
+    """Return the partitioners of each method that has some, in order.
 
-    Those with a larger ``rules.priority`` come first; equal ones stay in the order they are given.
+    Those with a larger ``rules.priority`` come first; equal priorities keep the given order.
 
     Args:
-        given: None, one partitioner, several, or one or several by method
+        given: None, one partitioner, several, or a dictionary of them by method
         methods: names of the methods
 
-    Raises: PartitionError if something is not a partitioner, or a method is not there
+    Raises: PartitionError if an object is not a partitioner, or a method is unknown
     """
     names = list(methods)
     if given is None:
@@ -48,7 +48,8 @@ def _listed(value: Any) -> list[Any]:  # noqa: ANN401
     given: list[Any] = [one for one in several if one is not None]
     for partitioner in given:
         has_one = callable(getattr(partitioner, "partition", None))
-        if not has_one or isinstance(partitioner, (str, bytes, type)):  # texts have a partition too
+        # str has a method partition too
+        if not has_one or isinstance(partitioner, (str, bytes, type)):
             raise PartitionError(f"expected a Partitioner, found {type(partitioner).__name__}")
     return sorted(given, key=lambda p: -_priority(p))
 
@@ -92,8 +93,8 @@ class LoweredWithPreservedOps:
 
     Attributes:
         program: the edge program
-        preserved: what partitioners wanted preserved, and what was
-        rounds: the answers of each partitioner; None where not requested
+        preserved: operators that partitioners requested to preserve, and those preserved
+        rounds: results of each partitioner; None if not requested
     """
 
     program: ExportedProgram
@@ -106,8 +107,9 @@ def lowered_with_preserved_ops(
 ) -> LoweredWithPreservedOps:
     """Return an edge program in which a partitioner takes every preserved operator.
 
-    An operator that no partitioner takes is decomposed after all, and partitioners run again: they
-    may take its parts.
+    A preserved operator that no partitioner takes is decomposed in another round, and partitioners
+    run again: they
+    may take the resulting operators.
 
     Args:
         program: as exported
@@ -132,5 +134,7 @@ def lowered_with_preserved_ops(
             return LoweredWithPreservedOps(edge, preserved, rounds)
         for node in rejected:
             source = node.meta["from_node"][0].name
-            preserved.refused[source] = f"{names} wanted it preserved, but no partitioner took it"
+            preserved.refused[source] = (
+                f"{names} requested to preserve it, but no partitioner took it"
+            )
     raise PartitionError(f"{names} keeps preserving operators that no partitioner takes")

@@ -40,7 +40,7 @@ from compiler.partition.verdicts import attach_verdicts, judge, verdicts_of
 
 @dataclass
 class MethodProgramsPartitionerSpec:
-    """Edge programs by method, and the partitioner of each method that has one."""
+    """Edge programs by method, and partitioners by method."""
 
     method_to_edge_program: Mapping[str, ExportedProgram]
     method_to_partitioner: Mapping[str, Partitioner]
@@ -52,13 +52,14 @@ def to_backend(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - three docume
     ``to_backend(backend_id, edge_program, compile_specs)`` lowers a whole program and returns a
     ``LoweredBackendModule``. ``to_backend(edge_program, partitioner)`` lowers the parts that a
     partitioner tags and returns an edge program. ``to_backend(MethodProgramsPartitionerSpec)``
-    does so for several methods, whose parts a backend may see together, and returns programs by
+    does so for several methods, whose partitions a backend may process together, and returns
+    programs by
     method.
 
     Raises:
-        NotImplementedError: no backend has that name
+        NotImplementedError: unknown backend
         PartitionError: the partitioner or its tags break a rule
-        BackendError: the backend raised, or returned what is not a result
+        BackendError: the backend raised, or returned an invalid result
     """
     return _FORMS[_form_of(args)](*args, **kwargs)
 
@@ -69,8 +70,8 @@ def _form_of(args: tuple[Any, ...]) -> type:
             return kind
     found = type(args[0]).__name__ if args else "nothing"
     raise TypeError(
-        "to_backend takes a backend id, an ExportedProgram or a MethodProgramsPartitionerSpec "
-        f"first, found {found}"
+        "to_backend expects a backend id, an ExportedProgram or a MethodProgramsPartitionerSpec "
+        f"as the first argument, found {found}"
     )
 
 
@@ -78,7 +79,7 @@ def _lower_whole(
     backend_id: str, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec] = ()
 ) -> LoweredBackendModule:
     specs = copied_specs(compile_specs)
-    result = preprocess_one(backend_called(backend_id), edge_program, specs, "the whole program")
+    result = preprocess_one(backend_called(backend_id), edge_program, specs, "the entire program")
     return lowered_module(copied_program(edge_program), backend_id, specs, result)
 
 
@@ -124,7 +125,7 @@ def lower_methods(
 
 @dataclass(frozen=True)
 class PartedGraph:
-    """A graph, or a body of control flow, and its regions.
+    """A graph, or a control flow body, with its regions.
 
     Attributes:
         module: tagged
@@ -169,8 +170,8 @@ class Tagged:
 
     Attributes:
         program: a copy of the edge program, tagged
-        tags: what each tag means
-        verdicts: all that led here
+        tags: delegation spec of each tag
+        verdicts: of all partitioners so far
     """
 
     program: ExportedProgram
@@ -238,7 +239,7 @@ def _parted(
 def backend_of(region: DelegateRegion) -> Any:  # noqa: ANN401
     """Return the backend of a region.
 
-    Raises: NotImplementedError if there is none of that name
+    Raises: NotImplementedError if it is unknown
     """
     return backend_called(region.spec.backend_id)
 
@@ -275,7 +276,7 @@ class DryRun:
     program: ExportedProgram
 
     def rounds(self, partitioners: Sequence[Partitioner]) -> list[Tagged]:
-        """Return the result of each partitioner on the nodes that those before it left."""
+        """Return the result of each partitioner on the nodes that earlier ones did not take."""
         found: list[Tagged] = []
         for partitioner in partitioners:
             program = _emptied(found[-1]) if found else self.program

@@ -1,4 +1,4 @@
-"""Copies of edge programs, node by node: fake results are shared, everything else is copied."""
+"""Copies of edge programs, node by node: fake results are shared, all other data is copied."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def copied_root(module: torch.nn.Module) -> torch.nn.Module:
 
 
 def copied_program(program: ExportedProgram) -> ExportedProgram:
-    """Return a program with a graph of its own and the same tensors."""
+    """Return a program with a copied graph and the same tensors."""
     return rebuilt(program, copied_root(program.graph_module), copied_graph(program.graph))
 
 

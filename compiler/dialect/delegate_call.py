@@ -38,8 +38,9 @@ class CallDelegate(HigherOrderOperator):
 def _made() -> CallDelegate:
     """Return our operator; a stock package that was loaded before keeps its operator of that name.
 
-    Otherwise the code of graphs, which names it, has to find ours: torch has one too, which hands
-    nested inputs on as they lie in the graph.
+    Otherwise the generated code of graphs, which names it, must find ours: torch also has one,
+    which passes
+    nested inputs on without flattening.
     """
     named: dict[str, Any] = _operators._higher_order_ops
     before = named.get(NAME)
@@ -58,7 +59,7 @@ def is_lowered_module(value: object) -> bool:
 
 
 def get_lowered_module_name(root: torch.nn.Module, lowered_module: torch.nn.Module) -> str:
-    """Return the name of a lowered module in a module; a new one is put in under a free name."""
+    """Return the name of a lowered module in a module; a new one is added under an unused name."""
     for name, child in root.named_children():
         if child is lowered_module and name.startswith("lowered_module_"):
             return name

@@ -1,7 +1,7 @@
-"""Dim orders: the operators that carry one, and how one is computed.
+"""Dim orders: operators with a dim order, and its computation.
 
 The stock compiler registers operators of these names under ``dim_order_ops``, a namespace that
-can exist only once in a process. Ours live in a namespace of our own and are renamed on writing.
+can exist only once in a process. Ours are in a separate namespace and are renamed on writing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_contiguous(tensor: torch.Tensor) -> bool:
 def _is_same(one: Any, other: Any) -> bool:  # noqa: ANN401 - numbers or symbols
     """Return whether two strides are the same expression; strides of empty tensors do not matter.
 
-    Where torch cannot rule out that a size is zero (`s - 1` of a cut) its strides are made of
+    Where torch cannot rule out that a size is zero (`s - 1` of a cut) its strides contain
     `Max(1, s - 1)`. Comparing two symbols would specialize them.
     """
     return str(one) == str(other) or _written(one) == _written(other)
@@ -95,7 +95,7 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 def in_dim_order(tensor: torch.Tensor, order: Sequence[int] | None) -> torch.Tensor:
-    """Return a copy with this dim order, the tensor's own for None."""
+    """Return a copy with this dim order; None keeps that of the tensor."""
     order = dim_order_of(tensor) if order is None else order
     back = sorted(range(len(order)), key=lambda i: order[i])
     laid_out = tensor.permute(tuple(order)).clone(memory_format=torch.contiguous_format)
@@ -115,7 +115,7 @@ def _to_dim_order_copy(
 def _clone_dim_order(
     self: torch.Tensor, *, non_blocking: bool = False, dim_order: Sequence[int] | None = None
 ) -> torch.Tensor:
-    del non_blocking  # there is one device
+    del non_blocking  # only one device is supported
     return in_dim_order(self, dim_order)
 
 

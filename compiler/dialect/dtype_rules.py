@@ -1,7 +1,8 @@
 """The dtypes an edge operator accepts, and the dtypes of its results.
 
-A rule is the promotion of torch narrowed to what kernels of the runtime have. Operators without a
-rule are not checked. A letter is an dtype, see ``_LETTERS``.
+A rule is torch's type promotion restricted to the dtypes of the runtime's kernels. Operators
+without a
+rule are not checked. A letter stands for a dtype, see ``_LETTERS``.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class DtypeRule:
 
     Attributes:
         allowed: dtypes of the tensors that decide the result's
-        results: returns the dtypes a result may have for given inputs; empty when the
-            inputs do not go together
+        results: returns the dtypes a result may have for given inputs; empty if the combination of
+            inputs is invalid
         others: dtypes of further inputs, by name
         fixed: dtypes of further results, in order behind the first
     """
@@ -62,7 +63,7 @@ class DtypeRule:
     fixed: tuple[Dtype, ...] = ()
 
     def accepts(self, inputs: Inputs, results: Results) -> bool:
-        """Return whether inputs and results may have these dtypes together; None is not checked."""
+        """Return whether this combination of input and result dtypes is valid; None matches."""
         if any(dtype not in self.others[n] for n, dtype in inputs.items() if n in self.others):
             return False
         deciding = [dtype for name, dtype in inputs.items() if name not in self.others]
@@ -82,7 +83,7 @@ def _one(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
 def _promoted(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
     try:
         return frozenset((functools.reduce(torch.promote_types, dtypes),))
-    except RuntimeError:  # uint16 goes with few others
+    except RuntimeError:  # uint16 promotes with few other dtypes
         return frozenset()
 
 
@@ -99,7 +100,7 @@ def _length(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
 
 
 def _with_number(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
-    # A number beside a whole tensor may make the result floating; beside a bool one, whole.
+    # A scalar may promote an integer tensor to floating point, and a bool tensor to integer.
     own = dtypes[0]
     more = [torch.int64] if own == torch.bool else []
     return frozenset((own, _float_of(own), *more))
@@ -212,7 +213,7 @@ _RULES = {name: rule for names, rule in _BY_OPERATORS for name in names.split()}
 
 
 def dtype_rule_of(op: Any) -> DtypeRule | None:  # noqa: ANN401 - an operator overload of torch
-    """Return the rule of an operator, None when it has none."""
+    """Return the rule of an operator, None if it has none."""
     if op.namespace != "aten":
         return None
     name, overload = op._schema.name.removeprefix("aten::"), op._schema.overload_name

@@ -1,7 +1,7 @@
-"""Memory layouts the kernels of the stock runtime take.
+"""Memory layouts that the kernels of the stock runtime support.
 
-They take another order of dimensions than the contiguous one only for elementwise operators with
-equal layouts, convolution, max pooling and copies; elsewhere they refuse it or read it wrongly.
+They support dim orders other than contiguous only for elementwise operators with
+equal layouts, convolution, max pooling and copies; elsewhere they reject or misread them.
 """
 
 from __future__ import annotations
@@ -59,11 +59,12 @@ def _begins_with_a_number(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN4
 
 
 def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: ANN401
-    """Return whether a result has another dim order than the first operand.
+    """Return whether the dim order of a result differs from that of the first operand.
 
-    Torch takes the order of the weights, and one channel or pixel makes orders look alike; the
-    stock kernels of windows want one order for what they read and what they write, and so do
-    those that resize or join images.
+    Torch uses the order of the weights, and with one channel or pixel orders are indistinguishable;
+    the
+    stock kernels of convolution, pooling, resizing and concatenation require equal orders of input
+    and output.
     """
     if op not in _WINDOWS and op not in _KEEP_ORDER:
         return False
@@ -74,7 +75,8 @@ def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: AN
 def scalar_overload(op: Any, args: tuple[Any, ...]) -> Any:  # noqa: ANN401
     """Return the overload whose second operand is a scalar, None if there is none.
 
-    A scalar given as a constant tensor has no dimensions, so never the layout of the first.
+    A scalar passed as a constant tensor has no dimensions, so never the layout of the first
+    operand.
     """
     if torch.Tag.pointwise not in op.tags or op._overloadname != "Tensor" or len(args) < 2:
         return None

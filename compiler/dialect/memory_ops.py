@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-IN_PLACE_OF = "in_place_of"  # in a node's metadata: number of the argument it is written over
+# in a node's metadata: index of the argument that the result overwrites
+IN_PLACE_OF = "in_place_of"
 AllocSpec = tuple[tuple[int, ...], torch.dtype]
 
 
@@ -17,7 +18,7 @@ def alloc(spec: AllocSpec) -> torch.Tensor:
 
 
 def view(base: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
-    """Return the same memory under another shape."""
+    """Return the same memory with a different shape."""
     return base.view(tuple(size))
 
 

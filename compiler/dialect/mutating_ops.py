@@ -1,8 +1,8 @@
 """Custom operators that mutate their arguments, as functional calls that return the new values.
 
 The call is ``auto_functionalized(op, **arguments)`` of torch: its results are those of the
-operator, or None, followed by the new value of each argument that is written. Where memory is
-planned the operator gets to write over the old values (see ``memory.writes``).
+operator, or None, followed by the new value of each mutated argument. Memory planning lets the
+operator overwrite the old values (see ``memory.writes``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import torch
 from compiler.dialect.ops import EdgeOp, edge_op
 
 WRITE: Any = torch.ops.higher_order.auto_functionalized
-"""What every such call of an edge graph calls."""
+"""Target of every such call in an edge graph."""
 WITH_BASES: Any = torch.ops.higher_order.auto_functionalized_v2
-"""The form that torch has beside it, where the values written may be views of others."""
+"""Torch's alternative target, for mutated values that may be views of others."""
 
 
 def is_write(node: torch.fx.Node) -> bool:

@@ -16,8 +16,8 @@ from compiler.dialect.schema import EdgeSchema
 from compiler.dialect.templates import walk
 from compiler.untyped import OpOverload
 
-# Namespaces of our own, and what their operators are called in files.
-# Printed graphs and generated code name operators by it; scripts and FileCheck texts search that.
+# Our namespaces, and the names of their operators in files.
+# Printed graphs and generated code name operators by it; scripts and FileCheck patterns match it.
 _PRINTED_MODULE = "executorch.exir.dialects.edge._ops"
 _WRITTEN = {_DIM_ORDER: "dim_order_ops", _QUANTIZED: "quantized_decomposed"}
 
@@ -52,7 +52,7 @@ class EdgeOp:
         if name in ("namespace", "__name__", "__qualname__"):
             vars(self).update(self._names())
             return vars(self)[name]
-        if name == "op" or name.startswith("__"):  # not made yet, or a question of copy and pickle
+        if name == "op" or name.startswith("__"):  # not created yet, or probed by copy and pickle
             raise AttributeError(name)
         return getattr(self.op, name)
 
@@ -64,11 +64,11 @@ class EdgeOp:
         return {"namespace": namespace, "__name__": whole, "__qualname__": whole}
 
     def to_out_variant(self) -> Any:  # noqa: ANN401 - an operator overload of torch
-        """Return torch's overload that writes into given memory.
+        """Return torch's overload that writes into memory of the caller.
 
-        Raises: RuntimeError if there is none
+        Raises: RuntimeError if it does not exist
         """
-        from compiler.dialect.out_variants import find_out_variant  # it is about these operators
+        from compiler.dialect.out_variants import find_out_variant  # it checks these operators
 
         found = find_out_variant(self)
         if found is None:
@@ -125,14 +125,14 @@ class _Level:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Level) and self._below == other._below
 
-    def __hash__(self) -> int:  # passes look for operators of any overload in sets
+    def __hash__(self) -> int:  # passes look up operators of any overload in sets
         return hash(self._below)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         found = [getattr(below, name, None) for below in self._below]
         known = [below for below in found if below is not None]
         if not known:
-            return getattr(self._below[0], name)  # raises, and says what is not there
+            return getattr(self._below[0], name)  # raises an error that names the unknown operator
         if isinstance(known[0], OpOverload):
             return edge_op(known[0])
         return _Level(*known)

@@ -14,7 +14,7 @@ from compiler.dialect.ops import EdgeOp, edge_op
 from compiler.errors import MissingOutVariantsError, source_line
 from compiler.untyped import native
 
-# Arguments that only a call without `out` needs: the result's own type and place.
+# Arguments that only a call without `out` needs: dtype, layout and device of the result.
 _OPTIONS = {"dtype", "layout", "device", "pin_memory"}
 
 
@@ -39,7 +39,7 @@ class OutVariant:
 
 
 def find_out_variant(op: EdgeOp) -> OutVariant | None:
-    """Return the overload whose other arguments are the operator's own, in order."""
+    """Return the overload whose other arguments are those of the operator, in order."""
     known = _found.get(op) or _search(op)
     if known is not None:  # one that is missing may be registered later
         _found[op] = known
@@ -88,7 +88,7 @@ def _fits(formals: tuple[Formal, ...], wanted: dict[str, str]) -> bool:
 def check_out_variants(nodes: Iterable[torch.fx.Node]) -> None:
     """Check that every edge operator has an out variant.
 
-    Raises: MissingOutVariantsError naming all that have none
+    Raises: MissingOutVariantsError naming all operators without one
     """
     first: dict[EdgeOp, torch.fx.Node] = {}
     for node in nodes:

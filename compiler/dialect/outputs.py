@@ -6,7 +6,7 @@ from torch.export.graph_signature import OutputKind, OutputSpec
 
 GRADIENT = OutputKind.GRADIENT_TO_PARAMETER
 TRAINED = OutputKind.TOKEN
-"""A weight that is handed out beside its gradient; programs have no kind for that."""
+"""A weight that is returned with its gradient; programs have no output kind for that."""
 
 _HANDED_OUT = (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT, GRADIENT, TRAINED)
 

@@ -1,7 +1,7 @@
 """Operators on quantized tensors, with the schemas of the runtime's quantized kernels.
 
-torch has some of them, without the forms that write into given memory; those, and fused operators
-of which torch knows nothing, live in a namespace of our own and are renamed on writing.
+torch has some of them, but not their out variants; these, and fused operators
+unknown to torch, are in a separate namespace and are renamed on writing.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _add(  # noqa: PLR0913 - the arguments of the operator
     out_quant_min: int,
     out_quant_max: int,
 ) -> torch.Tensor:
-    del a_quant_min, a_quant_max, b_quant_min, b_quant_max  # they say what the inputs can be
+    del a_quant_min, a_quant_max, b_quant_min, b_quant_max  # they specify the value range of inputs
     total = (a.float() - a_zero_point) * a_scale + (b.float() - b_zero_point) * b_scale
     return quantized(total, out_scale, out_zero_point, out_quant_min, out_quant_max, a.dtype)
 
@@ -89,7 +89,8 @@ def _add(  # noqa: PLR0913 - the arguments of the operator
 def packed(rows: torch.Tensor, bits: int) -> torch.Tensor:
     """Return rows of 2 or 4 bit integers packed into bytes, as the embedding kernels read them.
 
-    Four bits have the first number of a pair above the second, two bits the first of four lowest.
+    With 4 bits the first value of a pair is the upper half, with 2 bits the first of four values is
+    lowest.
 
     Shapes: rows: [n, m] int8, result: [n, m * bits / 8] uint8
     """
@@ -118,7 +119,7 @@ def _embedding(
     weight_quant_max: int,
     indices: torch.Tensor,
 ) -> torch.Tensor:
-    del weight_quant_min, weight_quant_max  # they say what the weight can be
+    del weight_quant_min, weight_quant_max  # they specify the value range of the weight
     rows, scales = weight[indices].float(), weight_scales[indices].float()
     zeros = None if weight_zero_points is None else weight_zero_points[indices].float()
     if weight_scales.dim() == 1:
@@ -147,7 +148,7 @@ for _name, _function in (
     _library.impl(_name, _function, "CompositeExplicitAutograd")
 own_packets: Any = getattr(torch.ops, NAMESPACE)
 ADD: Any = own_packets.add.default
-# by the bits a number has in the file
+# by bits per value in the file
 EMBEDDINGS: dict[int, Any] = {
     8: own_packets.embedding_byte.default,
     4: own_packets.embedding_4bit.default,

@@ -1,4 +1,4 @@
-"""Templates: the edge operators that one operator is lowered to, for arguments of one kind."""
+"""Templates: the edge operators that an operator is lowered to, for one kind of arguments."""
 
 from __future__ import annotations
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 
 class Sharing:
-    """Views by their base, tensors by their id; all of them have to stay alive.
+    """Views by their base, tensors by their id; all of them must stay alive.
 
-    A write through a view changes what it looks at, and other views of that, without their
-    names. Those are stale from then on. Results of one operator do not overlap.
+    A write through a view changes its base and other views of that base without renaming them;
+    these are stale afterwards. Results of one operator do not overlap.
     """
 
     def __init__(self) -> None:
-        self._base: dict[int, tuple[int, int]] = {}  # of a view: its base, and number of the call
+        self._base: dict[int, tuple[int, int]] = {}  # of a view: its base, and index of the call
         self._views: dict[int, list[int]] = {}
         self._calls = 0
         self._stale: set[int] = set()

@@ -1,8 +1,9 @@
 """A cache of edge programs, for repeated compiles of one program.
 
 An edge program depends on the exported program, the configuration and passes, and the operators
-that are preserved. The decisions on those are recorded: a cached program is returned if the policy
-answers every question as before.
+that are preserved. The decisions of the policy are recorded: a cached program is returned if the
+policy
+decides everything as before.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class OpsPolicy(PreservationPolicy, Protocol):
 
     @property
     def ops(self) -> frozenset[Any]:
-        """Return all operators that a partitioner wants preserved."""
+        """Return all operators that a partitioner requests to preserve."""
         ...
 
 
@@ -33,7 +34,7 @@ _MOST = 6  # edge programs; their weights are shared
 
 @dataclass
 class _RecordedPolicy:
-    """Passes questions on and keeps the answers."""
+    """Forwards queries and records the answers."""
 
     keeps: PreservationPolicy
     kinds: list[tuple[torch.fx.Node, Any, str]] = field(
@@ -92,7 +93,7 @@ class EdgeCache:
 
         Args:
             source: as ``source`` returned it
-            policy: decides what is preserved
+            policy: decides which operators are preserved
             make: lowers it
         """
         for kept in reversed(self._kept):

@@ -1,7 +1,7 @@
 """Decompositions of complex operators into those with stock kernels.
 
-Those kernels move complex numbers and add, subtract and multiply them where the sizes are equal;
-they neither broadcast them nor make them of pairs of floats.
+These kernels move complex values and add, subtract and multiply them for equal sizes;
+they neither broadcast them nor create them from pairs of floats.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _split(x: Any, sizes: Sequence[Any], dim: int = 0) -> Any:  # noqa: ANN401
 
 
 def _spread(op: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Return a rule that gives both operands of one operator the same sizes."""
+    """Return a rule that broadcasts both operands of an operator to the same sizes."""
 
     def rule(a: Any, b: Any, **options: Any) -> Any:  # noqa: ANN401
         tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)

@@ -14,12 +14,12 @@ def _no_operators() -> list[Any]:
 
 @dataclass(frozen=True)
 class EdgeCompileConfig:
-    """How a program becomes an edge program.
+    """Configuration of the lowering to an edge program.
 
     Attributes:
         _check_ir_validity: run the verifier on the result
-        _skip_dim_order: keep ``aten`` copies instead of the operators that carry a dim order
-        _core_aten_ops_exception_list: operators outside the core set that are let through
+        _skip_dim_order: keep ``aten`` copies instead of the operators with a dim order
+        _core_aten_ops_exception_list: operators outside the core set that are accepted
         preserve_ops: operators that are not decomposed, even if there is a decomposition
     """
 
@@ -38,7 +38,7 @@ class EdgeCompileConfig:
                 raise ValueError(f"Cannot preserve operator {op} because it is a view.")
             if op._schema.is_mutable:
                 warnings.warn(
-                    f"Preserving the writing operator {op} does nothing: writes are taken out "
+                    f"Preserving the writing operator {op} does nothing: mutations are removed "
                     "before operators are decomposed",
                     stacklevel=3,
                 )
@@ -55,11 +55,11 @@ class EdgeCompileConfig:
 
     @property
     def exceptions(self) -> frozenset[Any]:
-        """Return the operators that are let through the verifier."""
+        """Return the additional operators that the verifier accepts."""
         return frozenset((*(self._core_aten_ops_exception_list or ()), *(self.preserve_ops or ())))
 
     def with_exceptions(self, ops: Iterable[Any]) -> EdgeCompileConfig:
-        """Return a configuration whose verifier lets further operators through."""
+        """Return a configuration whose verifier accepts further operators."""
         more = sorted(ops, key=str)
         if not more:
             return self

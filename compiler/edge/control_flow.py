@@ -1,8 +1,8 @@
-"""Calls with bodies: cond, map, scan and while_loop, each body an edge graph of its own.
+"""Calls with bodies: cond, map, scan and while_loop, each body a separate edge graph.
 
-Tensors enter and leave a body in contiguous layout, and a body never returns what it was given or
-the same value twice: its results can then be moved or copied without looking at it. Numbers that
-a body needs as tensors are constants of the program, handed in behind its other operands.
+Inputs and outputs of a body are contiguous, and a body never returns an input or the same value
+twice: its results can then be moved or copied without inspecting it. Scalars that a body needs as
+tensors are constants of the program, passed after its other operands.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _operand(outer: GraphLowering, leaf: Any) -> Any:  # noqa: ANN401
 
 
 def contiguous(lowering: GraphLowering, node: torch.fx.Node) -> torch.fx.Node:
-    """Return a tensor in contiguous layout, itself where it is so."""
+    """Return a tensor in contiguous layout, unchanged if it is contiguous."""
     value: torch.Tensor = node.meta["val"]
     if is_contiguous(value):
         return node
@@ -93,7 +93,8 @@ class _BodyLowering(GraphLowering):
         self.extra_here: dict[torch.fx.Node, torch.fx.Node] = {}
         self.last_placeholder: torch.fx.Node | None = None
         super().__init__(outer.shared, getattr(outer.owner, str(source.target)))
-        outer.bodies[self.name] = self.owner  # keeps the name; finish() puts the new body there
+        # reserves the name; finish() stores the new body there
+        outer.bodies[self.name] = self.owner
 
     def run(self) -> None:
         self.lower(self.owner.graph.nodes)
@@ -129,7 +130,8 @@ class _BodyLowering(GraphLowering):
         return self._take_in(needed)
 
     def _take_in(self, needed: torch.fx.Node) -> torch.fx.Node:
-        # Bodies of one call meet numbers in different orders; the call hands them in in one.
+        # Bodies of one call meet scalars in different orders; the call passes them in a single
+        # order.
         for node in self.extra[: self.extra.index(needed) + 1]:
             if node not in self.extra_here:
                 self.extra_here[node] = self._one_more_input(node)

@@ -25,10 +25,10 @@ def _default_table() -> dict[Any, Rule]:
 
 @functools.cache
 def _listed() -> dict[Any, Rule]:
-    """Return the part of torch's table that is written out.
+    """Return the explicitly registered part of torch's table.
 
-    The rest are operators that are composed of others. To list those torch walks every operator
-    that is registered, which took 40 % of a first compile.
+    The rest are composite operators. To list these torch iterates over every registered operator,
+    which took 40 % of a first compile.
     """
     written_out = getattr(_decomp, "_core_aten_decompositions_post_autograd", None)
     return _default_table() if written_out is None else dict(written_out())
@@ -44,7 +44,7 @@ def decomposition_of(op: Any) -> Rule | None:  # noqa: ANN401 - an operator over
     own = _OWN_RULES.get(op) or outside_core.RULES.get(op)
     if own is not None:
         return own
-    if torch.Tag.core in op.tags:  # the table has some of the core set too
+    if torch.Tag.core in op.tags:  # the table contains some core operators too
         return None
     listed = _listed().get(op)
     if listed is not None:
@@ -89,7 +89,7 @@ def _batch_norm(  # noqa: PLR0913 - the arguments of the operator
 
 
 def _remainder(x: Any, other: Any) -> Any:  # noqa: ANN401
-    # The stock kernel takes the sign of the dividend for integers; torch takes the divisor's.
+    # The stock kernel uses the sign of the dividend for integers; torch that of the divisor.
     whole = not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in (x, other))
     if isinstance(other, float) or not whole or x.dtype in (torch.bool, torch.uint8):
         return NotImplemented
@@ -107,7 +107,7 @@ _OWN_RULES: dict[Any, Rule] = {
     aten._native_batch_norm_legit_functional.default: (
         cast("Any", decompositions)._native_batch_norm_legit_functional
     ),
-    # Core, yet without a kernel; torch's own export takes it apart.
+    # Core, yet without a kernel; torch.export decomposes it.
     aten.col2im.default: cast("Any", _decomp).decomposition_table[aten.col2im.default],
     # Neither core nor in the table of export, and without a kernel.
     aten.linalg_vector_norm.default: (

@@ -29,7 +29,7 @@ def promoted_dtype(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> torch.dtype | None:
-    """Return the dtype both operands must have, None where the operator takes mixed ones."""
+    """Return the dtype both operands must have, None if the operator accepts mixed dtypes."""
     if op not in _KINDS or len(args) < 2:
         return None
     kind = _KINDS[op]
@@ -39,9 +39,9 @@ def promoted_dtype(
 
 
 def joined_dtype(op: Any, args: tuple[Any, ...]) -> torch.dtype | None:  # noqa: ANN401
-    """Return the dtype that all tensors which a result is put together of must have.
+    """Return the dtype that all concatenated tensors must be converted to.
 
-    None where they have it, and for operators that put nothing together.
+    None if they have it, and for operators that concatenate nothing.
     """
     if op in _PARTS_OF_FIRST:
         given, dtype = args[:2], args[0].dtype
@@ -54,5 +54,5 @@ def joined_dtype(op: Any, args: tuple[Any, ...]) -> torch.dtype | None:  # noqa:
 
 
 def promotes(op: Any) -> bool:  # noqa: ANN401
-    """Return whether the operands of an operator are brought to one dtype."""
+    """Return whether the operands of an operator are promoted to one dtype."""
     return op in _KINDS

@@ -1,7 +1,7 @@
 """Fake results of operators for which torch's own computation is slow.
 
-torch finds those of a batch norm by running its decomposition, ten operators: that was 30 % of
-the lowering of a network of convolutions.
+torch computes those of a batch norm by running its decomposition, ten operators: that was 30 % of
+the lowering time of a convolutional network.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _batch_norm(x: Any, *args: Any) -> Any:  # noqa: ANN401
         return None
     channels = x.shape[1]
     if not isinstance(channels, int) or any(one.shape != (channels,) for one in parameters):
-        return None  # the operator says what is wrong
+        return None  # the operator raises the precise error
     if not x.is_floating_point() or not x.is_contiguous():
         return None
     kind = {"dtype": x.dtype, "device": x.device}

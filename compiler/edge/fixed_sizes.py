@@ -11,17 +11,17 @@ from compiler.errors import UnsupportedError
 
 @contextlib.contextmanager
 def sizes_kept(shape_env: Any, op: Any) -> Generator[None, None, None]:  # noqa: ANN401
-    """Refuse an operator that specializes a symbol.
+    """Reject an operator that specializes a symbol.
 
-    Where torch's answer depends on a size it takes that of the example inputs for all sizes: the
-    program would be planned for that one, and the program that was given would have it, too,
-    since the symbols are its own. So torch is stopped before it notes the number.
+    If torch's result depends on a size it fixes the size of the example inputs: the
+    program would be planned for that size only, and the original program would be changed too,
+    since they share symbols. So torch is stopped before it specializes.
 
     Args:
-        shape_env: where torch keeps what it knows about symbols, None if there are none
+        shape_env: torch's facts about symbols, None without symbols
         op: the operator that is lowered inside
 
-    Raises: UnsupportedError naming the size and what it would be
+    Raises: UnsupportedError naming the symbol and its value
     """
     if shape_env is None:
         yield
@@ -32,7 +32,7 @@ def sizes_kept(shape_env: Any, op: Any) -> Generator[None, None, None]:  # noqa:
     def refuse_specialization(symbol: Any, value: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if value.is_number and symbol not in shape_env.replacements:
             shape_env.var_to_range.update(ranges)
-            raise UnsupportedError(f"{op} takes one size only: {symbol} would always be {value}")
+            raise UnsupportedError(f"{op} specializes a size: {symbol} would always be {value}")
         return note(symbol, value, *args, **kwargs)
 
     outer: Any = cast("dict[str, Any]", vars(shape_env)).get("_set_replacement")

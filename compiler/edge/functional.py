@@ -1,4 +1,4 @@
-"""Programs with in-place writes, and which of them torch has to functionalize."""
+"""Programs with in-place writes, and which of them torch must functionalize."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _config: Any = cast("Any", export_config)
 def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
     """Return a program whose in-place writes are simple: to entire values without views.
 
-    A program with others is functionalized by torch, which traces it again as a whole; all others
-    are returned as they are.
+    A program with other writes is functionalized by torch, which retraces it completely; all others
+    are returned unchanged.
 
-    Bodies of control flow may not write at all.
+    Bodies of control flow must not write at all.
     """
     if any(_is_hard(node) for node in program.graph.nodes) or _bodies_write(program):
         return functionalised(program)
@@ -37,11 +37,11 @@ def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> Expor
 
     Args:
         program: as exported
-        apart: composite operators to take apart, since their parts write
+        apart: composite operators to decompose, since their parts write
     """
-    # The newer form of calls that write names views by strides, which no kernel takes.
+    # auto_functionalized_v2 describes views by strides, which no kernel supports.
     form = _config.patch(enable_auto_functionalized_v2_for_export=False)
-    with warnings.catch_warnings(), form:  # torch copies a class of its own that it has deprecated
+    with warnings.catch_warnings(), form:  # torch copies one of its own deprecated classes
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         untyped: Any = program
         try:
@@ -60,7 +60,7 @@ def _bodies_write(program: ExportedProgram) -> bool:
 def _writes(node: torch.fx.Node) -> bool:
     target: Any = node.target
     if target is aten.detach_.default:
-        return False  # behind each tensor that a body makes of numbers; it changes no element
+        return False  # after each tensor that a body creates from scalars; it changes no element
     return isinstance(target, OpOverload) and (bool(target._schema.is_mutable) or _is_hard(node))
 
 
@@ -68,12 +68,12 @@ def _is_hard(node: torch.fx.Node) -> bool:
     if node.op != "call_function":
         return False
     if not isinstance(node.target, OpOverload):
-        # Regions such as torch.no_grad() are calls too; torch puts their nodes where they are.
+        # Regions such as torch.no_grad() are calls too; torch inlines their nodes.
         name = getattr(node.target, "__name__", "")
         return isinstance(node.target, HigherOrderOperator) and name.startswith("wrap_with_")
     target: Any = node.target
     if target.namespace == "export":
-        return True  # a part of a weight that is a class of its own, which torch takes apart
+        return True  # a part of a weight that is a tensor subclass, which torch decomposes
     if target is aten.batch_norm.default and node.args[5]:
         return True  # it writes its running statistics, which its schema does not say
     return bool(target._schema.is_mutable) and not _is_simple_write(node, target)

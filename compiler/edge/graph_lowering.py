@@ -28,10 +28,10 @@ class SharedState:
     """State shared by the graphs of one program.
 
     Attributes:
-        templates: what each operator becomes
+        templates: lowered form of each operator
         lineage: assigns debug handles to the nodes of all graphs
-        mode: makes fake tensors
-        control_flow: lowers a call with bodies and returns what stands for its results
+        mode: creates fake tensors
+        control_flow: lowers a call with bodies and returns the replacement of its results
     """
 
     templates: Templates
@@ -46,10 +46,10 @@ class GraphLowering:
 
     Attributes:
         shared: of all graphs of the program
-        owner: has the bodies that the given graph names
+        owner: module with the bodies that the given graph names
         graph: the new graph
         bodies: the new bodies, by name
-        made: what stands for a node of the given graph
+        made: replacement of each node of the given graph
     """
 
     shared: SharedState
@@ -121,7 +121,7 @@ class GraphLowering:
         return node
 
     def plain(self, value: Any) -> Any:  # noqa: ANN401
-        """Return a contiguous fake tensor like another; other values are returned as they are."""
+        """Return a contiguous fake tensor like another; other values are returned unchanged."""
         if not isinstance(value, torch.Tensor):
             return value
         with self.shared.mode:
@@ -182,7 +182,7 @@ class GraphLowering:
             self.graph, template, (args, kwargs), self.current, self.constant, self.symbols
         )
         found = torch.Tag.dynamic_output_shape in op.tags or node.meta.get("unbacked_bindings")
-        if found and op is node.target:  # not one that is put before what the node reads
+        if found and op is node.target:  # not one that precedes the inputs of the node
             self._learn_sizes(new, node.meta["val"])
         self.made[node] = new
         if op._schema.is_mutable:

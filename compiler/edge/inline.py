@@ -29,8 +29,8 @@ def inline(
         template: the steps
         call: arguments and keyword arguments in the new graph
         metadata: what every new node inherits
-        constant: makes the placeholder of a lifted scalar
-        symbols: makes the nodes of symbolic sizes
+        constant: creates the placeholder of a lifted scalar
+        symbols: creates the nodes of symbolic sizes
     """
     inputs = nodes_in(call)
     made: list[Any] = []

@@ -1,6 +1,6 @@
-"""Core operators whose stock kernels refuse rare arguments, or end the process at them.
+"""Core operators whose stock kernels reject rare arguments, or abort the process on them.
 
-They are made of others for these arguments alone and stay what they are otherwise.
+They are decomposed for these arguments only and kept otherwise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compiler.untyped import aten
 
 
 def _padded(x: Any, pad: Sequence[Any], value: Any = 0) -> Any:  # noqa: ANN401
-    """Replace negative padding by slices: the kernel takes no negative padding."""
+    """Replace negative padding by slices: the kernel does not support it."""
     if not any(_is_negative(each) for each in pad):
         return NotImplemented
     for place, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
@@ -37,7 +37,7 @@ def _sum(
     *,
     dtype: Any = None,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Name no dimension of a tensor that has none: the kernel ends the process."""
+    """Pass no dimension for a tensor without dimensions: the kernel aborts the process."""
     if x.dim() or not dim:
         return NotImplemented
     return aten.sum.dim_IntList(x, [], keepdim, dtype=dtype)
@@ -71,7 +71,7 @@ def _extreme(x: Any, dim: Sequence[int] = (), keepdim: bool = False) -> Any:  # 
 
 
 def _selected(x: Any, dim: int, index: Any) -> Any:  # noqa: ANN401
-    """Return the empty result: the kernel takes no empty tensor."""
+    """Return the empty result: the kernel does not support empty tensors."""
     if not _is_empty(x):
         return NotImplemented
     sizes = [*x.shape]

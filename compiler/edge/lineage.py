@@ -30,8 +30,8 @@ class Lineage:
 def renumber(graph: torch.fx.Graph, bodies: Mapping[str, Any]) -> None:
     """Renumber debug handles from 1 without gaps, in node order, bodies last.
 
-    The stock compiler numbers what is left of a graph, so that traces and records of both name
-    the same operators by the same handles.
+    The stock compiler also numbers only the remaining nodes, so that traces and records of both use
+    the same handles for the same operators.
     """
     numbers: dict[int, int] = {}
     queue: list[tuple[torch.fx.Graph, Mapping[str, Any]]] = [(graph, bodies)]
@@ -54,5 +54,5 @@ def _source(node: torch.fx.Node) -> NodeSource:
 
 
 def _oldest(source: NodeSource) -> tuple[str, int]:
-    # Export's own bookkeeping names graphs of tracing, in which one node may stand for many.
+    # Export's metadata names intermediate tracing graphs, in which one node may stand for many.
     return source.name, source.graph_id

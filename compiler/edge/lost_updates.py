@@ -1,8 +1,8 @@
 """Finds state that a module reassigns and torch.export drops: ``self.c = self.c + 1``.
 
-Traced strictly, such an assignment leaves nothing in the program, which begins each run with the
-first value. The assignment is looked for in the source, where a state that the program reads and
-never writes is a target of a statement that was traced.
+A strict export drops such an assignment without a trace, so each run starts with the initial value.
+It is detected in the source: a traced statement assigns to state that the program reads and
+never writes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.export.graph_signature import InputKind
 
 _STATE = (InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+), in (?P<name>\S+)')
-# Methods that give the tensor itself, elsewhere or in another form: no new value.
+# Methods that return the same values on another device or in another form.
 _SAME = frozenset(
     (
         "bfloat16",
@@ -44,7 +44,7 @@ _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 class LostUpdateWarning(UserWarning):
-    """A module assigns a tensor that it keeps, and the exported program does not."""
+    """A module reassigns a tensor attribute, and the exported program does not."""
 
 
 @dataclass
@@ -67,10 +67,14 @@ def warn_of_lost_updates(program: ExportedProgram) -> None:
     for file, functions in _traced(program).items():
         for line, text, target, kind in _lost_in(file, functions, states):
             name = target.rpartition(".")[2]
-            keep = "" if kind == InputKind.BUFFER else f', and keep it by register_buffer("{name}")'
+            keep = (
+                ""
+                if kind == InputKind.BUFFER
+                else f', and register it with register_buffer("{name}")'
+            )
             warnings.warn(
                 f"{file}:{line}: `{text}` replaces the tensor {target}, and an exported program "
-                "keeps only what is written in place: it begins each run with the first value. "
+                "keeps only in-place writes: it starts each run with the initial value. "
                 f"Write with copy_() instead of assigning{keep}",
                 LostUpdateWarning,
                 stacklevel=4,
@@ -208,7 +212,7 @@ def _covers(statement: ast.stmt, line: int) -> bool:
 
 def _is_reached(block: list[ast.stmt], reached: list[bool], place: int) -> bool:
     if reached[place] or any(reached[place + 1 :]):
-        return True  # a block is left at its end only, or by what is looked for below
+        return True  # a block is left only at its end, or by the statements below
     before = [at for at in range(place) if reached[at]]
     if not before:
         return False
@@ -233,8 +237,8 @@ def _chain(node: ast.expr, myself: str) -> list[str]:
 def _is_same(
     value: ast.expr, chain: list[str], myself: str, locals_: Mapping[str, list[ast.expr]]
 ) -> bool:
-    """Return whether a value is the attribute's own, on another device or in another form."""
-    if isinstance(value, ast.IfExp):  # which of them was taken is not known
+    """Return whether an expression is the attribute itself, maybe moved or converted."""
+    if isinstance(value, ast.IfExp):  # which branch ran is unknown
         return any(_is_same(v, chain, myself, locals_) for v in (value.body, value.orelse))
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         if value.func.attr not in _SAME:

@@ -1,7 +1,7 @@
-"""From the graph of torch.export to an edge graph, node by node; the given graph stays as it is.
+"""Lowers the graph of torch.export to an edge graph, node by node; the given graph is not changed.
 
-No pass traces the whole graph again: each operator becomes its template, traced once for each
-kind of arguments, and metadata is handed down from the node it replaces.
+The graph is never retraced as a unit: each operator is replaced by its template, traced once for
+each kind of arguments, and metadata is inherited from the node it replaces.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def lower(
     Args:
         program: as exported
         config: operators to keep, dim order
-        keeps: decides for each node whether it is to be decomposed
+        keeps: decides for each node whether it is decomposed
 
     Raises: UnsupportedError naming the node and the user's line
     """
@@ -126,7 +126,7 @@ class _ProgramLowering(GraphLowering):
 
     def held(self, tensor: torch.Tensor) -> torch.fx.Node:
         """Return the placeholder of a tensor that a body holds, in front of the user's inputs."""
-        key = id(tensor)  # it is kept by what was given
+        key = id(tensor)  # it is kept alive by the given program
         if key not in self.numbers:
             self.numbers[key] = self._lifted(tensor.detach().contiguous())
         return self.numbers[key]

@@ -1,7 +1,7 @@
 """Decompositions of operators outside the core set that torch's export does not decompose.
 
-The runtime of the wheel has kernels for few of them and the verifier refuses all; who lets one
-through gets it whole.
+The stock runtime has kernels for few of them and the verifier rejects all; an operator listed as an
+exception is kept.
 """
 
 from __future__ import annotations

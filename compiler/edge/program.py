@@ -48,11 +48,11 @@ def edge_program(
     Args:
         program: as exported
         config: dim order, verifier, operators to keep
-        keeps: decides for each node whether it is to be decomposed
+        keeps: decides for each node whether it is decomposed
 
     Raises:
         UnsupportedError: the program uses something an edge program cannot express
-        SpecViolationError: the verifier refuses the result
+        SpecViolationError: the verifier rejects the result
     """
     warn_of_lost_updates(program)
     source, lowered = _lowered(program, config, keeps)
@@ -72,8 +72,8 @@ def edge_program(
 def give_signature_names(program: ExportedProgram) -> None:
     """Rename placeholders to the names of the signature.
 
-    A deep copy of torch's renames those called like a builtin (``input``, the argument of
-    ``nn.Sequential``, becomes ``input_1``), and leaves the signature as it was.
+    torch's deepcopy renames those called like a builtin (``input``, the argument of
+    ``nn.Sequential``, becomes ``input_1``), without changing the signature.
     """
     placeholders = (node for node in program.graph.nodes if node.op == "placeholder")
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=False):
@@ -86,7 +86,7 @@ def _lowered(
 ) -> tuple[ExportedProgram, LoweredGraph]:
     """Return a program without hard writes and its edge graph.
 
-    Whether an operator is made of parts that write through views is seen when it is lowered.
+    Operators whose decomposition writes through views are only found while lowering.
     """
     source, apart = without_hard_writes(program), list[Any]()
     while True:

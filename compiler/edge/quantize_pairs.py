@@ -10,19 +10,20 @@ Node = torch.fx.Node
 _QUANTIZE = "quantized_decomposed::quantize_per_tensor"
 _DEQUANTIZE = "quantized_decomposed::dequantize_per_tensor"
 _PARAMETERS = 5  # scale, zero point, smallest, largest, dtype
-# Of 8 and 16 bits float32 holds every product with a normal scale far below half a step.
+# For 8 and 16 bits, float32 represents every integer times a normal scale with an error far below
+# half a step.
 _EXACT = (torch.int8, torch.uint8, torch.int16, torch.uint16)
 _LARGEST_SCALE = 1e30  # the products of larger ones overflow
 
 
 def integers_before(op: Any, args: tuple[Any, ...]) -> Node | None:  # noqa: ANN401
-    """Return the integers that a quantize would recompute, None where there are none.
+    """Return the integers that a quantize would recompute, None if it is not redundant.
 
-    Such a pair remains where the operator between *dequantize* and *quantize* does nothing.
-    Quantize clamps to its range, so that the integers before have to lie in it.
+    Such a pair remains if the operator between *dequantize* and *quantize* is a no-op.
+    Quantize clamps to its range, so the original integers must lie in it.
 
     Args:
-        op: overload of ATen that is about to be called
+        op: ATen overload about to be called
         args: its arguments in the edge graph
     """
     if not _names(op, _QUANTIZE) or len(args) != _PARAMETERS + 1:

@@ -1,4 +1,4 @@
-"""Runs one operator on fake tensors and writes down the edge operators it becomes."""
+"""Runs one operator on fake tensors and records the resulting edge operators."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class Recorder(DispatchMode):
         self._preserved = preserved
         self._keeps = keeps
         self._skip_dim_order = skip_dim_order
-        self._known: dict[int, tuple[Any, Any]] = {}  # holds the tensors, so that ids stay theirs
+        # keeps the tensors alive, so that ids are not reused
+        self._known: dict[int, tuple[Any, Any]] = {}
         self._sharing = Sharing()
 
     def __torch_dispatch__(
@@ -68,7 +69,7 @@ class Recorder(DispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
-        if func.namespace == "prim":  # a question about a tensor, such as where it is
+        if func.namespace == "prim":  # a query about a tensor, such as its device
             return func(*args, **(kwargs or {}))
         return self.call(func, args, dict(kwargs or {}))
 
@@ -80,7 +81,7 @@ class Recorder(DispatchMode):
         """Return the reference of a tensor; other leaves are returned unchanged.
 
         Raises:
-            UnsupportedError: the tensor was made where no operator could be seen
+            UnsupportedError: the tensor was created outside of recorded operators
             HardWriteError: it was written through a view
         """
         if not isinstance(leaf, torch.Tensor):
@@ -90,7 +91,7 @@ class Recorder(DispatchMode):
         known = self._known.get(id(leaf))
         if known is not None:
             return known[1]
-        if leaf.dim() == 0 and not hasattr(leaf, "fake_mode"):  # a number torch has wrapped
+        if leaf.dim() == 0 and not hasattr(leaf, "fake_mode"):  # a scalar wrapped by torch
             return leaf.item()
         raise UnsupportedError("it uses a tensor that is neither an input nor computed")
 
@@ -105,7 +106,7 @@ class Recorder(DispatchMode):
         return self._record(op, tuple(args), kwargs)
 
     def _seeing_composites(self) -> AbstractContextManager[Any]:
-        # Above autograd torch takes composite operators apart before a mode sees them.
+        # With autograd enabled torch decomposes composite operators before a mode sees them.
         below: Any = native._AutoDispatchBelowAutograd
         return contextlib.nullcontext() if self._keeps is None else below()
 
@@ -223,7 +224,7 @@ class Recorder(DispatchMode):
         return self.add(TO_DIM_ORDER_COPY, (leaf,), {"dim_order": [*range(leaf.dim())]}, out)
 
     def add(self, target: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ANN401
-        """Write down one operator with its result, and return the result."""
+        """Record one operator with its result, and return the result."""
         named = [*walk(self.name_of, tuple(args))]
         for place, formal in enumerate(target._schema.arguments[: len(named)]):
             if str(formal.type) == "Tensor":
@@ -241,7 +242,7 @@ class Recorder(DispatchMode):
         return out
 
     def _as_tensor(self, value: Any, dtype: torch.dtype | None) -> Any:  # noqa: ANN401
-        """Return the reference of a scalar where the operator takes a tensor."""
+        """Return the reference of a scalar if the operator expects a tensor."""
         if isinstance(value, (bool, int, float, complex)):
             return ScalarConstant(value, dtype)
         if not isinstance(value, SYMBOLIC):

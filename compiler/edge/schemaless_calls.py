@@ -1,4 +1,4 @@
-"""Calls without a schema: lowered modules, which are kept, control flow, and mutating operators."""
+"""Calls without a schema: lowered modules (kept), control flow, and mutating operators."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from compiler.errors import UnsupportedError
 def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # noqa: ANN401
     """Create a call of a lowered module, of control flow, or of a mutating operator.
 
-    Returns: what stands for its results
-    Raises: UnsupportedError if it is none of them
+    Returns: the replacement of its results
+    Raises: UnsupportedError for any other call
     """
     if is_write(node):
         return lower_write(outer, node)

@@ -44,10 +44,10 @@ class Symbols:
     """Creates the nodes that compute symbolic sizes in one graph."""
 
     def __init__(self, graph: torch.fx.Graph, describe: Callable[[], dict[str, Any]]) -> None:
-        """Begin without symbols.
+        """Initialize without symbols.
 
         Args:
-            graph: where the nodes go, at its insertion point
+            graph: nodes are added at its insertion point
             describe: returns the metadata of a new node
         """
         self._graph = graph
@@ -134,7 +134,7 @@ class Symbols:
         read = torch.ops.aten.sym_size.int, (home, dimension), value
         if home.op != "placeholder":
             return self._call(*read)
-        # An input whose size is read later than at the beginning is kept in memory until then.
+        # Sizes of inputs are read at the beginning; reading one later would extend its lifetime.
         nodes = iter(self._graph.nodes)
         first = next((node for node in nodes if node.op != "placeholder"), None)
         if first is None:

@@ -20,7 +20,7 @@ class PreservationPolicy(Protocol):
     """Decides which operators are not decomposed, node by node."""
 
     def kind(self, node: torch.fx.Node, op: Any) -> str:  # noqa: ANN401
-        """Return ``whole``, ``parts``, ``refused`` (nothing inside either), or an empty string."""
+        """Return ``whole``, ``parts``, ``refused`` (and nothing inside it), or an empty string."""
         ...
 
     def preserves_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
@@ -101,7 +101,8 @@ class Templates:
 
         bound, named = walk(bind, (args, kwargs))
         if op._schema.is_mutable:
-            if op is aten.dropout_.default and not bound[2]:  # dropout leaves a copy, this nothing
+            # dropout leaves a copy, this leaves no node
+            if op is aten.dropout_.default and not bound[2]:
                 return Template((), Input(0))
             op = functional_variant(op)
         try:

@@ -22,7 +22,7 @@ from compiler.untyped import HigherOrderOperator, OpOverload, aten
 
 Node = torch.fx.Node
 _CORE_TAGS = {torch.Tag.core, torch.Tag.view_copy}
-# Outside the core set of torch, yet with kernels on the runtime or needed as they are.
+# Outside the core set of torch, but with kernels in the runtime or required unchanged.
 _LET_THROUGH = frozenset(
     (
         aten.mkldnn_rnn_layer.default,
@@ -59,7 +59,7 @@ def _unregistered(made: type[Verifier]) -> type[Verifier]:
 
 @_unregistered
 class EdgeVerifier(Verifier):
-    """Accepts everything that lowering may emit, whatever the operators are."""
+    """Accepts everything that lowering may emit, with any operators."""
 
     dialect = "EDGE"
 
@@ -99,8 +99,8 @@ def check_program(
     Args:
         module: an edge graph
         signature: of the graph
-        config: what is accepted; without validity checks nothing is checked
-        after: the pass that left the graph, for the message
+        config: exceptions; does nothing if validity checks are off
+        after: the pass that produced the graph, for the message
 
     Raises: SpecViolationError with every violation, its operator, arguments and source line
     """
@@ -145,7 +145,7 @@ class _Checks:
                 if reads not in seen:
                     yield f"{_shown(node)} uses {reads.name} before it is computed"
             if node.op == "placeholder" and calls:
-                yield f"the placeholder {node.name} stands behind a call: {at(node)}"
+                yield f"the placeholder {node.name} follows a call: {at(node)}"
             calls = calls or node.op == "call_function"
             seen.add(node)
             if not self._skip_dim_order and _is_odd(node.meta.get("val")):
@@ -204,7 +204,7 @@ class _Checks:
         if below.namespace != "aten" or _CORE_TAGS & set(below.tags) or below in _LET_THROUGH:
             return ""
         return (
-            f"Operator {target.name()} is not in the Core ATen opset. Let it through with "
+            f"Operator {target.name()} is not in the Core ATen opset. Accept it with "
             f"EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{below}]) if the backend "
             "or the runtime has a kernel for it, export under torch.no_grad() if it belongs to "
             "training, or report it to PyTorch as missing from the core set"
@@ -237,12 +237,12 @@ class _Checks:
             return ""
         tensors: Any = walk(_value, tuple(node.args))
         if changes_order(target.op, tensors, node.meta["val"]):
-            return f"{target.name()} returns another order of dimensions than that of its input"
+            return f"{target.name()} returns a dim order different from that of its input"
         if takes_layouts(target.op, tensors):
             return ""
         odd = next(t for t in tensors_in(tensors) if not is_contiguous(t))
         return (
-            f"{target.name()} takes contiguous tensors only, one of its inputs has strides "
+            f"{target.name()} supports contiguous tensors only, one of its inputs has strides "
             f"{tuple(odd.stride())}; copy it with dim_order_ops::_to_dim_order_copy"
         )
 
@@ -271,7 +271,7 @@ def _of_signature(graph: torch.fx.Graph, signature: ExportGraphSignature) -> lis
         return []
     lost, added = [n for n in named if n not in found], [n for n in found if n not in named]
     if not lost and not added:
-        return [f"the placeholders are in another order than the signature's: {', '.join(found)}"]
+        return [f"the order of the placeholders differs from the signature: {', '.join(found)}"]
     parts = [f"no placeholder for {', '.join(lost)}"] if lost else []
     parts += [f"no input of the program for the placeholders {', '.join(added)}"] if added else []
     return ["; ".join(parts)]

@@ -59,7 +59,7 @@ def _checked(target: Any) -> EdgeOp:  # noqa: ANN401
             raise UnsupportedError(f"{op.name()} writes to a list of tensors, {one.name}")
     if any(one.alias_info is not None for one in schema.returns):
         raise UnsupportedError(
-            f"{op.name()} returns an argument that it writes; let it return nothing"
+            f"{op.name()} returns an argument that it mutates; return nothing instead"
         )
     return op
 
@@ -75,7 +75,7 @@ def _without_bases(
     for name in written_by(op):
         about = {k: v for k, v in given.items() if k.startswith(f"_{name}_")}
         place = about.pop(f"_{name}{_PLACE}")
-        if any(value is not True for value in about.values()):  # `alias` says that it is whole
+        if any(value is not True for value in about.values()):  # `alias` means the entire tensor
             raise UnsupportedError(
                 f"{op.name()} writes to a view; compile the program as torch.export returned it"
             )

@@ -19,7 +19,7 @@ _HOST = "cpu"
 
 
 class DynamicMemoryPlanningMode(IntEnum):
-    """How much memory a size that changes gets."""
+    """How much memory is planned for dynamic sizes."""
 
     UPPER_BOUND = 0
     SYMBOLIC = 1
@@ -41,13 +41,13 @@ class PropagateDeviceConfig:
 def check_to_out_var_pass(value: Any) -> None:  # noqa: ANN401
     """Check that ``to_out_var_pass`` is a plain ToOutVarPass.
 
-    Raises: ValueError if it is a pass of the user's own
+    Raises: ValueError if it is a custom pass
     """
     if value is None or type(value) is ToOutVarPass:
         return
     raise ValueError(
         f"to_out_var_pass={type(value).__name__} is not run: instructions are emitted from the "
-        "edge program. A pass over it belongs into passes"
+        "edge program. Put a pass over it into `passes`"
     )
 
 
@@ -69,14 +69,14 @@ def takes_hints(value: Any, method: str | None = None) -> bool:  # noqa: ANN401
 
     Args:
         value: a pass, or passes by method
-        method: whose; None for whether any method's are
+        method: name of the method; None for any method
 
-    Raises: ValueError if a pass is of another kind
+    Raises: ValueError for any other pass
     """
     if isinstance(value, Mapping):
         named = cast("Mapping[str, Any]", value)
         wanted = [*named.values()] if method is None else [named.get(method)]
-        found = [_takes_hints(one) for one in wanted]  # all of them are checked
+        found = [_takes_hints(one) for one in wanted]  # checks every pass
         return any(found)
     return _takes_hints(value)
 

@@ -24,32 +24,33 @@ def _no_passes() -> list[Any]:
 
 @dataclass(frozen=True)
 class ExecutorchBackendConfig:
-    """How an edge program becomes a file.
+    """Configuration of emission: how an edge program becomes a file.
 
     Attributes:
         passes: run over each method before memory is planned
-        memory_planning_pass: the planner, or one a method
-        propagate_device_config: copies for delegates on other devices; none of those is emitted
-        to_out_var_pass: a ``ToOutVarPass``; operators without out variant are an error either way
-        dynamic_memory_planning_mode: upper bounds, as sizes that change are planned at those
+        memory_planning_pass: the planner, or one per method
+        propagate_device_config: copies for delegates on other devices, which are never emitted
+        to_out_var_pass: a ``ToOutVarPass``; operators without out variant are always an error
+        dynamic_memory_planning_mode: upper bounds, the only supported mode
         emit_stacktrace: write the source lines of each instruction into the program
         extract_delegate_segments: store payloads in segments, which can be mapped, instead of in
             the tables
-        segment_alignment: bytes; where a segment may start in the file
-        constant_tensor_alignment: bytes; where a constant may start in its segment, None for 16
-        delegate_alignment: bytes; where a payload may start, None for as segments
+        segment_alignment: of segments in the file, in bytes
+        constant_tensor_alignment: of constants in their segment, in bytes, None for 16
+        delegate_alignment: of payloads, in bytes, None for that of segments
         sym_shape_eval_pass: takes upper bounds from ranges, or from example inputs; or by method
         remove_view_copy: let static views share memory instead of copying it
         external_constants: store all parameters and buffers in a file beside the program, or those
             for whose placeholder a function returns the name of a file
         external_mutable_weights: store parameters that are trained in a file beside the program
-        emit_mutable_buffer_names: write the names of buffers that are written; those of buffers
-            without a place always are
+        emit_mutable_buffer_names: write the names of buffers that are written; those of unplanned
+            buffers always are
         do_quant_fusion_and_const_prop: run these two passes before memory is planned
         run_reinplace_pass: let operators write into the memory of inputs that are not read again
-        reinplace_extra_ops: edge operators that may do so, beside ``index_put``
-        enable_non_cpu_memory_planning: refuse delegates that want memory of another device; if not,
-            they get the host's
+        reinplace_extra_ops: edge operators that may do so, besides ``index_put``
+        enable_non_cpu_memory_planning: reject delegates that need memory of another device;
+            otherwise
+            they use host memory
         joint_arena: give the planned buffers of all methods the size of the largest
     """
 
@@ -77,7 +78,7 @@ class ExecutorchBackendConfig:
     def __post_init__(self) -> None:
         """Check the alignments and the unsupported options.
 
-        Raises: ValueError naming what is wrong
+        Raises: ValueError naming the option
         """
         check_to_out_var_pass(self.to_out_var_pass)
         check_planning_mode(self.dynamic_memory_planning_mode)

@@ -17,7 +17,7 @@ _SAMPLE = 64
 def on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
     """Return a tensor whose values can be written.
 
-    Raises: UnsupportedError if its values are elsewhere, or nowhere
+    Raises: UnsupportedError if its values are on another device, or do not exist
     """
     if tensor.device.type == "cpu":
         return tensor
@@ -43,10 +43,10 @@ class TensorSegment:
         self.nbytes = 0
         self._alignment = alignment
         self._data: list[memoryview] = []
-        self._steps: dict[int, int] = {}  # by entry, where it may start if not anywhere
+        self._steps: dict[int, int] = {}  # required alignment by entry
         self._by_place: dict[Any, int] = {}
         self._by_sample: dict[Any, list[tuple[int, memoryview]]] = {}
-        self._held: list[torch.Tensor] = []  # places stay theirs only while they live
+        self._held: list[torch.Tensor] = []  # addresses are unique only while the tensors are alive
 
     def add(self, tensor: torch.Tensor, *, share: bool = True) -> int:
         """Return the entry that holds a tensor's bytes."""
@@ -62,7 +62,7 @@ class TensorSegment:
         return entry
 
     def held(self, data: memoryview) -> int | None:
-        """Return the entry with this content, None if there is none."""
+        """Return the entry with this content, None if not found."""
         same = self._by_sample.get(_samples(data), [])
         return next((entry for entry, other in same if _equal(other, data)), None)
 

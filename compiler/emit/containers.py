@@ -10,8 +10,8 @@ from torch.utils import _pytree as pytree
 def tree_spec_string(spec: Any) -> str:  # noqa: ANN401 - a TreeSpec of torch
     """Return a tree spec as a string; empty for None.
 
-    Kinds of containers that have no name in files, such as ``torch.return_types.topk`` or a named
-    tuple that was not registered, become plain tuples: their values stay and keep their order.
+    Containers without a name in files, such as ``torch.return_types.topk`` or an unregistered named
+    tuple, become plain tuples with the same values in the same order.
     """
     if spec is None:
         return ""

@@ -27,7 +27,7 @@ Parts = tuple[memoryview | bytes, ...]
 def called_module(call: torch.fx.Node) -> Any:  # noqa: ANN401 - a LoweredBackendModule
     """Return the lowered module that a delegate call names.
 
-    Raises: UnsupportedError if there is none
+    Raises: UnsupportedError if it does not name one
     """
     home: Any = call.args[0]
     owner = call.graph.owning_module
@@ -77,11 +77,11 @@ class DelegateMaps:
     """Facts about the delegate instructions of one method, by instruction.
 
     Attributes:
-        maps: backend id as ``name`` and its map from identifiers to handles as ``delegate_map``
+        maps: backend id as ``name``, and its map from identifiers to handles as ``delegate_map``
         handles: debug handles of the nodes inside
-        results: how many values each returns
+        results: number of results of each
         members: names of the nodes inside, those of the recorded edge program
-        origins: which recorded nodes each instruction of the method is
+        origins: recorded nodes that each instruction of the method represents
     """
 
     maps: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
@@ -93,8 +93,8 @@ class DelegateMaps:
     def note(self, instruction: int, call: torch.fx.Node, module: Any, results: int) -> None:  # noqa: ANN401
         """Record a delegate call.
 
-        Nodes of a module that was lowered on its own are numbered apart from the program it is
-        used in, so that all of them stand for the call.
+        Nodes of a separately lowered module have handles unrelated to the program that uses it, so
+        all of them are attributed to the call.
         """
         inside = [n for n in module.original_module.graph.nodes if n.op == "call_function"]
         found = [node.meta.get("debug_handle") for node in inside]
@@ -119,16 +119,16 @@ def _tuple(value: Any) -> tuple[int, ...]:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class PlacedDelegates:
-    """Where the payloads and blobs of a program are.
+    """Locations of the payloads and blobs of a program.
 
     Attributes:
-        plans: the methods, with places of payloads
+        plans: the methods, with locations of payloads
         inline: payloads in the tables
         segments: all segments of the program
-        named: keys and their segments, None when there are none
-        alignment: bytes; where segments may start
+        named: keys and their segments, None if there are none
+        alignment: of segments, in bytes
         external: keys stored in other files, by the name of the file
-        inside: segments whose bytes are some of the first one's: weights that kernels read too
+        inside: segments that are ranges of the first one: weights that kernels read too
     """
 
     plans: tuple[m.ExecutionPlan, ...]
@@ -154,17 +154,18 @@ def place_delegates(
     Args:
         plans: methods whose delegates name payloads of the store
         store: payloads and blobs
-        segments: of constants and state; constants that are blobs too move to where those may start
-        extract: give each payload a segment; an empty one stays in the tables
-        alignment: bytes; where segments may start
-        delegate_alignment: bytes; where payloads may start, None for as segments
+        segments: of constants and state; constants that are also blobs move to the alignment of
+            segments
+        extract: store each payload in a segment; an empty one stays in the tables
+        alignment: of segments, in bytes
+        delegate_alignment: of payloads, in bytes, None for that of segments
 
-    Raises: CompileError if payloads in the tables cannot be aligned as asked
+    Raises: CompileError if payloads in the tables cannot be aligned as requested
     """
     if not extract and _INLINE_ALIGNMENT % (delegate_alignment or 1) and store.payloads:
         raise CompileError(
             f"payloads in the tables start at multiples of {_INLINE_ALIGNMENT} bytes, not of "
-            f"{delegate_alignment}; put them into segments with extract_delegate_segments"
+            f"{delegate_alignment}; store them in segments with extract_delegate_segments"
         )
     named = store.named.get_named_data_store_output()
     data = replace(named, buffers=[in_memory(one) for one in named.buffers])
@@ -200,7 +201,7 @@ def place_delegates(
 
 
 def _wasting_last(data: NamedDataStoreOutput, step: int) -> list[int]:
-    """Return the buffers, the one that needs most padding last: there it needs none."""
+    """Return the buffers, the one that needs most padding last, where it needs none."""
     used = list(dict.fromkeys(entry.buffer_index for entry in data.pte_data.values()))
     last = max(used, key=lambda index: -len(data.buffers[index]) % step, default=None)
     return [index for index in used if index != last] + ([] if last is None else [last])
@@ -209,7 +210,7 @@ def _wasting_last(data: NamedDataStoreOutput, step: int) -> list[int]:
 def _shared(
     data: NamedDataStoreOutput, constants: TensorSegment, step: int
 ) -> dict[int, m.DataSegment]:
-    """Return where buffers of a store are among the constants, at multiples of a step."""
+    """Return offsets of store buffers that are also constants, at multiples of the alignment."""
     wanted = dict.fromkeys(entry.buffer_index for entry in data.pte_data.values())
     found = {index: constants.held(memoryview(data.buffers[index])) for index in wanted}
     shared = {i: entry for i, entry in found.items() if entry is not None and data.buffers[i]}

@@ -26,12 +26,13 @@ def external_tags(
 ) -> dict[str, str]:
     """Return the file of each constant that is stored elsewhere, by placeholder.
 
-    Numbers and tensors written in the user's code stay: they are nearer to code than to data.
+    Scalars and tensors written in the user's code are not moved: they belong to the code.
 
     Args:
         program: the edge program
-        constants: all of them, none, or a function that gives the file of a placeholder or None
-        trained: whether parameters with a gradient among the outputs go into the default file
+        constants: True for all, False for none, or a function that returns the file of a
+            placeholder or None
+        trained: whether parameters with a gradient among the outputs are stored in the default file
     """
     signature = program.graph_signature
     kinds = {spec.arg.name: spec for spec in signature.input_specs}
@@ -65,7 +66,7 @@ class ExternalStore:
     def add(self, tag: str, name: str, tensor: torch.Tensor) -> None:
         """Add a tensor by name; several methods may add the same one.
 
-        Raises: CompileError if another tensor has that name
+        Raises: CompileError if a different tensor has that name
         """
         held = self.files.setdefault(tag, {}).setdefault(name, tensor)
         if held is not tensor and not torch.equal(held, tensor):
@@ -76,7 +77,7 @@ def file_parts(
     tensors: Mapping[str, torch.Tensor], blobs: Mapping[str, bytes], alignment: int
 ) -> list[Any]:
     """Return a file of tensors and blobs as buffers to write one behind the other."""
-    store = TensorSegment(1)  # tells which contents are equal
+    store = TensorSegment(1)  # digests identify equal contents
     segments: list[FileSegment] = []
     place_of: dict[int, int] = {}
     entries: list[Entry] = []

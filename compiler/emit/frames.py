@@ -14,7 +14,7 @@ _FRAME = re.compile(
 
 
 def frames_of(node: torch.fx.Node) -> m.FrameList:
-    """Return the frames of a node's stack trace, outermost first; none when it has no trace."""
+    """Return the frames of a node's stack trace, outermost first; empty if it has no trace."""
     text = str(node.meta.get("stack_trace") or "")
     return m.FrameList(
         tuple(

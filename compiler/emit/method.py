@@ -55,8 +55,8 @@ class EmittedMethod:
 
     Attributes:
         plan: the tables of the method
-        debug_handles: debug handle of each instruction that has one, all of those in a delegate
-        delegates: what is known about its delegate instructions
+        debug_handles: debug handle of each instruction that has one, several for a delegate
+        delegates: facts about its delegate instructions
     """
 
     plan: m.ExecutionPlan
@@ -157,7 +157,7 @@ class _Emission:
             spec.arg.name: spec for spec in program.graph_signature.input_specs
         }
         self.index: dict[Any, int] = {}
-        self.viewed: dict[Slot, Slot] = {}  # a view: what it is a view of
+        self.viewed: dict[Slot, Slot] = {}  # a view: its base
         self.table = ValueBuilder(self._index_of)
         self.operators: dict[tuple[str, str], int] = {}
         self.instructions: list[m.Instruction] = []
@@ -282,11 +282,11 @@ class _Emission:
             self._tensor((node, 0), 0, _extra(name, _EXTERNAL))
             return
         named = self.options.buffer_names
-        if not named and not planned:  # without a name no one can give it memory
+        if not named and not planned:  # without a name nothing can assign memory to it
             raise PlanError(
                 f'Mutable buffer "{name}" must have a memory id and offset if it is emitted '
                 "without a name: plan its memory (alloc_mutable_buffers), or set "
-                "emit_mutable_buffer_names=True and give it memory before the method runs"
+                "emit_mutable_buffer_names=True and assign memory to it before the method runs"
             )
         buffer = self.stores.states.add(data, share=False) if planned else 0
         self._tensor((node, 0), buffer, _extra(name, _SEGMENT) if named else None)
@@ -312,7 +312,7 @@ class _Emission:
         return base.data_buffer_idx if base.allocation_info is None else 0
 
     def _sized_view(self, step: SizedView) -> None:
-        """Show memory in sizes of the run; the tensor gets its memory from the instruction."""
+        """Emit a view with sizes known at run time; the instruction assigns its memory."""
         node = step.node
         base = self._value(self.steps.resolve(node.args[0]))
         sizes = self.table.literal(list(step.sizes), "SymInt[]")
@@ -324,7 +324,7 @@ class _Emission:
         target = node.target
         if isinstance(target, EdgeOp):
             variant = find_out_variant(target)
-            assert variant is not None  # checked for all at once, before
+            assert variant is not None  # checked before, for all operators together
             args = self._kernel_arguments(node, target, variant)
             self._instruction(variant.name, variant.overload, args, node)
             return
@@ -350,7 +350,7 @@ class _Emission:
                 self.index[node, place] = self.table.add(m.Int(0))
                 args.append(self.index[node, place])
         self.delegate_maps.note(len(self.instructions), node, module, len(results_of(node)))
-        if not node.meta.get("composed"):  # its names are those of a program of its own
+        if not node.meta.get("composed"):  # its names belong to a separate program
             origins, prefix = self.delegate_maps.origins, self.homes.inside(node)
             note_delegate(origins, len(self.instructions), prefix, module)
         self.delegates.append(self.stores.delegates.add(module))
@@ -391,7 +391,7 @@ class _Emission:
         return args
 
     def _write(self, step: Write) -> None:
-        """Call an operator with its arguments; one that returns nothing has no out argument."""
+        """Call an operator with its arguments; one without results has no out argument."""
         node = step.node
         op = writer_of(node)
         slots = {name: _Written(slot) for name, slot in step.targets.items()}

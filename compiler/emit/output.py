@@ -17,16 +17,16 @@ from schema.program.program import Program
 
 @dataclasses.dataclass(frozen=True)
 class EmitterOutput:
-    """An emitted program under its documented field names.
+    """An emitted program with the documented field names.
 
     Attributes:
         program: the tables of the file
-        debug_handle_map: by method, as of the manager
+        debug_handle_map: by method, as in the manager
         method_to_delegate_debug_id_map: by method, the delegate map of each delegate instruction
-        instruction_id_to_num_outs_map: by method, how many values a delegate instruction returns
-        mutable_data: initial bytes of mutable buffers, the first one empty; None without any
+        instruction_id_to_num_outs_map: by method, number of results of a delegate instruction
+        mutable_data: initial bytes of mutable buffers, the first one empty; None if there are none
         external_constant_buffer: bytes of the constants in other files, equal ones once
-        external_constant_map: by file and name, the place of a constant in that list
+        external_constant_map: by file and name, the index of a constant in that list
     """
 
     program: Program

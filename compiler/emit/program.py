@@ -1,4 +1,4 @@
-"""Several methods as one program file, ready to be written."""
+"""Combines several methods into one program file."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class EmittedProgram:
 
     Attributes:
         table: its tables
-        segments: its segments, each as the buffers that make it up
-        alignment: bytes; where a segment may start
-        inside: segments whose bytes are some of the first one's
-        debug_handles: by method, the debug handle of each instruction that has one, all of those
-            inside a delegate
-        delegates: by method, what is known about its delegate instructions
+        segments: its segments, each as a sequence of buffers
+        alignment: of segments, in bytes
+        inside: segments that are ranges of the first one
+        debug_handles: by method, the debug handle of each instruction that has one, several for a
+            delegate
+        delegates: by method, facts about its delegate instructions
         external: blobs that delegates look up by key in other files, by the name of the file
         external_tensors: constants in other files, by the name of the file
-        planned: by method, its steps and the plan of its memory
+        planned: by method, its instructions and memory plan
     """
 
     table: m.ProgramTable
@@ -75,7 +75,7 @@ class EmittedProgram:
             stream.write(part)
 
     def files(self) -> dict[str, list[Any]]:
-        """Return by name the files beside the program, as buffers to write one after another."""
+        """Return by name the external files, as buffers to write one after another."""
         tags = sorted({*self.external, *self.external_tensors})
         return {
             f"{tag.removesuffix('.ptd')}.ptd": file_parts(
@@ -186,9 +186,9 @@ def _table(placed: PlacedDelegates, stores: Stores) -> m.ProgramTable:
 
 
 def _constant_plan(name: str, value: Any, stores: Stores) -> m.ExecutionPlan:  # noqa: ANN401
-    """Return a method without instructions that gives a constant.
+    """Return a method without instructions that returns a constant.
 
-    Raises: UnsupportedError naming the method whose value no file can hold
+    Raises: UnsupportedError naming a method whose value cannot be stored
     """
     leaves, spec = pytree.tree_flatten(value)
     table = ValueBuilder(_no_node)

@@ -51,7 +51,7 @@ def with_trained_weights(program: ExportedProgram) -> ExportedProgram:
 def training_methods(programs: Mapping[str, ExportedProgram]) -> dict[str, Any]:
     """Return the constant methods of trainable methods, by name.
 
-    Those are the place of the first gradient and of the first weight among the outputs, and the
+    These return the output index of the first gradient and of the first weight, and the
     names of the weights.
     """
     found: dict[str, Any] = {}

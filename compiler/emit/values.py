@@ -1,4 +1,4 @@
-"""The value table of one method; equal literals share an entry, since nothing writes to them."""
+"""The value table of one method; equal literals share an entry, since they are never written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ValueBuilder:
     """Creates the values of a method in order of first use.
 
     Attributes:
-        values: what was made
+        values: created so far
     """
 
     def __init__(self, index_of: Callable[[torch.fx.Node], int]) -> None:
@@ -48,7 +48,7 @@ class ValueBuilder:
         Args:
             spec: shape and type
             buffer: index of its stored bytes, 0 for none
-            place: arena and offset, None for constants and memory of the caller's
+            place: planned buffer and offset, None for constants and memory of the caller
             extra: its name, and whether its bytes are in another file
         """
         details = None
@@ -88,7 +88,7 @@ class ValueBuilder:
         return self._share(m.TensorList(tuple(indices)))
 
     def _share(self, value: m.KernelType) -> int:
-        key = (type(value), repr(value))  # repr tells -0.0 from 0.0, and NaN equals itself
+        key = (type(value), repr(value))  # repr distinguishes -0.0 from 0.0, and NaN equals itself
         if key not in self._shared:
             self._shared[key] = self.add(value)
         return self._shared[key]
@@ -109,7 +109,7 @@ class ValueBuilder:
 def scalar_value(value: Any, kind: str = "") -> m.KernelType:  # noqa: ANN401 - a case each
     """Return the runtime value of a literal that is neither a node nor a list.
 
-    Raises: UnsupportedError if there is none
+    Raises: UnsupportedError for any other type
     """
     if value is None:
         return m.Null()

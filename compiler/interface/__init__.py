@@ -1,1 +1,1 @@
-"""What backends and partitioners implement: their base classes, compile specs, named data."""
+"""Interfaces of backends and partitioners: their base classes, compile specs, named data."""

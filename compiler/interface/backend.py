@@ -14,7 +14,7 @@ from compiler.dialect.copies import isolated_copy
 from compiler.errors import CompileError
 from compiler.interface.named_data import NamedDataStoreOutput
 
-DebugHandleMap: TypeAlias = Mapping[Any, Sequence[int]]  # keys are all numbers or all texts
+DebugHandleMap: TypeAlias = Mapping[Any, Sequence[int]]  # keys are all integers or all strings
 
 
 @dataclass
@@ -31,11 +31,11 @@ class PreprocessResult:
 
     Attributes:
         processed_bytes: the payload
-        debug_handle_map: by the identifier the delegate logs, the debug handles it stands for
+        debug_handle_map: debug handles by identifier that the delegate logs
         data_store_output: blobs the payload looks up by key
-        _delegate_info_meta: anything the backend wants to find again in the lowered module
-        origins: by the same identifiers, the names of the nodes each stands for; several nodes may
-            share a debug handle, so that names are more precise
+        _delegate_info_meta: backend data, stored in the lowered module
+        origins: names of nodes by the same identifiers; several nodes may
+            share a debug handle, so names are more precise
     """
 
     processed_bytes: bytes = b""
@@ -54,7 +54,7 @@ class BackendDetails(ABC):
     """Base of every backend; the name of the class is the backend's id."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401
-        """Refuse a subclass of another backend.
+        """Reject a subclass of another backend.
 
         Raises: TypeError naming both
         """
@@ -80,7 +80,7 @@ class BackendDetails(ABC):
     def preprocess(
         edge_program: ExportedProgram, compile_specs: list[CompileSpec]
     ) -> PreprocessResult:
-        """Return the payload of an edge program, which is a copy of its own.
+        """Return the payload of an edge program, which is a private copy.
 
         Args:
             edge_program: flat graph; weights are placeholders
@@ -111,7 +111,7 @@ class CompileSpecError(CompileError, TypeError):
 
 
 class BackendNotFoundError(CompileError, NotImplementedError):
-    """A backend that was never imported; documented as something not implemented."""
+    """A backend that was never imported; documented as a NotImplementedError."""
 
 
 def backends() -> Iterator[type[BackendDetails]]:
@@ -122,7 +122,7 @@ def backends() -> Iterator[type[BackendDetails]]:
 def find_backend(backend_id: str) -> type[BackendDetails]:
     """Return the backend of an id.
 
-    Raises: BackendNotFoundError if none of that name was imported
+    Raises: BackendNotFoundError if no imported backend has that id
     """
     for backend in backends():
         if backend.__name__ == backend_id:
@@ -152,9 +152,9 @@ def why_no_settings(specs: Any) -> str:  # noqa: ANN401 - of users
 
 
 def value_of_spec(spec: CompileSpec, backend_id: str) -> bytes:
-    """Return the value of a setting as a program file holds it; none is empty.
+    """Return the value of a setting as stored in a program file; None is empty.
 
-    A backend may be given any value, as long as no file is made of the program.
+    Other values are possible as long as the program is not written to a file.
 
     Raises: CompileSpecError naming the backend and the setting if the value is not bytes
     """
@@ -165,14 +165,14 @@ def value_of_spec(spec: CompileSpec, backend_id: str) -> bytes:
         return bytes(value)
     raise CompileSpecError(
         f"setting {spec.key!r} of {backend_id} is {value!r}, a {type(value).__name__}; a program "
-        "file holds bytes: encode it, as in b'text' or struct.pack('<i', 1)"
+        "file stores bytes: encode it, as in b'text' or struct.pack('<i', 1)"
     )
 
 
 def copied_specs(specs: Sequence[CompileSpec]) -> list[CompileSpec]:
     """Return a deep copy of compile specs.
 
-    Raises: CompileSpecError if they are none
+    Raises: CompileSpecError for anything else
     """
     why = why_no_settings(specs)
     if why:

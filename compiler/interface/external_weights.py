@@ -15,7 +15,7 @@ from compiler.interface.named_data import DataEntry, NamedDataStoreOutput
 from compiler.memory.specs import raw_bytes
 from compiler.untyped import PassResult
 
-_CUSTOM, _TAG = "custom", "delegate_constant_tag"  # as documented; export keeps it
+_CUSTOM, _TAG = "custom", "delegate_constant_tag"  # as documented; export preserves it
 
 
 def delegate_external_constants_pass_unlifted(
@@ -24,11 +24,11 @@ def delegate_external_constants_pass_unlifted(
 ) -> Any:  # noqa: ANN401 - as documented
     """Mark the weights of an exported module, ``program.module()``, in place.
 
-    Export it again then, with ``strict=True``: torch drops the marks otherwise.
+    Then export it again with ``strict=True``: otherwise torch drops the marks.
 
     Args:
-        module: what was exported
-        gen_tag_fn: the file of a weight, should a delegate take it; None for the program itself
+        module: the exported module
+        gen_tag_fn: returns the file of a weight inside a delegate, None for the program itself
     """
     graphs = [m.graph for m in module.modules() if isinstance(m, torch.fx.GraphModule)]
     nodes = [n for graph in graphs for n in graph.nodes if n.op == "get_attr" and gen_tag_fn]
@@ -61,11 +61,11 @@ def mark_for_folded(node: torch.fx.Node) -> dict[str, Any]:
 
 
 def where_marked(result: PreprocessResult, program: ExportedProgram) -> PreprocessResult:
-    """Return a result whose blobs are in the files that the weights of its program are marked for.
+    """Return a result whose blobs are stored in the files that its weights are marked for.
 
-    A backend that names files itself, as the one of XNNPACK, is not changed. Another one may have
-    packed several weights into one blob: if all are marked for one file, its blobs go there; if
-    for several, those that are the bytes of a marked weight do, the others stay in the program.
+    Results of a backend that names files itself, such as XNNPACK, are not changed. Others may pack
+    several weights into one blob: if all are marked for one file, all blobs are stored there;
+    otherwise only blobs equal to a marked weight are, the rest stays in the program.
     """
     given = result.data_store_output
     if given is None or not given.pte_data or given.external_data:

@@ -72,7 +72,7 @@ class FileBackedData:
             shutil.copyfileobj(file, outfile, _CHUNK)
 
     def close(self) -> None:
-        """Delete the file if it is this object's own."""
+        """Delete the file if this object created it."""
         if self._remove is not None:
             self._remove()
 

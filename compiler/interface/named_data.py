@@ -48,7 +48,7 @@ class TensorLayout:
     dim_order: Sequence[int]
 
     def __eq__(self, other: object) -> bool:
-        """Compare with a layout of any class, such as one a backend of others brings along."""
+        """Compare with a layout of any class, such as that of a third-party backend."""
         return _layout_of(other) == _layout_of(self)
 
     def __hash__(self) -> int:
@@ -58,7 +58,7 @@ class TensorLayout:
     def from_tensor(cls, tensor: torch.Tensor) -> TensorLayout:
         """Return the layout of a contiguous or channels-last tensor.
 
-        Raises: ValueError for another order of dimensions
+        Raises: ValueError for any other dim order
         """
         if not (tensor.is_contiguous() or tensor.is_contiguous(memory_format=torch.channels_last)):
             raise ValueError(
@@ -70,11 +70,11 @@ class TensorLayout:
 
 @dataclass(frozen=True, eq=False)
 class DataEntry:
-    """Where the blob of a key is.
+    """Location of the blob of a key.
 
     Attributes:
-        buffer_index: which of the store's buffers
-        alignment: bytes
+        buffer_index: index among the store's buffers
+        alignment: in bytes
         tensor_layout: None for plain bytes
     """
 
@@ -133,17 +133,18 @@ class NamedDataStore:
         external_tag: str | None = None,
         tensor_layout: TensorLayout | None = None,
     ) -> None:
-        """Keep a blob under a key.
+        """Store a blob under a key.
 
         Args:
-            key: the only one of this name in the store
-            data: bytes, a file, or a tensor whose layout is kept too
-            alignment: bytes; where it may start
-            external_tag: name of the file it goes to, None for the program file
-            tensor_layout: of plain bytes that are a tensor's
+            key: unique in the store
+            data: bytes, a file, or a tensor whose layout is stored too
+            alignment: of the blob, in bytes
+            external_tag: name of its file, None for the program file
+            tensor_layout: of plain bytes that represent a tensor
 
         Raises:
-            ValueError: the key has other content, the alignment is not a positive integer, or the
+            ValueError: the key has different content, the alignment is not a positive integer, or
+                the
                 layout is not that of the tensor
             TypeError: the data is neither bytes nor a tensor
         """
@@ -184,7 +185,7 @@ class NamedDataStore:
         return index
 
     def externalize_pte_data(self, max_data_bytes: int, tag_prefix: str) -> None:
-        """Move all that would be in the program file into files of a largest size.
+        """Move all blobs of the program file into files of limited size.
 
         Keys are packed in order of their names; a file is called `tag_prefix` and the digest of
         its keys, so equal stores give equal files.
@@ -212,7 +213,7 @@ class NamedDataStore:
         self.external_data, self.pte_data = external, {}
 
     def _shards(self, max_data_bytes: int) -> list[dict[str, DataEntry]]:
-        """Return the keys by file; each content is in one file."""
+        """Return the keys by file; equal contents are in the same file."""
         by_buffer: dict[int, dict[str, DataEntry]] = {}
         for key in sorted(self.pte_data):
             entry = self.pte_data[key]
@@ -239,7 +240,7 @@ class NamedDataStore:
         return NamedDataStoreOutput(list(self.buffers), dict(self.pte_data), external)
 
     def merge_named_data_store(self, other: NamedDataStoreOutput) -> None:
-        """Keep all of another store.
+        """Add all blobs of another store.
 
         Raises: ValueError if a key is in both with different content
         """
@@ -267,7 +268,7 @@ def _entry_of(entry: Any) -> Any:  # noqa: ANN401
 
 
 def named_data_store(programs: Iterable[ExportedProgram]) -> NamedDataStore:
-    """Return the blobs that the payloads of delegates look up by key, also inside of branches.
+    """Return the blobs that the payloads of delegates look up by key, also inside branches.
 
     Raises: ValueError for two different blobs with one key
     """

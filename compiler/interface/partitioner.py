@@ -18,7 +18,7 @@ NodeFilter = Callable[[torch.fx.Node], bool]
 
 
 class DelegationSpec(NamedTuple):
-    """Which backend takes the nodes of a tag, and with which settings."""
+    """Backend and settings for the nodes of a tag."""
 
     backend_id: str
     compile_specs: list[CompileSpec]
@@ -29,8 +29,8 @@ class PartitionResult:
     """The result of a partitioner.
 
     Attributes:
-        tagged_exported_program: the program it was given, with tags on nodes
-        partition_tags: what each tag means
+        tagged_exported_program: the given program, with tags on nodes
+        partition_tags: delegation spec of each tag
     """
 
     tagged_exported_program: ExportedProgram
@@ -54,12 +54,12 @@ class Partitioner(ABC):
 
     @abstractmethod
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tag the nodes that are to be delegated.
+        """Tag the nodes to delegate.
 
         Args:
-            exported_program: an edge program, a copy of the compiler's
+            exported_program: an edge program, a private copy
 
-        Returns: the same program, and what each tag means
+        Returns: the same program, and the delegation spec of each tag
         """
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:

@@ -1,8 +1,9 @@
 """Partitioners and backends written for the ``executorch`` package, in a process that has it.
 
-They compare operators with the package's own objects and answer with the package's own classes.
-They are shown a copy of the program in these terms, and what they answer is read back. Nothing is
-imported here: whoever brings such a partitioner has imported what it needs.
+They compare operators with the package's objects and return the package's classes.
+They get a copy of the program translated to these, and their results are translated back. Nothing
+is
+imported here: a process with such a partitioner has already imported what it needs.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def is_foreign_spec(spec: object) -> bool:
 
 
 def in_foreign_terms(program: ExportedProgram) -> ExportedProgram:
-    """Return a copy with the package's operators; operators that it lacks are kept."""
+    """Return a copy with the package's operators; operators it does not have are kept."""
     root = copied_root(program.graph_module)
     graph = copied_graph(program.graph)
     inner = [m.graph for m in root.modules() if isinstance(m, torch.fx.GraphModule)]
@@ -88,11 +89,11 @@ def own_spec(spec: Any) -> tuple[str, list[CompileSpec]]:  # noqa: ANN401
 
 
 def backend_called(backend_id: str) -> type[BackendDetails]:
-    """Return the backend of an id: ours, or one of the package that was imported.
+    """Return the backend of an id: ours, or an imported one of the package.
 
-    A partitioner of the package means the package's backend where both are there.
+    A partitioner of the package refers to the package's backend if both exist.
 
-    Raises: BackendNotFoundError if none of that name was imported
+    Raises: BackendNotFoundError if no imported backend has that id
     """
     base: Any = getattr(sys.modules.get(_BACKENDS), "BackendDetails", None)
     known: list[Any] = [] if base is None else base.__subclasses__()
@@ -119,7 +120,7 @@ class _Foreign:
     def copy_exported_program_for_preprocess(
         self, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
     ) -> ExportedProgram:
-        """Return a program in the package's terms that shares nothing with the given one."""
+        """Return a program translated to the package that shares nothing with the given one."""
         del compile_specs
         return in_foreign_terms(isolated_copy(edge_program))
 

@@ -17,12 +17,12 @@ from compiler.memory.tensor_spec import TensorSpec
 
 @dataclass
 class SpecAllocResult:
-    """Where an algorithm puts a tensor.
+    """Location that an algorithm assigns to a tensor.
 
     Attributes:
-        mem_id: arena, from 1
-        mem_obj_id: number of the object it shares with others
-        mem_offset: bytes from the start of the arena
+        mem_id: planned buffer, from 1
+        mem_obj_id: id of the object it shares with others
+        mem_offset: bytes from the start of the planned buffer
     """
 
     mem_id: int
@@ -62,10 +62,10 @@ def greedy(
     Args:
         alignment: bytes
         specs: tensors to place, with their lifetimes
-        graph_module: not read
-        graph_signature: not read
+        graph_module: ignored
+        graph_signature: ignored
         extra_padding: bytes added to each planned buffer
-        allow_overlapping_allocations: whether tensors that are alive at the same time may lie in
+        allow_overlapping_allocations: whether tensors that are live at the same time may share
             the memory of one larger tensor that is not
     """
     del graph_module, graph_signature
@@ -129,7 +129,7 @@ def _planned(
 
 
 def _inside_others(specs: Collection[TensorSpec]) -> dict[TensorSpec, tuple[TensorSpec, int]]:
-    """Return tensors in the memory of others, with those and the offset; those live as long."""
+    """Return aliasing tensors with base and offset; lifetimes of bases are extended to theirs."""
     found: dict[TensorSpec, tuple[TensorSpec, int]] = {}
     for spec in specs:
         root, offset, chain = spec, 0, {spec}
@@ -155,7 +155,7 @@ class MemoryPlanningAlgorithmSuite:
     """Runs several algorithms and keeps the smallest plan."""
 
     def __init__(self, algo_list: Sequence[Algorithm] | None = None) -> None:
-        """Hold the algorithms; all built-in ones if none are given."""
+        """Store the algorithms; all built-in ones by default."""
         self.algo_list: list[Algorithm] = list(algo_list or (greedy, interval, naive))
 
     def __call__(
@@ -166,7 +166,7 @@ class MemoryPlanningAlgorithmSuite:
         graph_signature: Any,  # noqa: ANN401
         extra_padding: int = 0,
     ) -> list[int]:
-        """Give each spec its place in the smallest plan and return the planned sizes.
+        """Assign each spec its location in the smallest plan and return the planned sizes.
 
         Raises: PlanError if an algorithm returns an invalid plan
         """

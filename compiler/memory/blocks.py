@@ -24,12 +24,12 @@ class MemoryBlock:
     """Memory of one or more values that share it.
 
     Attributes:
-        name: of the value it was made for
+        name: of its first value
         nbytes: at the upper bound of its shape, before alignment
-        first: instruction that writes it, from 1; 0 for inputs, which are there before
+        first: instruction that writes it, from 1; 0 for inputs, which exist before
         last: last instruction that uses it, inclusive
-        role: why it is there
-        planned: whether it gets a place; the caller supplies memory for the others
+        role: what it stores
+        planned: whether it is part of the plan; the caller supplies memory for the others
     """
 
     name: str
@@ -42,15 +42,15 @@ class MemoryBlock:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Places of blocks in planned buffers.
+    """Locations of blocks in planned buffers.
 
     Attributes:
-        offsets: bytes from the start of the arena, one a block; -1 for one without a place
+        offsets: bytes from the start of the planned buffer, one per block; -1 if unplanned
         nbytes: size of all planned buffers
-        lower_bound: bytes alive at the busiest instruction: no plan can be smaller
-        planner: name of the planner that made it
-        arenas: planned buffer of each block, from 1; empty when all are in the first
-        sizes: bytes of each arena from the first; empty for a single one
+        lower_bound: largest number of bytes live at one instruction: no plan can be smaller
+        planner: name of the planner
+        arenas: planned buffer of each block, from 1; empty if all are in the first
+        sizes: bytes of each planned buffer from the first; empty for a single one
     """
 
     offsets: tuple[int, ...]
@@ -76,7 +76,7 @@ def aligned(nbytes: int, alignment: int) -> int:
 
 
 def lower_bound(blocks: Sequence[MemoryBlock], alignment: int) -> int:
-    """Return the bytes alive at the busiest instruction, alignment included."""
+    """Return the largest number of bytes live at one instruction, alignment included."""
     changes: dict[int, int] = {}
     for block in blocks:
         if block.planned:

@@ -20,7 +20,7 @@ def specs_to_plan(
     """Return the specs of a graph that need memory, in node order, with their lifetimes set.
 
     Args:
-        module: nodes have ``meta["spec"]``, as SpecPropPass leaves them
+        module: nodes have ``meta["spec"]``, set by SpecPropPass
         signature: marks placeholders that are weights and constants
         inputs: whether inputs of the user need memory
         outputs: whether results do

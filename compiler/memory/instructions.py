@@ -20,18 +20,18 @@ class OperatorCall:
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
-    """A node that becomes another view of its first argument's memory; no instruction."""
+    """A node that is a view of its first argument's memory; no instruction."""
 
     node: torch.fx.Node
 
 
 @dataclass(frozen=True, slots=True)
 class SizedView:
-    """A node that becomes another view of its first argument's memory, in sizes of the run.
+    """A node that is a view of its first argument's memory, with sizes known at run time.
 
     Attributes:
-        node: where it comes from
-        sizes: numbers, nodes that make them, and at most one -1 for what is left
+        node: its origin
+        sizes: integers, nodes that compute them, and at most one -1 for the inferred size
     """
 
     node: torch.fx.Node
@@ -43,10 +43,10 @@ class Raw:
     """A call of a kernel with given arguments.
 
     Attributes:
-        node: where it comes from
+        node: its origin
         name: of the kernel
         overload: of the kernel
-        args: slots, or scalars; results included, as the runtime takes them
+        args: slots or scalars, results included, as the runtime expects them
     """
 
     node: torch.fx.Node
@@ -70,7 +70,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One value becomes another, its memory included."""
+    """Moves a value to another slot, memory included."""
 
     node: torch.fx.Node
     source: Slot | int | float | bool
@@ -86,7 +86,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Goes to a label if a condition is false; always for the condition False."""
+    """Jumps to a label if a condition is false; unconditionally for the constant False."""
 
     node: torch.fx.Node
     condition: Slot | bool

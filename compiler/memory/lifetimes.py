@@ -54,11 +54,11 @@ class Schedule:
     """The instructions of a method in order, and the memory they need.
 
     Attributes:
-        steps: what is done, bodies of control flow in line
-        stands_for: the operand that an input of a body is, by that input
+        steps: the instructions, bodies of control flow inlined
+        stands_for: operand of each input of a body
         written: placeholder and the value copied into it by an instruction after all steps
         outputs: the results of the user
-        blocks: pieces of memory with their lifetimes
+        blocks: memory blocks with their lifetimes
         block_of: block of each tensor that has one; constants have none
         specs: shape and type of each tensor
     """
@@ -72,7 +72,7 @@ class Schedule:
     specs: Mapping[Slot, FrozenSpec]
 
     def resolve(self, leaf: Any) -> Any:  # noqa: ANN401
-        """Return the slot of a node, through inputs of bodies; other leaves unchanged."""
+        """Return the slot of a node, resolving inputs of bodies; other leaves unchanged."""
         return _resolve(self.stands_for, leaf)
 
     def is_state(self, node: torch.fx.Node) -> bool:
@@ -97,11 +97,11 @@ def schedule(
 
     Args:
         program: the edge program
-        options: which values get a place
+        options: which values are planned
         elide_views: let static views share memory instead of copying it
-        not_viewed: placeholders whose bytes no other shape may share
+        not_viewed: placeholders whose memory views must not share
         state: buffers that are state though this method only reads them
-        hints: take the sizes of the example inputs as upper bounds
+        hints: use the sizes of the example inputs as upper bounds
 
     Raises: CompileError naming the node whose shape cannot be planned
     """
@@ -216,7 +216,7 @@ class Scheduling:
 
         Args:
             node: the node
-            resized: results that grow while they are made
+            resized: results that grow while they are computed
             without: results that have memory already
         """
         for index, value in enumerate(results_of(node)):
@@ -248,7 +248,7 @@ class Scheduling:
         try:
             act(node, given)
         except CompileError as error:
-            if ": node " in str(error):  # said by a node of a body
+            if ": node " in str(error):  # raised for a node of a body
                 raise
             raise type(error)(f"{error}: {at(node)}") from error
 
@@ -388,7 +388,7 @@ def _results(
 
 
 def _sizes_of_run(node: torch.fx.Node) -> tuple[int | torch.fx.Node, ...] | None:
-    """Return the sizes of a view as a program can give them, None where it cannot."""
+    """Return the sizes of a view as a program can express them, None if it cannot."""
     if node.target == _VIEW:
         given: Any = node.args[1]
         return tuple(given)

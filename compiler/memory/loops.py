@@ -1,6 +1,7 @@
-"""Control flow as steps: branches and loops of instructions over shared memory.
+"""Control flow as instructions: branches and loops over shared memory.
 
-The runtime knows one chain of instructions and one jump: to a place if a condition is false.
+The runtime supports one chain of instructions and one jump: to an instruction if a condition is
+false.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _copied(to: Scheduling, node: torch.fx.Node, values: Any, slots: list[Slot])
         source = to.resolve(value)
         if slot in to.specs:
             to.add(Raw(node, "aten::clone", "out", (source, None, slot, slot)))
-        else:  # a number
+        else:  # a scalar
             to.add(Raw(node, "executorch_prim::add", "Scalar", (source, 0, slot)))
 
 
@@ -141,7 +142,7 @@ def _args(node: torch.fx.Node) -> tuple[Any, ...]:
 
 def _body(owner: torch.fx.GraphModule, reference: Any) -> torch.fx.GraphModule:  # noqa: ANN401
     found = getattr(owner, str(reference.target))
-    assert isinstance(found, torch.fx.GraphModule)  # the verifier has seen it
+    assert isinstance(found, torch.fx.GraphModule)  # the verifier has checked it
     return found
 
 

@@ -19,7 +19,7 @@ class PlanningConfig(Protocol):
 
     @property
     def joint_arena(self) -> bool:
-        """Return whether all methods get planned buffers of the largest one's size."""
+        """Return whether all methods get planned buffers of the size of the largest."""
         ...
 
     @property
@@ -41,9 +41,9 @@ class PlannedMethod:
     """A method with its instructions and memory plan.
 
     Attributes:
-        program: what was planned: the edge program, with its trained weights as results
-        steps: its instructions and blocks of memory
-        plan: the place of each block
+        program: the planned edge program, with its trained weights as results
+        steps: its instructions and memory blocks
+        plan: the location of each block
         external: the file of each constant that is stored elsewhere, by placeholder
     """
 
@@ -129,7 +129,7 @@ def _shared(
 
 
 def _joint(plans: Mapping[str, MemoryPlan]) -> dict[str, MemoryPlan]:
-    """Give all methods planned buffers of one size, so that a runtime can use the same for all."""
+    """Give all methods planned buffers of one size, so that a runtime can share them."""
     count = max(len(plan.arena_sizes) for plan in plans.values())
     padded = {name: (*p.arena_sizes, *[0] * count)[:count] for name, p in plans.items()}
     most = tuple(max(sizes) for sizes in zip(*padded.values(), strict=True))

@@ -25,14 +25,14 @@ class MemoryPlanningPass:
     """Plans the memory of a method; a subclass may choose buffers in `run` and call the base.
 
     Attributes:
-        memory_planning_algo: an algorithm, a suite of them, or the name of a planner of ours;
-            None tries all of ours and keeps the smallest plan
+        memory_planning_algo: an algorithm, a suite of them, or the name of a built-in planner;
+            None tries all of those and keeps the smallest plan
         allow_lifetime_and_storage_overlap: accept a plan in which values overlap
-        alloc_graph_input: whether inputs get a place, or the caller's memory is used
-        alloc_graph_output: whether outputs get a place, or the caller's memory is used
-        alloc_mutable_buffers: whether buffers that are written get a place
-        share_mutable_buffers: whether buffers of one name have one place in all methods
-        alignment: bytes; where a value may start
+        alloc_graph_input: whether inputs are planned, or use memory of the caller
+        alloc_graph_output: whether outputs are planned, or use memory of the caller
+        alloc_mutable_buffers: whether mutable buffers are planned
+        share_mutable_buffers: whether buffers of one name share memory in all methods
+        alignment: of values, in bytes
     """
 
     def __init__(  # noqa: PLR0913 - as documented
@@ -69,12 +69,13 @@ class MemoryPlanningPass:
         graph_module: torch.fx.GraphModule,
         graph_signature: Any = None,  # noqa: ANN401 - ExportGraphSignature
     ) -> Any:  # noqa: ANN401 - a PassResult
-        """Give every spec of a graph of out variants its planned buffer and offset.
+        """Assign planned buffer and offset to every spec of a graph of out variants.
 
-        Raises: PlanError if the graph was not made for planning, or the algorithm returns no plan
+        Raises: PlanError if the graph was not prepared for planning, or the algorithm returns no
+            plan
         """
         specs: list[TensorSpec] | None = graph_module.meta.get(SPECS)
-        if specs is None:  # not made by to_executorch, but by SpecPropPass
+        if specs is None:  # prepared by SpecPropPass instead of to_executorch
             specs = specs_to_plan(
                 graph_module,
                 graph_signature,
@@ -114,7 +115,7 @@ class MemoryPlanningPass:
 
     @property
     def planners(self) -> tuple[Planner, ...] | None:
-        """Return the planners to try, None if code of the user plans."""
+        """Return the planners to try, None if custom code plans."""
         if type(self).run is not MemoryPlanningPass.run:
             return None
         algorithm: Any = self.memory_planning_algo
@@ -135,11 +136,12 @@ def named_planning(text: str, **options: Any) -> MemoryPlanningPass:  # noqa: AN
     """Return the memory planning that a user names.
 
     Args:
-        text: a planner of ours, empty for the smallest of all plans, or ``file.py:NAME``, where
+        text: name of a built-in planner, empty for the smallest of all plans, or ``file.py:NAME``,
+            where
             NAME is a planning algorithm or a subclass of ``MemoryPlanningPass``
         options: of ``MemoryPlanningPass``
 
-    Raises: UnknownNameError if it cannot be found or is neither; whatever its file raises
+    Raises: UnknownNameError if it cannot be found or is neither; errors of its file
     """
     asked = parse_named(text)
     if not asked.in_file:

@@ -1,6 +1,6 @@
-"""The graph of out variants, for planning passes and algorithms of users, and for inspection.
+"""The graph of out variants, for custom planning passes and algorithms, and for inspection.
 
-It is made on first access; programs are emitted from the edge graph. Nodes keep their names.
+It is created on first access; programs are emitted from the edge graph. Nodes keep their names.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from compiler.untyped import aten
 
 
 class OutGraph:
-    """The graph of a method, and the specs of its blocks of memory.
+    """The graph of a method, and the specs of its memory blocks.
 
     Attributes:
         module: the graph; `meta["spec"]` of a node is its spec, or a list of them
-        of_block: the spec with the place of a block, by block
+        of_block: by block, the spec with its location
     """
 
     def __init__(self, program: ExportedProgram, steps: Schedule) -> None:
@@ -72,7 +72,7 @@ class OutGraph:
         return torch.fx.GraphModule(home, graph)
 
     def _body(self, found: Any) -> Any:  # noqa: ANN401
-        plain = type(found).__name__.startswith("GraphModule")  # a lowered module stays as it is
+        plain = type(found).__name__.startswith("GraphModule")  # a lowered module is not changed
         return self._module(found) if plain else found
 
     def _node(
@@ -102,7 +102,7 @@ class OutGraph:
         target = node.target
         assert isinstance(target, EdgeOp)
         variant = find_out_variant(target)
-        assert variant is not None  # checked for all at once, before
+        assert variant is not None  # checked before, for all operators together
         args, kwargs = walk(new, (tuple(node.args), dict(node.kwargs)))
         taken = {formal.name for formal in variant.arguments}
         kwargs = {name: value for name, value in kwargs.items() if name in taken}
@@ -116,7 +116,7 @@ class OutGraph:
         outs = [formal for formal in variant.arguments if formal.is_out]
         made: list[torch.fx.Node | None] = []
         for index, value in enumerate(results_of(node)):
-            if value is None:  # a mask leaves it out
+            if value is None:  # excluded by a mask
                 made.append(None)
                 continue
             spec = self._spec((node, index))

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from compiler.memory.methods import PlannedMethod
 from compiler.memory.out_graph import OutGraph
 
-# What each program that was handed out was made from, for who wants to emit it again.
+# The planned method of each returned program, so that it can be emitted again.
 _PLANNED: WeakKeyDictionary[Any, PlannedMethod] = WeakKeyDictionary()
 
 
@@ -31,9 +31,9 @@ def out_program(planned: PlannedMethod) -> ExportedProgram:
 
 
 def planned_method(program: ExportedProgram) -> PlannedMethod | None:
-    """Return the planned method of an `out_program`, None for another or a changed program.
+    """Return the planned method of an `out_program`, None for any other or a changed program.
 
-    Its graph only shows the plan: what is emitted is the edge graph it was made from.
+    Its graph only shows the plan; emission uses the edge graph.
     """
     planned = _PLANNED.get(program)
     if planned is None:

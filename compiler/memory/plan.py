@@ -1,4 +1,4 @@
-"""The memory plan of one method, by built-in planners or code of the user, and shared buffers."""
+"""The memory plan of one method, by built-in planners or custom code, and shared buffers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _plan_by_user(
         run(made.module, program.graph_signature)
     sizes = made.module.meta.get(SIZES)
     if not sizes:
-        raise PlanError(f"{type(options).__name__} planned nothing: it has to call super().run()")
+        raise PlanError(f"{type(options).__name__} planned nothing: it must call super().run()")
     places = [_place(block, made, index) for index, block in enumerate(steps.blocks)]
     alignment = int(getattr(options, "alignment", 1))
     plan = MemoryPlan(
@@ -90,16 +90,18 @@ def _place(block: MemoryBlock, made: OutGraph, index: int) -> tuple[int, int]:
         return 1, -1
     spec = made.of_block.get(index)
     if spec is None or spec.mem_id is None or spec.mem_offset is None:
-        raise PlanError(f"the algorithm gave {block.name} no offset")
+        raise PlanError(f"the algorithm assigned no offset to {block.name}")
     if spec.mem_id < 1:
         raise PlanError(
-            f"the algorithm put {block.name} into planned buffer {spec.mem_id}; 0 is reserved"
+            f"the algorithm assigned {block.name} to planned buffer {spec.mem_id}; 0 is reserved"
         )
     try:
         return operator.index(spec.mem_id), operator.index(spec.mem_offset)
     except TypeError as error:
         place = f"{spec.mem_offset!r} of planned buffer {spec.mem_id!r}"
-        raise PlanError(f"the algorithm put {block.name} at {place}, expected integers") from error
+        raise PlanError(
+            f"the algorithm assigned {place} to {block.name}, expected integers"
+        ) from error
 
 
 def without_shared(steps: Schedule) -> Schedule:
@@ -120,16 +122,18 @@ def share_buffers(
         plans: by method, without these buffers
         schedules: by method
         names: by method, the full name of the buffer of a placeholder
-        alignment: bytes; where a buffer may start
+        alignment: of buffers, in bytes
 
-    Raises: PlanError if a plan has further planned buffers, or one name has two sizes
+    Raises: PlanError if a plan has several planned buffers, or a name has two sizes
     """
     offsets: dict[str, int] = {}
     sizes: dict[str, int] = {}
     end = 0
     for method, steps in schedules.items():
         if len(plans[method].arena_sizes) > 1:
-            raise PlanError(f"{method}: buffers cannot be shared beside planned buffers of its own")
+            raise PlanError(
+                f"{method}: buffers cannot be shared, since the method has several planned buffers"
+            )
         for block in steps.blocks:
             if block.role is not Role.BUFFER:
                 continue
@@ -138,7 +142,9 @@ def share_buffers(
                 offsets[name], sizes[name] = end, block.nbytes
                 end += aligned(block.nbytes, alignment)
             if sizes[name] != block.nbytes:
-                raise PlanError(f"{method}: the shared buffer {name} has another size elsewhere")
+                raise PlanError(
+                    f"{method}: the shared buffer {name} has a different size in another method"
+                )
     return {
         method: _with_shared(plans[method], steps.blocks, names[method], offsets, end)
         for method, steps in schedules.items()

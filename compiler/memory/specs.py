@@ -56,7 +56,7 @@ def is_static(tensor: torch.Tensor) -> bool:
 def scalar_type_of(dtype: torch.dtype) -> int:
     """Return the scalar type code of a dtype in program files.
 
-    Raises: UnsupportedError if it has none
+    Raises: UnsupportedError if it has no code
     """
     known = BY_NAME.get(str(dtype).removeprefix("torch."))
     if known is None:
@@ -98,8 +98,8 @@ def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401
     """Return the largest value of a size.
 
     Raises:
-        UnboundedShapeError: there is none
-        UnsupportedError: it is more than files can hold
+        UnboundedShapeError: it is unbounded
+        UnsupportedError: it exceeds what files can store
     """
     if isinstance(size, int):
         return size
@@ -108,12 +108,12 @@ def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401
     if most is None:
         raise UnboundedShapeError(
             f"Cannot evaluate the shape upper bound of a dynamic-shaped tensor to a concrete "
-            f"bounded integer: {expression} has no maximum; give its Dim a max"
+            f"bounded integer: {expression} has no maximum; set a max for its Dim"
         )
     if most > _MOST:
         raise UnsupportedError(
-            f"the size {expression} may be up to {most:,}, and a program holds sizes up to"
-            f" {_MOST:,}; give its Dim a smaller max"
+            f"the size {expression} may be up to {most:,}, and a program stores sizes up to"
+            f" {_MOST:,}; set a smaller max for its Dim"
         )
     return most
 

@@ -35,15 +35,15 @@ class TensorSpec:
         shape_dynamism: 0 for static sizes, 1 for bounded ones, 2 for unbounded ones
         const: whether its bytes are in the program
         storage: the bytes of a constant
-        alignment: bytes; where it may start
+        alignment: of its offset, in bytes
         lifetime: first and last instruction, both inclusive
         mem_id: number of its planned buffer, None before planning
         mem_obj_id: number of the object it shares with others
         mem_offset: bytes from the start of its planned buffer, None before planning
-        storage_base: the spec in whose memory it lies, None for memory of its own
+        storage_base: the spec whose memory it aliases, None if it aliases none
         storage_base_offset: bytes from the start of that memory
-        extra_tensor_info: name and place of data outside of the program
-        device: kind of the device it lies on
+        extra_tensor_info: name and location of data outside the program
+        device: kind of its device
         device_index: number of the device
     """
 
@@ -79,7 +79,8 @@ class TensorSpec:
 
         Args:
             tensor: real or fake
-            const: whether its bytes go into the program, contiguous and without what lies beside
+            const: whether its bytes are stored in the program, contiguous and without surrounding
+                storage
         """
         if const:
             tensor = tensor.contiguous()
@@ -146,7 +147,7 @@ class TensorSpec:
 
     @property
     def allocated_memory(self) -> int:
-        """Return the bytes it takes, rounded up to its alignment."""
+        """Return its bytes, rounded up to its alignment."""
         return -(-self.nbytes() // self.alignment) * self.alignment
 
     @property
@@ -170,11 +171,11 @@ class TensorSpec:
         return self.is_dynamic_shape_tensor and not self.is_upper_bound_tensor
 
     def resize(self, sizes: Sequence[int]) -> None:
-        """Set other sizes; the dim order is kept."""
+        """Replace the sizes; the dim order is kept."""
         self.shape, self._stride = list(sizes), None
 
     def realign(self, new_alignment: int) -> int:
-        """Set the alignment and return the bytes it takes then."""
+        """Set the alignment and return the aligned size in bytes."""
         self.alignment = new_alignment
         return self.allocated_memory
 
@@ -183,7 +184,7 @@ class TensorSpec:
         return num_bytes_from_shape_and_dtype(self.shape, self.dtype)
 
     def debug(self) -> str:
-        """Return one line with everything planning knows."""
+        """Return one line with all planning facts."""
         return (
             f"TensorSpec(id={id(self)}, const={self.const}, scalar_type={self.scalar_type}, "
             f"allocated_memory={self.allocated_memory}, mem_id={self.mem_id}, "
@@ -227,7 +228,7 @@ def dim_order_from_stride(stride: Sequence[int]) -> tuple[int, ...]:
 def _outside(a: Any, b: Any) -> int:  # noqa: ANN401
     """Return 1 if a stride is larger than another, -1 if it is smaller, 0 if they are equal.
 
-    Of sizes that depend on data a multiple is the larger one.
+    For data-dependent sizes, a multiple counts as larger.
     """
     if _is_number(a) and _is_number(b):
         return (a > b) - (a < b)

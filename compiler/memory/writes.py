@@ -1,7 +1,7 @@
-"""Mutating operators, which overwrite the old value where it is not read afterwards.
+"""Mutating operators, which overwrite the old value if it is not read afterwards.
 
-Elsewhere the old value is copied first, and the copy is written. A buffer, or an input, that the
-program replaces by what was written is written where it is; then nothing is left to copy back.
+Otherwise the old value is copied first, and the copy is written. A buffer or an input that the
+program replaces by the result is written in place, without copying back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Node = torch.fx.Node
 
 
 def write(to: Scheduling, node: Node, owner: torch.fx.GraphModule) -> None:
-    """Add the steps of one call."""
+    """Add the instructions of one call."""
     del owner  # it has no bodies
     first = first_written(node)
     names = written_by(writer_of(node))
@@ -54,7 +54,7 @@ def _may_overwrite(to: Scheduling, node: Node, base: Node, index: int) -> bool:
     block = to.block_of.get(slot)
     home: Node = slot[0]
     if block is None or home.graph is not node.graph:
-        return False  # a constant, or what is given to a body, which may run once more
+        return False  # a constant, or an input of a body, which may run again
     if home.op == "placeholder":
         if home not in to.written or not _goes_only_to(to, home, node, index):
             return False

@@ -1,1 +1,1 @@
-"""Partitioning: which nodes of an edge program go to which backend, and why."""
+"""Partitioning: which nodes of an edge program are delegated to which backend, and why."""

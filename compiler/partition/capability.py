@@ -18,7 +18,7 @@ _NON_COMPUTE = ("aten.view.default", "aten.view_copy.default", "getitem")
 
 
 class CapabilityBasedPartitioner:
-    """Proposes partitions of the nodes that a support object takes; linear in the graph."""
+    """Proposes partitions of the nodes that a support object accepts; linear in the graph."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class CapabilityBasedPartitioner:
             operator_support: decides for each node whether it is supported
             allows_single_node_partition: keep partitions with one computing node
             non_compute_ops: operators that do not count as computing
-            allowed_single_node_partition_ops: operators that may be alone all the same
+            allowed_single_node_partition_ops: operators that may be alone nevertheless
         """
         self.graph_module = graph_module
         self.operator_support = operator_support
@@ -98,18 +98,18 @@ class CapabilityBasedPartitioner:
 def note_refused(
     answers: Mapping[Node, SupportAnswer], ours: Mapping[Node, Node] | None = None
 ) -> None:
-    """Record the calls that a support object refused, with reasons.
+    """Record the calls that a support object rejected, with reasons.
 
     Args:
-        answers: about nodes of one graph
-        ours: our node for each of them, None where they are ours
+        answers: for nodes of one graph
+        ours: our node for each of them, None if they are ours
     """
     accepted = {operator_of(node) for node, answer in answers.items() if answer.supported}
     for node, answer in answers.items():
         if answer.supported or node.op != "call_function":
             continue
         known = answer.has_rule
-        if known is None:  # it does not say, so go by what it takes in this graph
+        if known is None:  # unknown, so infer it from the nodes it accepts in this graph
             known = operator_of(node) in accepted
         outcome = Outcome.REJECTED if known else Outcome.NO_RULE
         mine = node if ours is None else ours.get(node, node)

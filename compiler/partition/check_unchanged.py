@@ -1,4 +1,4 @@
-"""Checks that a partitioner changed nothing of a program but tags and notes."""
+"""Checks that a partitioner changed only tags and notes of a program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEPT = ("val", "debug_handle", "stack_trace", "nn_module_stack", "from_node")
 def check_unchanged(partitioner: object, given: ExportedProgram, tagged: ExportedProgram) -> None:
     """Compare a tagged program with the one it is a copy of.
 
-    What the compiler itself has noted of a node is put back where it was changed or taken away.
+    Compiler metadata of a node is restored if it was changed or removed.
 
     Raises: PartitionContractError naming the first node, or weight, that differs
     """
@@ -44,7 +44,7 @@ def _difference(given: torch.fx.GraphModule, tagged: torch.fx.GraphModule) -> st
         inner = _inner(given, old)
         if inner is not None:
             found = _inner(tagged, new)
-            text = _difference(inner, found) if found is not None else "it is gone"
+            text = _difference(inner, found) if found is not None else "it was removed"
             if text:
                 return f"in {old.name}, {text}"
     if len(before) != len(after):
@@ -64,7 +64,7 @@ def _value(value: Any) -> str:  # noqa: ANN401
 
 
 def _other_data(given: ExportedProgram, tagged: ExportedProgram) -> str:
-    """Return which weight or constant of a program has become another one, if any has."""
+    """Return the first weight or constant of a program that was replaced, if any."""
     for before, after in (
         (given.state_dict, tagged.state_dict),
         (given.constants, tagged.constants),

@@ -32,11 +32,11 @@ def with_forced(
 
     Args:
         program: tagged by a partitioner; changed
-        specs: what its tags mean
-        is_forced: whether the user wants a node in
-        default: what the partitioner gives nodes to, None when unknown
+        specs: delegation spec of each tag
+        is_forced: whether the user forces a node
+        default: delegation spec of the partitioner, None if unknown
 
-    Returns: what the tags mean now
+    Returns: delegation spec of each tag afterwards
     """
     found = dict(specs)
     kinds = [*{spec.backend_id: spec for spec in specs.values()}.values()]

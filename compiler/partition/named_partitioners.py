@@ -41,8 +41,8 @@ def parse_partitioner(text: str) -> NamedObject:
 def create_partitioner(asked: NamedObject) -> Any:  # noqa: ANN401 - ours or anyone's
     """Return a new partitioner.
 
-    Raises: PartitionerNameError if there is none of that name or it does not take the options;
-        whatever its file or its class raises
+    Raises: PartitionerNameError if it is unknown or does not accept the options;
+        errors of its file or class
     """
     made = create_named(asked, _class_of(asked))
     if not callable(getattr(made, "partition", None)):

@@ -1,4 +1,4 @@
-"""Partitions by patterns, by lists of nodes, and by groups of nodes that stay together."""
+"""Partitions by patterns, by lists of nodes, and by groups of nodes that must stay together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Node = torch.fx.Node
 
 
 class GroupBasedPartitioner(CapabilityBasedPartitioner):
-    """Proposes partitions in which given groups of nodes are never torn apart."""
+    """Proposes partitions in which given groups of nodes are never split."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class GroupBasedPartitioner(CapabilityBasedPartitioner):
             operator_support: decides for each node whether it is supported
             allows_single_node_partition: keep partitions with one computing node
             non_compute_ops: operators that do not count as computing
-            allowed_single_node_partition_ops: operators that may be alone all the same
+            allowed_single_node_partition_ops: operators that may be alone nevertheless
             node_groups: nodes that stay together
 
         Raises: ValueError if a node is in two groups
@@ -69,7 +69,7 @@ def _supported(groups: Mapping[Node, str], taken: set[Node]) -> dict[Node, str]:
     broken = {group for node, group in groups.items() if node not in taken}
     for node, group in groups.items():
         if group in broken and node in taken:
-            text = f"{group} is not supported as a whole"
+            text = f"{group} is not supported entirely"
             note(node, "node_groups", Outcome.REJECTED, text)
     return {node: group for node, group in groups.items() if group not in broken}
 
@@ -99,7 +99,7 @@ def _without_cycles(
             joined |= dict.fromkeys((*members, *between), min(names))
             continue
         for node in members:
-            text = f"{joined.pop(node)} as one call would wait for its own results"
+            text = f"{joined.pop(node)} as one call would depend on its own results"
             note(node, "node_groups", Outcome.CYCLE, text)
     return joined
 
@@ -114,14 +114,14 @@ class _Among(ExplainedSupport):
     def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> SupportAnswer:
         matched = node in self._nodes
         return SupportAnswer(
-            matched, self._what, "" if matched else f"it is in none of the {self._what}"
+            matched, self._what, "" if matched else f"it does not belong to any of the {self._what}"
         )
 
 
 def _support(op_support: Any, nodes: Collection[Node] | None, what: str) -> Any:  # noqa: ANN401
     if nodes is None:
         if op_support is None:
-            raise ValueError("give a pattern or operator support to partition with")
+            raise ValueError("pass a pattern or operator support to partition with")
         return op_support
     listed = _Among(nodes, what)
     return listed if op_support is None else any_chain(op_support, listed)
@@ -148,7 +148,7 @@ def generate_grouped_partitions_from_list_of_nodes(
 ) -> list[Partition]:
     """Return the largest partitions of listed and of supported nodes; each list stays together.
 
-    Raises: ValueError if neither is given, or a node is in two lists
+    Raises: ValueError if both are missing, or a node is in two lists
     """
     nodes = None if pattern_list is None else {n for nodes in pattern_list for n in nodes}
     support = _support(op_support, nodes, "listed nodes")
@@ -172,7 +172,7 @@ def generate_pattern_op_partitions(
         op_support: decides for each node whether it is supported
         ignore_literals: let scalars in patterns match any scalar
 
-    Raises: ValueError if nothing to partition by is given
+    Raises: ValueError if patterns, lists and support are all missing
     """
     graph = graph_module.graph
     nodes: set[Node] | None = None

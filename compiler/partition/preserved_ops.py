@@ -1,4 +1,4 @@
-"""Operators that partitioners want preserved, and which of them were."""
+"""Operators that partitioners request to preserve, and the decisions on them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Node = torch.fx.Node
 
 @dataclass(frozen=True)
 class OpsToPreserve:
-    """The operators that one partitioner wants preserved.
+    """The operators that one partitioner requests to preserve.
 
     Attributes:
         partitioner: its name
         ops: operators
-        wanted: which nodes of them, None for all
+        wanted: filter of their nodes, None for all
     """
 
     partitioner: str
@@ -39,12 +39,13 @@ class OpsToPreserve:
 
 @dataclass
 class PreservedOps:
-    """The operators that any partitioner of a method wants preserved.
+    """The operators that partitioners of a method request to preserve.
 
     Attributes:
         requests: in the order of the partitioners
-        refused: names of exported nodes that are decomposed all the same: no partitioner took them
-        answered: exported nodes of wanted operators, and why they are decomposed; None: kept
+        refused: names of exported nodes that are decomposed nevertheless: no partitioner took them
+        answered: exported nodes of requested operators, and why they are decomposed; None if
+            preserved
     """
 
     requests: tuple[OpsToPreserve, ...] = ()
@@ -53,7 +54,7 @@ class PreservedOps:
 
     @property
     def ops(self) -> frozenset[Any]:
-        """Return all operators that a partitioner wants preserved."""
+        """Return all operators that a partitioner requests to preserve."""
         return frozenset(op for request in self.requests for op in request.ops)
 
     def kind(self, node: Node, op: Any) -> str:  # noqa: ANN401
@@ -82,7 +83,7 @@ class PreservedOps:
         names = ", ".join(request.partitioner for request in requests)
         noted = reasons.by_node.get(node)
         why = f": {noted.text}" if noted is not None else ""
-        return f"the filter of {names} does not want this node preserved{why}"
+        return f"the filter of {names} does not preserve this node{why}"
 
     def verdicts(self, edge: ExportedProgram) -> tuple[Verdict, ...]:
         """Return a verdict for every node that was to be preserved and was decomposed."""
@@ -112,11 +113,11 @@ class PreservedOps:
 
 
 def preserved_ops_of(partitioners: Sequence[Any], program: ExportedProgram) -> PreservedOps:
-    """Return the operators of an exported program that partitioners want preserved.
+    """Return the operators of an exported program that partitioners request to preserve.
 
-    Views and operators that write are left out, since an edge program has none.
+    Views and mutating operators are skipped, since an edge program has none.
 
-    Raises: PartitionError if a partitioner returns something else
+    Raises: PartitionError if a partitioner returns anything else
     """
     found: list[OpsToPreserve] = []
     for partitioner in partitioners:

@@ -1,7 +1,7 @@
 """Reasons why nodes are not delegated, collected while a partitioner runs.
 
-A partitioner needs no knowledge of it: helpers note what they decide, and ``WhyNoPartition`` and
-its reporter are doors for partitioners that explain themselves.
+Partitioners need not cooperate: helpers note their decisions, and ``WhyNoPartition`` and
+its reporter let partitioners explain themselves.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Reason:
 
     Attributes:
         rule: id of the rule that decided
-        outcome: what was decided
-        text: as a sentence
+        outcome: the decision
+        text: the reason as a sentence
     """
 
     rule: str
@@ -41,8 +41,8 @@ class Reasons:
     """The reasons collected while one partitioner ran.
 
     Attributes:
-        by_node: why a node stays outside, or which rule took it; the last word counts
-        groups: nodes that mean something together only, as a layer and what quantizes for it
+        by_node: why a node stays outside, or which rule took it; later notes win
+        groups: nodes that must stay together, such as a layer and its quantize nodes
     """
 
     by_node: dict[Node, Reason] = field(default_factory=dict[Node, Reason])
@@ -69,9 +69,9 @@ def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = Fal
     Args:
         node: which node
         rule: id of the rule that decided
-        outcome: what was decided
-        text: as a sentence
-        weak: leave a reason that is there as it is
+        outcome: the decision
+        text: the reason as a sentence
+        weak: keep an existing reason
     """
     reasons = _current.get()
     if reasons is not None and not (weak and node in reasons.by_node):
@@ -79,7 +79,7 @@ def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = Fal
 
 
 def noted(node: Node) -> Reason | None:
-    """Return the reason noted of a node so far, None without one or without a collector."""
+    """Return the reason noted for a node, None if there is none or no collector."""
     reasons = _current.get()
     return None if reasons is None else reasons.by_node.get(node)
 
@@ -92,7 +92,7 @@ def belong_together(groups: Iterable[Sequence[Node]]) -> None:
 
 
 def groups_noted() -> list[tuple[Node, ...]]:
-    """Return the nodes that are not to be torn apart."""
+    """Return the nodes that must stay together."""
     reasons = _current.get()
     return [] if reasons is None else reasons.groups
 
@@ -120,7 +120,7 @@ def value_of(node: Node) -> str:
 
 
 class WhyNoPartition:
-    """Notes why a node was not taken, and logs it; call it with the node and the reason."""
+    """Notes why a node was rejected, and logs it; call it with the node and the reason."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
@@ -139,7 +139,7 @@ class WhyNoPartition:
 
 
 class WhyNoPartitionReporter:
-    """Collects why nodes were not taken, for a table."""
+    """Collects why nodes were rejected, for a table."""
 
     def __init__(self) -> None:
         self._rejected: list[tuple[str, str, str]] = []

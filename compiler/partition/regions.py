@@ -1,7 +1,7 @@
 """Acyclic regions of a graph, found in time linear in its nodes and edges.
 
-A region may be replaced by one call only if no path leaves it and comes back, and several regions
-together only if none waits for another that waits for it.
+A region may be replaced by one call only if no path leaves and re-enters it, and several regions
+together only if they do not depend on each other cyclically.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Node = torch.fx.Node
 
 
 def follows_source(node: Node) -> bool:
-    """Return whether a node only takes one of several results of another."""
+    """Return whether a node only selects one of several results of another."""
     return node.op == "call_function" and node.target is operator.getitem
 
 
@@ -38,14 +38,16 @@ def regions(
     Each node is given a depth: how often a path from the inputs leaves a label. Depths never fall
     along an edge and rise where a label is left, so all equally deep nodes of a label are one
     region, whether or not they read each other. With one label and no cuts there cannot be fewer
-    regions: the deepest path alone needs that many. What only feeds deeper nodes is moved down to
+    regions: the deepest path alone needs that many. Nodes that only feed deeper nodes are moved
+        down to
     them first.
 
     Args:
         graph: in topological order
-        label: of a node, None to leave it out; a ``getitem`` has the label of its source
-        groups: sets that stay together, none of which forms a cycle; the first one's label counts
-        cuts: pairs of a node and a reader of it that may not be in one region
+        label: of a node, None to exclude it; a ``getitem`` has the label of its source
+        groups: sets that stay together, none of which forms a cycle; the label of the first node
+            applies
+        cuts: pairs of a node and a reader of it that must not be in one region
     """
     nodes = [node for node in graph.nodes if node.op == "call_function" and unit_of(node) is node]
     held = groups or {}
@@ -54,7 +56,7 @@ def regions(
     for node in nodes:
         members.setdefault(keys[node], []).append(node)
     order: Sequence[Hashable] = list(members)
-    if held:  # groups move nodes to where the last of them is, results go with what makes them
+    if held:  # groups move nodes to the last of them, results follow their producer
         followed = {n: held[unit_of(n)] for n in graph.nodes if unit_of(n) in held}
         order = [key for key in contracted(graph, followed)[0] if key in members]
     labels = {key: label(members[key][0]) for key in order}
@@ -128,7 +130,7 @@ def results_taken(node: Node) -> list[Node]:
 
 
 def find_cycle(graph: torch.fx.Graph, group_of: Mapping[Node, str]) -> list[Node]:
-    """Return nodes along a cycle that arises when each group becomes one call; none: no cycle.
+    """Return nodes along a cycle created by contracting each group to one call; empty if acyclic.
 
     Args:
         graph: in topological order
@@ -152,7 +154,7 @@ def contracted(
     place: dict[Hashable, int] = {}
     for index, node in enumerate(graph.nodes):
         key: Hashable = group_of.get(node, node)
-        place[key] = index  # a group comes where its last node was
+        place[key] = index  # a group is placed at its last node
         mine = waits.setdefault(key, {})
         for used in node.all_input_nodes:
             source: Hashable = group_of.get(used, used)

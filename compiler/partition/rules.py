@@ -25,13 +25,13 @@ class Granularity(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class TensorRule:
-    """Fits a node by its result, or by any of the tensors it reads.
+    """Matches a node by its result, or by any of the tensors it reads.
 
     Attributes:
-        dtypes: names such as ``float16``; empty fits all
+        dtypes: names such as ``float16``; empty matches all
         min_rank: fewest dimensions
         max_rank: most dimensions, None for any
-        min_elements: fewest elements; a symbolic size fits no bound
+        min_elements: fewest elements; a symbolic size matches no bound
         max_elements: most elements, None for any
     """
 
@@ -48,7 +48,7 @@ class TensorRule:
         return f"the rule for {', '.join(parts) or 'any tensor'}"
 
     def fits(self, tensor: torch.Tensor) -> bool:
-        """Return whether a tensor is one of those the rule is about."""
+        """Return whether the rule matches a tensor."""
         if self.dtypes and str(tensor.dtype).removeprefix("torch.") not in self.dtypes:
             return False
         if not self.min_rank <= tensor.dim() <= _or_any(self.max_rank):
@@ -61,7 +61,7 @@ class TensorRule:
         return self.min_elements <= tensor.numel() <= _or_any(self.max_elements)
 
     def finding(self, node: Node) -> str:
-        """Return a description of the first tensor that matches; empty when none does."""
+        """Return a description of the first tensor that matches; empty if none does."""
         for each, where in ((node, "its result"), *((n, n.name) for n in node.all_input_nodes)):
             value = each.meta.get("val")
             if isinstance(value, torch.Tensor) and self.fits(value):
@@ -82,34 +82,34 @@ def _or_any(most: int | None) -> float:
 class PartitionRules:
     """Rules about the nodes a partitioner may take; empty rules allow everything.
 
-    A node that any deny rule fits stays out. Where a kind of allow rule is given, only nodes that
-    fit one of them may be taken. Names of operators, nodes and modules may be patterns such as
+    A node that matches a deny rule is excluded. If allow rules of a kind are given, only nodes that
+    match one of them may be taken. Names of operators, nodes and modules may be patterns such as
     ``aten.conv*`` or ``encoder.*``.
 
     Attributes:
-        deny_ops: operators, edge or ATen; one that is decomposed into such an operator counts, and
-            so do the nodes that such an operator was decomposed into
+        deny_ops: operators, edge or ATen; including operators decomposed into it, and the nodes it
+            was decomposed into
         allow_ops: likewise
         deny_nodes: names of nodes, in the edge or in the exported program
         allow_nodes: likewise
         deny_handles: debug handles
         allow_handles: likewise
-        deny_modules: paths of modules, or names of their classes; what is inside them counts
+        deny_modules: paths of modules, or names of their classes, including everything inside
         allow_modules: likewise
         deny_tensors: by dtype and shape
         allow_tensors: likewise, of results
         min_nodes: fewest computing nodes of a partition
-        max_partitions: most partitions, the largest ones are kept; None for any number
-        granularity: how large partitions are
-        cut_edges: pairs of node names that may not be in one partition where one reads the other
-        priority: of several partitioners, those with larger numbers come first
-        force_nodes: names of nodes that are taken whatever the other rules are, as long as the
-            partitioner has a rule for them; as ``NODE=PARTITIONER`` where only one may take them
-        cut_before: names of nodes that are not in one partition with what they read
-        cut_after: names of nodes that are not in one partition with what reads them
-        alone_nodes: names of nodes that get a partition of their own
-        alone_ops: operators each node of which gets a partition of its own
-        deny_rules: rules of the partitioner that are turned off, by the name verdicts have for them
+        max_partitions: most partitions, the largest ones are kept; None for no limit
+        granularity: size of partitions
+        cut_edges: pairs of node names, reader and read, that must not be in one partition
+        priority: partitioners with larger values run first
+        force_nodes: names of nodes that are taken regardless of the other rules, if the
+            partitioner has a rule for them; ``NODE=PARTITIONER`` if only one may take them
+        cut_before: names of nodes that are separated from their inputs
+        cut_after: names of nodes that are separated from their readers
+        alone_nodes: names of nodes that get a separate partition
+        alone_ops: operators each node of which gets a separate partition
+        deny_rules: disabled rules of the partitioner, by their names in verdicts
     """
 
     deny_ops: tuple[Any, ...] = ()
@@ -135,11 +135,11 @@ class PartitionRules:
     deny_rules: tuple[str, ...] = ()
 
     def veto(self, node: Node) -> tuple[str, str] | None:
-        """Return the rule that keeps a node out and why, None when it may be taken."""
+        """Return the rule that excludes a node and why, None if it may be taken."""
         return self.veto_of_operators(operators_behind(node)) or self._veto_of_place(node)
 
     def veto_of_operators(self, operators: Iterable[str]) -> tuple[str, str] | None:
-        """Return the rule that keeps a node out that is, or comes from, these operators."""
+        """Return the rule that excludes a node of, or decomposed from, these operators."""
         names = list(operators)
         denied = _first(names, map(op_pattern, self.deny_ops))
         if denied:
@@ -149,7 +149,7 @@ class PartitionRules:
         return None
 
     def forced(self, node: Node) -> tuple[str, str] | None:
-        """Return the forced node and its partitioner, empty for any; None if it is not forced."""
+        """Return the forced node and its partitioner, empty for any; None if not forced."""
         names = names_behind(node)
         for text in self.force_nodes:
             wanted, _, partitioner = text.partition("=")
@@ -163,7 +163,7 @@ class PartitionRules:
         return _first(names, self.cut_before) is not None, _first(names, self.cut_after) is not None
 
     def stands_alone(self, node: Node) -> bool:
-        """Return whether a node gets a partition of its own."""
+        """Return whether a node gets a separate partition."""
         if self.granularity is Granularity.OPERATOR:
             return True
         if self.alone_nodes and _first(names_behind(node), self.alone_nodes):
@@ -172,7 +172,7 @@ class PartitionRules:
         return bool(self.alone_ops) and _first(operators_behind(node), patterns) is not None
 
     def turns_off(self, rule: str) -> bool:
-        """Return whether a rule of the partitioner is turned off."""
+        """Return whether a rule of the partitioner is disabled."""
         return bool(self.deny_rules) and _first([rule], self.deny_rules) is not None
 
     def _veto_of_place(self, node: Node) -> tuple[str, str] | None:
@@ -237,7 +237,7 @@ def fits_any(names: Iterable[str], pattern: str) -> bool:
 
 
 def ancestors(node: Node) -> Iterator[Any]:
-    """Yield the nodes of earlier graphs a node comes from, nearest first."""
+    """Yield the nodes of earlier graphs that a node originates from, nearest first."""
     left = list(node.meta.get("from_node") or ())
     while left:
         source = left.pop(0)
@@ -255,7 +255,7 @@ def operators_behind(node: Node) -> list[str]:
 
 
 def names_behind(node: Node) -> list[str]:
-    """Return the name of a node and, where it has one, of the node that was exported."""
+    """Return the name of a node and, if known, of its exported node."""
     return list(dict.fromkeys([node.name, *(s.name for s in list(ancestors(node))[:1])]))
 
 

@@ -26,7 +26,7 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
     """Return the validated result of a partitioner for a program.
 
     Raises:
-        PartitionError: it returned no PartitionResult, or a tag that is none
+        PartitionError: it returned no PartitionResult, or an invalid tag
         PartitionContractError: the result does not define its tags
     """
     answers = partitioner if callable(partitioner) else partitioner.partition
@@ -73,7 +73,7 @@ def _own(spec: Any) -> Any:  # noqa: ANN401
 def _take_tags(shown: torch.fx.GraphModule, module: torch.fx.GraphModule) -> None:
     """Copy the tags of another program's nodes to the corresponding nodes, bodies included.
 
-    What a partitioner has noted of a node beside, for its backend, is taken along.
+    Further metadata that a partitioner left for its backend is copied too.
     """
     for theirs, ours in zip(shown.graph.nodes, module.graph.nodes, strict=True):
         ours.meta.update({key: theirs.meta[key] for key in theirs.meta if key not in ours.meta})

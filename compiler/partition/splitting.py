@@ -25,9 +25,9 @@ def cut(
 
     Args:
         graph: tagged
-        specs: what each tag means
+        specs: delegation spec of each tag
         rules: of the user
-        changed: tags of which nodes were taken
+        changed: tags that lost nodes
     """
     calls = [n for n in graph.nodes if n.op == "call_function" and tag_of(n) in specs]
     taken = set(calls)
@@ -48,7 +48,7 @@ def cut(
 
 
 def _is_plain(rules: PartitionRules) -> bool:
-    """Return whether the rules leave the partitioner's partitions unsplit."""
+    """Return whether the rules keep the partitioner's partitions unsplit."""
     parting = (rules.cut_edges, rules.cut_before, rules.cut_after)
     return not any((*parting, rules.alone_nodes, rules.alone_ops)) and (
         rules.granularity is Granularity.MAXIMAL
@@ -56,12 +56,12 @@ def _is_plain(rules: PartitionRules) -> bool:
 
 
 def _together(graph: torch.fx.Graph, taken: set[Node], changed: set[str] | None) -> dict[Node, str]:
-    """Return the node sets that stay together: unchanged tags, and noted groups.
+    """Return the node sets that must stay together: unchanged tags, and noted groups.
 
     Args:
         graph: tagged
         taken: its tagged calls
-        changed: tags that are not whole any more; None for all
+        changed: tags that lost nodes; None for all
     """
     tags = {node: str(tag_of(node)) for node in taken}
     groups: dict[Node, str] = {}

@@ -35,14 +35,14 @@ _IDLE = ("getitem", "aten.view_copy.default", "aten.alias_copy.default")
 
 
 class SteeredPartitioner(Partitioner):
-    """Lets another partitioner tag, and then applies rules; linear in the nodes."""
+    """Runs another partitioner and applies rules to its tags; linear in the nodes."""
 
     def __init__(self, inner: Any, rules: PartitionRules) -> None:  # noqa: ANN401
         """Wrap a partitioner.
 
         Args:
-            inner: ours or anyone's
-            rules: what it may take
+            inner: any partitioner
+            rules: applied to its tags
         """
         super().__init__(getattr(inner, "spec", {}))
         self.inner = inner
@@ -56,7 +56,7 @@ class SteeredPartitioner(Partitioner):
         return exported_program if change is None else change(exported_program)
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
-        """Return the wrapped partitioner's operators without those the rules keep out."""
+        """Return the wrapped partitioner's operators without those excluded by the rules."""
         steering = Steering(lambda _: False, self.rules.turns_off)
         with steered_by(steering):
             ops, wanted = ops_to_preserve(self.inner, ep)
@@ -84,7 +84,7 @@ class SteeredPartitioner(Partitioner):
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tag the nodes that the wrapped partitioner tags and the rules allow.
 
-        Raises: PartitionError if it tagged what cannot be delegated
+        Raises: PartitionError if it tagged nodes that cannot be delegated
         """
         with self._steering():
             result = answer_of(self.inner, exported_program)
@@ -143,7 +143,7 @@ class SteeredPartitioner(Partitioner):
         return changed
 
     def _keeps_out(self, node: Node) -> bool:
-        """Return whether a rule keeps a node out, and note which."""
+        """Return whether a rule excludes a node, and note which."""
         veto = self._veto(node)
         if veto is None:
             return False
@@ -159,7 +159,7 @@ class SteeredPartitioner(Partitioner):
         name, partitioner = forced
         if is_called(partitioner, self.verdict_name):
             return None
-        return "force_nodes", f"{name} is kept for {partitioner}"
+        return "force_nodes", f"{name} is reserved for {partitioner}"
 
     def _is_forced(self, node: Node) -> bool:
         forced = self.rules.forced(node) if self.rules.force_nodes else None
@@ -173,11 +173,11 @@ class SteeredPartitioner(Partitioner):
         rule = reason.rule if reason is not None and told else self.verdict_name
         if not self.rules.turns_off(rule):
             return False
-        note(node, rule, Outcome.VETOED, f"vetoed by the user: {rule} is turned off")
+        note(node, rule, Outcome.VETOED, f"vetoed by the user: {rule} is disabled")
         return True
 
     def _earlier_veto(self, node: Node) -> tuple[str, str] | None:
-        # An operator that was preserved and then vetoed by name comes back in parts.
+        # An operator that was preserved and then vetoed by name is decomposed afterwards.
         for key in _sources(node):
             if key in self._refused:
                 return "deny_nodes", f"it is a part of {key[0]}, {DENIED_AS}{self._refused[key]}"
@@ -215,7 +215,7 @@ def _size(group: Sequence[Node]) -> int:
 
 
 def _names(groups: Sequence[list[Node]]) -> dict[int, str]:
-    """Return the names of partitions: that of the tag, numbered where it was cut."""
+    """Return the names of partitions: that of the tag, numbered if it was split."""
     of_tag: dict[str, list[list[Node]]] = {}
     for group in groups:
         of_tag.setdefault(tag_of(group[0]) or "", []).append(group)

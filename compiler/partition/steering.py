@@ -1,7 +1,7 @@
 """Access to the user's rules for partitioners while they run.
 
-A partitioner that knows what is kept out can decide what goes along with what; one that does not
-ask is corrected afterwards.
+A partitioner that knows which nodes are excluded can group the rest accordingly; one that does not
+query them is corrected afterwards.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Steering:
     """Rules of the user, in the form partitioners query.
 
     Attributes:
-        keeps_out: whether a node stays outside, which then is noted with the reason
-        turns_off: whether a rule of the partitioner is not to be used
+        keeps_out: whether a node is excluded; notes the reason
+        turns_off: whether a rule of the partitioner is disabled
     """
 
     keeps_out: Callable[[Node], bool]
@@ -43,12 +43,12 @@ def steered_by(steering: Steering) -> Generator[None, None, None]:
 
 
 def keeps_out(node: Node) -> bool:
-    """Return whether the user keeps a node out; the reason is noted."""
+    """Return whether the user excludes a node; the reason is noted."""
     steering = _current.get()
     return steering is not None and steering.keeps_out(node)
 
 
 def is_off(rule: str) -> bool:
-    """Return whether the user has turned a rule off."""
+    """Return whether the user has disabled a rule."""
     steering = _current.get()
     return steering is not None and steering.turns_off(rule)

@@ -1,8 +1,8 @@
 """Reasons reported through helpers of the ``executorch`` package and of torch.
 
-The package's helpers only log them, torch's partitioner asks a support
-object and keeps nothing. While a partitioner runs they are noted, as those of
-``compiler.partition.reasons`` are; what these helpers do stays the same.
+The package's helpers only log them, torch's partitioner queries a support
+object and stores nothing. While a partitioner runs they are recorded like those of
+``compiler.partition.reasons``; the behaviour of these helpers does not change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def noting_stock_reasons(ours: Mapping[Node, Node] | None = None) -> Generator[N
     """Record the reasons passed to the package's helpers and torch's partitioner in the context.
 
     Args:
-        ours: our node for each the partitioner is shown; None where it is shown ours
+        ours: our node for each node the partitioner sees; None if it sees ours
     """
     home: Any = sys.modules.get(_HOME)
     propose = TorchPartitioner.propose_partitions
@@ -62,7 +62,7 @@ def _listening(
             logger: Any = getattr(door, "logger", None)
             rule = str(getattr(logger, "name", type(door).__name__)).removeprefix(_PACKAGE)
             mine = node if ours is None else ours.get(node, node)
-            note(mine, rule, Outcome.REJECTED, reason, weak=True)  # the first word counts there
+            note(mine, rule, Outcome.REJECTED, reason, weak=True)  # there the first reason wins
         return original(door, *args, **kwargs)
 
     return listening

@@ -1,4 +1,4 @@
-"""Operator support: which nodes a backend takes, with the rule that refused the others."""
+"""Operator support: which nodes a backend supports, with the rule that rejected the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SupportAnswer(NamedTuple):
     """Whether a node is supported, by which rule, and why not.
 
     Attributes:
-        has_rule: False when no rule is about the operator; None when that is not known
+        has_rule: False if no rule covers the operator; None if unknown
     """
 
     supported: bool
@@ -60,7 +60,8 @@ class OperatorSupport(ExplainedSupport):
         """Create the support from a table.
 
         Args:
-            support_dict: by operator (edge, ATen, or a name such as ``aten.add.Tensor``) None
+            support_dict: dtypes by operator (edge, ATen, or a name such as ``aten.add.Tensor``):
+                None
                 for any dtype, else the dtypes of each positional and each keyword argument;
                 None in place of dtypes allows all of them
         """

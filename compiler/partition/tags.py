@@ -29,7 +29,7 @@ class PartitionContractError(PartitionError, AssertionError):
 
 
 class PartitionCycleError(PartitionError):
-    """Partitions would wait for each other.
+    """Partitions would depend on each other in a cycle.
 
     Attributes:
         cycle: names of nodes along the cycle, in the order of the data
@@ -64,7 +64,7 @@ def data_of(program: ExportedProgram) -> Data:
 def tag_of(node: Node) -> str | None:
     """Return the tag of a node; a ``getitem`` has that of its source.
 
-    Calls of delegates have none: what a backend has taken is not given to another one.
+    Delegate calls have none: nodes of one backend are not delegated again.
     """
     unit = unit_of(node)
     tag = unit.meta.get(TAG)
@@ -143,7 +143,7 @@ def _outside(node: Node) -> str:
 def tag_constant_data(edge_program: ExportedProgram) -> None:
     """Tag weights, buffers and constants that are read inside partitions; call it last.
 
-    One that several partitions read gets the first tag; each of them gets a copy, unless its
+    Data that several partitions read gets the first tag; each of them gets a copy, unless its
     metadata has ``no_copy``. Buffers that are written are not changed.
     """
     _tag_data(edge_program, lambda name, written: name not in written)

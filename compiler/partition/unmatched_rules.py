@@ -43,9 +43,9 @@ def unmatched_rules(
 
     Args:
         rules: of a partitioner
-        programs: as exported, and as lowered: a rule may name what is in either
+        programs: as exported, and as lowered: a rule may name nodes of either
 
-    Returns: the name of the rule, as ``deny_ops``, and what it names; ``deny_dtypes`` for an
+    Returns: the name of the rule, as ``deny_ops``, and its unmatched value; ``deny_dtypes`` for a
         dtype in ``deny_tensors``
     """
     nodes = [node for program in programs for node in _calls(program)]

@@ -41,8 +41,8 @@ def judge(
 ) -> tuple[Verdict, ...]:
     """Return the verdict of a partitioner on every call of the program it has tagged.
 
-    Nodes that an earlier partitioner took get one too. Calls of delegates get none. What stays
-    outside is logged at DEBUG under `logger_of` the partitioner.
+    Nodes that an earlier partitioner took get one too, delegate calls do not. Nodes that are not
+    delegated are logged at DEBUG by the `logger_of` the partitioner.
     """
     paths = {n: path for n, path in calls_in(program.graph_module) if not _is_of_delegate(n)}
     nodes = list(paths)

@@ -39,8 +39,8 @@ class ExportedProgramPassResult:
     """The result of a pass over a program.
 
     Attributes:
-        exported_program: the program it leaves
-        modified: whether it is another one
+        exported_program: the resulting program
+        modified: whether the pass changed it
     """
 
     exported_program: ExportedProgram
@@ -62,7 +62,7 @@ class ExportedProgramPassBase(ABC):
         """Return the transformed program; the given one may be changed."""
 
     def requires(self, exported_program: ExportedProgram) -> None:  # noqa: B027 - may be left out
-        """Raise if the program is not one the pass can take."""
+        """Raise if the pass cannot handle the program."""
 
     def ensures(self, exported_program: ExportedProgram) -> None:  # noqa: B027 - may be left out
         """Raise if the result violates a postcondition."""
@@ -77,7 +77,7 @@ def pass_name(given: object) -> str:
 
 
 def takes_program(given: object) -> bool:
-    """Return whether a pass takes programs; all others take graph modules."""
+    """Return whether a pass expects programs; all others expect graph modules."""
     if isinstance(given, ExportedProgramPassBase):
         return True
     if not inspect.isfunction(given):
@@ -89,9 +89,9 @@ def takes_program(given: object) -> bool:
 def graph_result(given: object, module: torch.fx.GraphModule, found: object) -> Any:  # noqa: ANN401
     """Return the result of a pass over a graph module as a PassResult.
 
-    A pass may return nothing, having changed the module in place, or the new module alone.
+    A pass may return None after changing the module in place, or only the new module.
 
-    Raises: PassError if it is anything else
+    Raises: PassError for anything else
     """
     if found is None:
         return PassResult(module, True)
@@ -117,14 +117,14 @@ def program_result(given: object, found: object) -> ExportedProgramPassResult:
 
 
 def flat_passes(given: Any) -> list[PassType]:  # noqa: ANN401 - nested lists of passes
-    """Return passes in the order they run in, nested lists taken apart.
+    """Return passes in order of execution, nested lists flattened.
 
-    Raises: TypeError if something in them cannot be called
+    Raises: TypeError if one is not callable
     """
     passes = list(_leaves(given))
     for one in passes:
         if not callable(one) or inspect.isclass(one):
-            hint = f"; give an instance: {one.__name__}()" if inspect.isclass(one) else ""
+            hint = f"; pass an instance: {one.__name__}()" if inspect.isclass(one) else ""
             raise TypeError(f"expected a pass, found {one!r}{hint}")
     return passes
 

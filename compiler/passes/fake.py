@@ -21,7 +21,7 @@ Node = torch.fx.Node
 
 
 def fake_mode_of(nodes: Iterable[Node]) -> Any:  # noqa: ANN401 - torch's fake tensor mode
-    """Return the fake mode of the tensors of a graph, a new one if there is none."""
+    """Return the fake mode of the tensors of a graph, or a new one."""
     for node in nodes:
         for tensor in tensors_in(node.meta.get("val")):
             if isinstance(tensor, FakeTensor):

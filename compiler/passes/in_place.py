@@ -35,11 +35,11 @@ def has_writes(program: ExportedProgram) -> bool:
 
 
 def without_writes(program: ExportedProgram, verifiers: list[Any] | None = None) -> ExportedProgram:
-    """Return a program in which an operator such as `index_put_` is the one that returns.
+    """Return a program in which operators such as `index_put_` are functional.
 
-    Who reads the argument afterwards reads the result, which is marked to take its memory; of a
-    buffer or an input of the user it is written back. A program without such operators is returned
-    as it is, and none is changed.
+    Later readers of the argument read the result, which is marked to reuse its memory; for a
+    buffer or a user input it is written back. A program without such operators is returned
+    unchanged, and the given one is never modified.
 
     Args:
         program: with the values of all nodes
@@ -82,7 +82,7 @@ def _return_what_is_written(node: Node, base: Node) -> None:
 
 
 def _write_back(spec: InputSpec, node: Node, outputs: Sequence[OutputSpec]) -> OutputSpec | None:
-    """Return the result that an input is written by, None if the program has one."""
+    """Return the result that an input is written by, None if the program already has one."""
     target = spec.target or spec.arg.name
     if any(one.target == target and one.kind in _WRITTEN.values() for one in outputs):
         return None
@@ -92,7 +92,7 @@ def _write_back(spec: InputSpec, node: Node, outputs: Sequence[OutputSpec]) -> O
 
 
 def functional_of(node: Node) -> Any:  # noqa: ANN401 - an operator overload of torch
-    """Return the functional variant of an in-place node, None for any other node."""
+    """Return the functional variant of an in-place node, None if it is not in place."""
     target = node.target
     if node.op != "call_function" or not isinstance(target, EdgeOp):
         return None

@@ -1,7 +1,7 @@
 """Metadata that passes omit: the old node of each new node, and its fake result.
 
-A pass that edits a graph node by node, torch's own pattern rewriter among them, makes nodes
-without metadata. A new node inherits from the node it is read instead of, one further inside from
+A pass that edits a graph node by node, torch's own pattern rewriter among them, creates nodes
+without metadata. A new node inherits from the node it replaces, one further upstream from
 the new node that reads it, and any other from its first input.
 """
 
@@ -78,11 +78,11 @@ def restore_metadata(before: Snapshot, module: torch.fx.GraphModule, name: str) 
     """Fill in missing metadata of new nodes, and recompute the values that changed.
 
     Args:
-        before: what the pass found
-        module: what it left; changed here
+        before: input of the pass
+        module: output of the pass; changed here
         name: of the pass
 
-    Raises: PassError naming a node whose operator cannot take its new arguments
+    Raises: PassError naming a node whose operator rejects its new arguments
     """
     for path, inner in _graphs(module):
         nodes = list(inner.graph.nodes)
@@ -155,7 +155,7 @@ def _restore_values(old: Mapping[str, _Old], nodes: list[Node], name: str) -> No
 
 
 def _is_call(node: Node) -> bool:
-    # Calls with bodies and delegates say themselves what they result in.
+    # Calls with bodies and delegates define their results themselves.
     return node.op == "call_function" and not any(i.op == "get_attr" for i in node.all_input_nodes)
 
 
@@ -173,5 +173,6 @@ def _computed(node: Node, name: str) -> Any:  # noqa: ANN401
     except Exception as error:
         shown = getattr(node.target, "__name__", node.target)
         raise PassError(
-            name, f"after the pass {name}, {shown} cannot take its arguments ({error}): {at(node)}"
+            name,
+            f"after the pass {name}, {shown} does not accept its arguments ({error}): {at(node)}",
         ) from error

@@ -30,10 +30,10 @@ class PassManager:
     """Runs passes over a graph module.
 
     Attributes:
-        passes: in the order they run in
+        passes: in order
         run_checks_after_each_pass: check after each pass, not only before the first
         suppress_check_failures: let a failing check warn instead of raise
-        steps: how often the passes run, as long as they change something
+        steps: how often the passes run, while they change something
     """
 
     def __init__(
@@ -44,16 +44,16 @@ class PassManager:
         run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
     ) -> None:
-        """Take passes, nested lists of them too.
+        """Store passes, flattening nested lists.
 
         Args:
-            passes: callables that take a graph module
+            passes: callables of a graph module
             constraints: each decides for two passes whether the first may run before the second
-            steps: how often the passes run at most
+            steps: largest number of iterations
             run_checks_after_each_pass: check after each pass too
             suppress_check_failures: warn where a check fails
 
-        Raises: TypeError if a pass cannot be called
+        Raises: TypeError if a pass is not callable
         """
         self.passes: list[PassType] = flat_passes(list(passes or ()))
         self.constraints: list[Constraint] = list(constraints or ())
@@ -71,9 +71,9 @@ class PassManager:
         self.constraints.append(constraint)
 
     def add_checks(self, check: Check) -> None:
-        """Add a check: a callable that takes the input of the passes and raises.
+        """Add a check: a callable of the input of the passes that raises on failure.
 
-        Raises: TypeError if it takes another number of arguments
+        Raises: TypeError if it does not accept exactly one argument
         """
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
@@ -87,7 +87,7 @@ class PassManager:
     def check(self, module: Any) -> None:  # noqa: ANN401
         """Run all checks; subclasses may override this to add their own.
 
-        Raises: ValueError naming a call of a method; whatever a check raises
+        Raises: ValueError naming a call of a method; errors of the checks
         """
         if isinstance(module, torch.fx.GraphModule):
             for inner in module.modules():
@@ -96,9 +96,9 @@ class PassManager:
             check(module)
 
     def validate_constraints(self) -> None:
-        """Check that the order of the passes keeps all rules.
+        """Check that the order of the passes satisfies all constraints.
 
-        Raises: RuntimeError naming the two passes that break one
+        Raises: RuntimeError naming two passes that violate one
         """
         for constraint in self.constraints:
             for place, first in enumerate(self.passes):
@@ -110,9 +110,9 @@ class PassManager:
                         )
 
     def solve_constraints(self) -> None:
-        """Bring the passes into an order that keeps all rules.
+        """Sort the passes so that all constraints are satisfied.
 
-        Raises: RuntimeError naming the passes that wait for each other
+        Raises: RuntimeError naming passes that depend on each other
         """
         left = list(self.passes)
         ordered: list[PassType] = []
@@ -148,13 +148,13 @@ class PassManager:
         return PassResult(state, modified)
 
     def drive(self, step: Callable[[PassType], bool], state: Callable[[], Any]) -> bool:
-        """Run the passes by a function of the caller's, with the checks between them.
+        """Run the passes through a callback, with the checks between them.
 
         Args:
             step: runs one pass and returns whether it changed anything
-            state: returns what the checks are to look at
+            state: returns the input of the checks
 
-        Raises: PassError naming the pass that failed, or behind which a check fails
+        Raises: PassError naming the pass that failed, or after which a check failed
         """
         self._guarded("before the first pass", state())
         return self._steps(step, state)
@@ -205,7 +205,7 @@ def _check_calls(module: torch.nn.Module) -> None:
 
 
 class ExportedProgramPassManager(PassManager):
-    """Runs passes over a program: those that take programs, and those that take graph modules."""
+    """Runs passes over a program: program passes and graph module passes."""
 
     def __call__(
         self, module: ExportedProgram, override_verifiers: Sequence[Any] | None = None

@@ -48,13 +48,13 @@ class _Work:
     """A program between two passes.
 
     Attributes:
-        base: all that passes over graph modules cannot change
-        module: the graph as it is now
+        base: the parts that graph module passes cannot change
+        module: the current graph
         signature: of the graph
         state: weights and buffers
-        constants: tensors that the program holds beside its state
-        given: the program that passes may hold; it is the work while they run
-        holders: passes that hold it, and change it for good
+        constants: further tensors of the program
+        given: the program that passes may reference; it mirrors this state while they run
+        holders: passes that reference it, and change it permanently
     """
 
     base: ExportedProgram
@@ -67,11 +67,11 @@ class _Work:
 
     @contextlib.contextmanager
     def lent(self, one: PassType) -> Generator[None, None, None]:
-        """Lend the given program to a pass while it runs.
+        """Mirror the state in the given program while a pass runs.
 
-        A pass made with `manager.exported_program()` sees the graph it is called with in that
-        program, and placeholders, weights and a signature that it adds there are taken over.
-        Only what such a pass changes stays changed in the program itself.
+        A pass created with `manager.exported_program()` sees its graph in that
+        program, and placeholders, weights and a signature that it adds there are adopted.
+        Only changes of such a pass persist in the program itself.
         """
         held: Any = self.given
         before = {name: getattr(held, name) for name in _LENT}
@@ -124,12 +124,12 @@ def transformed(
 ) -> ExportedProgram:
     """Return the transformed program; the given one is not changed.
 
-    Each pass is a stage named ``pass NAME``. What a pass leaves is completed (values, source
+    Each pass is a stage named ``pass NAME``. The output of a pass is completed (values, source
     lines and debug handles of new nodes) and verified before the next one sees it.
 
     Raises:
-        PassError: a pass raised, or returned what is not a result
-        SpecViolationError: the verifier refuses what a pass left
+        PassError: a pass raised, or returned an invalid result
+        SpecViolationError: the verifier rejects the output of a pass
     """
     work = _begun(program)
     _all(work, passes, config, stages, method)
@@ -150,12 +150,12 @@ def _begun(program: ExportedProgram) -> _Work:
 
 
 def completed(program: ExportedProgram) -> ExportedProgram:
-    """Return a program changed by hand with the missing metadata of its new nodes.
+    """Return a manually edited program with the missing metadata of its new nodes.
 
-    Operators that write in place are replaced by those that return. A program without such nodes is
-    returned as it is, and none is changed.
+    In-place operators are replaced by functional ones. A program without such nodes is
+    returned unchanged, and the given one is never modified.
 
-    Raises: PassError naming a node whose operator cannot take its arguments
+    Raises: PassError naming a node whose operator rejects its arguments
     """
     kept: list[Any] = list(program.verifiers)
     if _is_incomplete(program.graph_module):
@@ -208,7 +208,7 @@ def _all(
 
 
 def _holds(one: Any, program: ExportedProgram) -> bool:  # noqa: ANN401
-    """Return whether a pass has a program among its attributes or in its closure."""
+    """Return whether a pass references a program in its attributes or closure."""
     owner = getattr(one, "__self__", one)
     cells = [cell.cell_contents for cell in getattr(one, "__closure__", None) or ()]
     return any(value is program for value in (*getattr(owner, "__dict__", {}).values(), *cells))
@@ -260,7 +260,7 @@ def _placeholders_first(graph: torch.fx.Graph) -> None:
 
 
 def _informed(one: PassType, work: _Work) -> PassType:
-    """Return a pass that takes the constants of the program, bound to them."""
+    """Return a pass bound to the constants of the program, if it accepts them."""
     with_values = getattr(one, "with_values", None)
     if with_values is None:
         return one
@@ -290,7 +290,7 @@ def _called(one: PassType, given: Any, name: str) -> Any:  # noqa: ANN401
 
 
 def _lift(work: _Work) -> None:
-    """Turn tensors that a pass put into the module into constants of the program."""
+    """Turn tensors that a pass added to the module into constants of the program."""
     graph = work.module.graph
     held = [(n, _held(work.module, n)) for n in graph.nodes if n.op == "get_attr"]
     tensors = [(node, tensor) for node, tensor in held if isinstance(tensor, torch.Tensor)]
@@ -338,16 +338,16 @@ def transform_methods(
     config: EdgeCompileConfig,
     stages: Stages,
 ) -> dict[str, ExportedProgram]:
-    """Return the programs of all methods, those that passes are given for transformed.
+    """Return the programs of all methods, transformed if passes are given for them.
 
     Args:
         programs: by method
-        passes: a list or a manager, for all methods, or either by method
-        config: what the verifier accepts
+        passes: a list or a manager, for all methods, or a dictionary by method
+        config: of the verifier
         stages: times and reports the work
 
     Raises:
-        KeyError: passes are given for a method that is not there
+        KeyError: passes are given for an unknown method
         PassError, SpecViolationError: as ``transformed``
     """
     by_method = passes_by_method(passes, programs)
@@ -363,10 +363,10 @@ def passes_by_method(passes: Any, methods: Iterable[str]) -> dict[str, Any]:  # 
     """Return a list of passes or a manager by method.
 
     Args:
-        passes: one pass, a list or a manager, for all methods, or either by method; or None
-        methods: those there are
+        passes: one pass, a list or a manager, for all methods, or a dictionary by method; or None
+        methods: existing methods
 
-    Raises: KeyError if passes are given for a method that is not there
+    Raises: KeyError if passes are given for an unknown method
     """
     if passes is None:
         return {}

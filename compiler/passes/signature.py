@@ -58,7 +58,7 @@ def updated_signature(
 ) -> ExportGraphSignature:
     """Return the signature of a transformed graph; the given one is not changed.
 
-    Weights whose placeholder is gone are left out.
+    Weights whose placeholder was removed are dropped.
 
     Raises: PassError if the pass changed the user's inputs or the number of results
     """
@@ -75,7 +75,7 @@ def _inputs(signature: ExportGraphSignature, graph: torch.fx.Graph, name: str) -
     if unknown:
         raise PassError(
             name,
-            f"the pass {name} added the placeholders {', '.join(unknown)}, which nothing feeds",
+            f"the pass {name} added the placeholders {', '.join(unknown)}, which have no input",
         )
     names = {node.name for node in nodes}
     for spec in specs:
@@ -96,12 +96,12 @@ def _input(spec: InputSpec, node: Node) -> InputSpec:
 def _outputs(signature: ExportGraphSignature, graph: torch.fx.Graph, name: str) -> list[OutputSpec]:
     last = next(iter(reversed(list(graph.nodes))))
     if last.op != "output":
-        raise PassError(name, f"the pass {name} left a graph without an output")
+        raise PassError(name, f"the pass {name} produced a graph without an output")
     results: Any = last.args[0]
     specs = signature.output_specs
     if not isinstance(results, (list, tuple)) or len(cast("Any", results)) != len(specs):
         raise PassError(
-            name, f"the pass {name} left results {results}, the program has {len(specs)}"
+            name, f"the pass {name} produced results {results}, the program has {len(specs)}"
         )
     values: list[Any] = [*cast("Any", results)]
     pairs = zip(specs, values, strict=True)

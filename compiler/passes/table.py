@@ -14,7 +14,7 @@ STANDARD_PASSES = PASSES
 def standard_pass(name: str, **options: Any) -> Any:  # noqa: ANN401
     """Return a new standard pass.
 
-    Raises: KeyError naming the passes there are
+    Raises: KeyError listing the available passes
     """
     if name not in STANDARD_PASSES:
         raise KeyError(f"unknown pass {name!r}; available: {', '.join(sorted(STANDARD_PASSES))}")
@@ -24,10 +24,11 @@ def standard_pass(name: str, **options: Any) -> Any:  # noqa: ANN401
 def named_pass(text: str) -> Any:  # noqa: ANN401
     """Return the pass that a user names: a standard one, or ``file.py:NAME[:option=value…]``.
 
-    A class is instantiated with the options; a function takes a graph module and may return a
+    A class is instantiated with the options; a function is called with a graph module and may
+    return a
     ``PassResult``.
 
-    Raises: UnknownNameError if it cannot be found or is not callable; whatever its file raises
+    Raises: UnknownNameError if it cannot be found or is not callable; errors of its file
     """
     asked = parse_named(text)
     if not asked.in_file:

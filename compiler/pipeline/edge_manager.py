@@ -53,17 +53,17 @@ class EdgeProgramManager:
         record: ETRecord | None = None,
         events: tuple[StageEvent, ...] = (),
     ) -> None:
-        """Hold edge programs.
+        """Store edge programs.
 
         Args:
             edge_programs: one program, named ``forward``, or programs by method
             constant_methods: values by the name of the method that returns them
-            compile_config: how the programs were made
-            core_aten_ops_exception_list: operators that the verifier lets through, beside those
+            compile_config: how the programs were lowered
+            core_aten_ops_exception_list: operators that the verifier accepts, besides those
                 of the configuration
-            preserve_ops: operators that were not decomposed, let through as well
-            record: of the programs, None when none was requested
-            events: stages that led here, with their times
+            preserve_ops: operators that were not decomposed, accepted as well
+            record: of the programs, None if not requested
+            events: completed stages, with their times
         """
         self._programs = named_programs(edge_programs)
         self._constants = dict(constant_methods or {})
@@ -76,7 +76,7 @@ class EdgeProgramManager:
             raise CompileError(f"methods and constant methods share the names {', '.join(both)}")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> EdgeProgramManager:
-        """Return a manager of copied programs, as the documentation keeps one for a record."""
+        """Return a manager of copied programs, as the documentation recommends for a record."""
         new = object.__new__(type(self))
         memo[id(self)] = new
         vars(new).update({name: copy.deepcopy(held, memo) for name, held in vars(self).items()})
@@ -96,7 +96,7 @@ class EdgeProgramManager:
     def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
         """Return the edge program of a method.
 
-        Raises: KeyError naming the methods there are
+        Raises: KeyError listing the available methods
         """
         if method_name not in self._programs:
             names = ", ".join(sorted(self.methods))
@@ -119,12 +119,12 @@ class EdgeProgramManager:
 
     @property
     def _named_data_store(self) -> NamedDataStore:
-        """The blobs that the payloads of all delegates look up by key, likewise."""
+        """The blobs that the payloads of all delegates look up by key, of all methods."""
         return named_data_store(self._programs.values())
 
     @property
     def lowered_programs(self) -> dict[str, ExportedProgram]:
-        """Return the edge programs before passes and delegation; empty if no record is kept."""
+        """Return the edge programs before passes and delegation; empty without a record."""
         return {} if self._etrecord is None else self._etrecord.edge_programs
 
     @property
@@ -140,18 +140,18 @@ class EdgeProgramManager:
         observer: Observer | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> EdgeProgramManager:
-        """Return a manager of programs that passes have been run over; this one stays as it is.
+        """Return a manager of the transformed programs; this one is not changed.
 
         Args:
-            passes: a list or a pass manager, for all methods, or either by method
-            compile_config: what the verifier accepts; this manager's if None
+            passes: a list or a pass manager, for all methods, or a dictionary by method
+            compile_config: of the verifier; this manager's if None
             observer: called with the events of each pass, as the stage ``pass NAME``
             cancelled: called before each pass; True cancels the compile
 
         Raises:
-            PassError: a pass raised, or returned what is not a result of a pass
-            SpecViolationError: the verifier refuses what a pass left
-            KeyError: passes are given for a method that is not there
+            PassError: a pass raised, or returned an invalid result
+            SpecViolationError: the verifier rejects the output of a pass
+            KeyError: passes are given for an unknown method
         """
         stages, config = Stages(observer, cancelled), compile_config or self._config
         programs = transform_methods(self._programs, passes, config, stages)
@@ -182,17 +182,17 @@ class EdgeProgramManager:
         observer: Observer | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> EdgeProgramManager:
-        """Return a manager of programs whose parts partitioners have given to backends.
+        """Return a manager of programs with the partitions of partitioners delegated.
 
         Args:
-            partitioner: one for all methods, several in their order, or either by method
+            partitioner: one for all methods, several in order, or a dictionary by method
             observer: called with the events of each stage
             cancelled: called before each stage; True cancels the compile
 
         Raises:
             PartitionError: a partitioner or its tags break a rule
-            BackendError: a backend raised, or returned what is not a result
-            NotImplementedError: a backend is not there
+            BackendError: a backend raised, or returned an invalid result
+            NotImplementedError: unknown backend
         """
         stages = Stages(observer, cancelled)
         wanted = partitioners_by_method(partitioner, self._programs)
@@ -207,7 +207,7 @@ class EdgeProgramManager:
     def _with_passes(
         self, config: ExecutorchBackendConfig, stages: Stages
     ) -> Mapping[str, ExportedProgram]:
-        """Return the programs after the passes of a configuration, which no verifier looks at."""
+        """Return the programs after the passes of a configuration, without verification."""
         unchecked = replace(self._config, _check_ir_validity=False)
         programs = _completed(self._programs)
         for passes in passes_before_planning(config):
@@ -228,7 +228,7 @@ class EdgeProgramManager:
             observer: called with the events of each stage
             cancelled: called before each stage; True cancels the compile
 
-        Raises: CompileError with what cannot be emitted and the user's line
+        Raises: CompileError naming what cannot be emitted and the user's line
         """
         stages = Stages(observer, cancelled)
         config = config or ExecutorchBackendConfig()
@@ -247,7 +247,7 @@ def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
     """Return programs by method; a lone one is named ``forward``.
 
     Raises:
-        TypeError: something is not an exported program
+        TypeError: an object is not an exported program
         CompileError: a method has no name
     """
     given: Any = {FORWARD: programs} if isinstance(programs, ExportedProgram) else programs
@@ -296,15 +296,15 @@ def to_edge(
 
     Args:
         programs: one program, named ``forward``, or programs by method
-        constant_methods: values by the name of the method that is to return them
-        compile_config: dim order, verifier, operators to keep
-        generate_etrecord: keep what an ETRecord needs
+        constant_methods: values by the name of the method that returns them
+        compile_config: dim order, verifier, operators to preserve
+        generate_etrecord: keep the data for an ETRecord
         observer: called with the events of each stage
         cancelled: called before each stage; True cancels the compile
 
     Raises:
-        CompileError: something cannot be lowered; the message has the user's line
-        SpecViolationError: the verifier refuses the result
+        CompileError: a node cannot be lowered; the message has the user's line
+        SpecViolationError: the verifier rejects the result
     """
     named, config, stages = (
         named_programs(programs),
@@ -335,17 +335,17 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     cancelled: Callable[[], bool] | None = None,
     kept: EdgeCache | None = None,
 ) -> EdgeProgramManager:
-    """Lower exported programs, run passes over them, and give parts of them to backends.
+    """Lower exported programs, run passes over them, and delegate partitions to backends.
 
-    Operators that a partitioner wants preserved are, where it takes them.
+    Operators that a partitioner requests to preserve are preserved if it takes them.
 
     Args:
         programs: one program, named ``forward``, or programs by method
         transform_passes: run over the edge programs before partitioners look at them
-        partitioner: one for all methods, several in their order, or either by method
-        constant_methods: values by the name of the method that is to return them
-        compile_config: dim order, verifier, operators to keep
-        generate_etrecord: keep what an ETRecord needs
+        partitioner: one for all methods, several in order, or a dictionary by method
+        constant_methods: values by the name of the method that returns them
+        compile_config: dim order, verifier, operators to preserve
+        generate_etrecord: keep the data for an ETRecord
         observer: called with the events of each stage
         cancelled: called before each stage; True cancels the compile
         kept: edge programs of earlier calls with these programs and this configuration

@@ -36,10 +36,10 @@ class Lowered:
     """Edge programs by method, before delegation.
 
     Attributes:
-        recorded: as they were lowered
-        programs: as passes left them
+        recorded: as lowered
+        programs: after passes
         config: with the preserved operators as exceptions of the verifier
-        rounds: by method, the answers of each partitioner, where requested
+        rounds: by method, the results of each partitioner, if requested
     """
 
     recorded: dict[str, ExportedProgram]
@@ -52,11 +52,11 @@ def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform: 
     """Return a function that runs passes over edge programs.
 
     Args:
-        passes: one pass, a list or a manager, for all methods, or either by method; or None
+        passes: one pass, a list or a manager, for all methods, or a dictionary by method; or None
         programs: by method
         stages: times and reports the work
 
-    Raises: KeyError if passes are given for a method that is not there
+    Raises: KeyError if passes are given for an unknown method
     """
     by_method = passes_by_method(passes, programs)
 
@@ -74,10 +74,10 @@ def edge_of(
 
     Args:
         program: as exported; it is not changed
-        config: dim order, verifier, operators to keep
-        keeps: decides for each node whether it is to be decomposed
+        config: dim order, verifier, operators to preserve
+        keeps: decides for each node whether it is decomposed
 
-    Raises: CompileError if something cannot be lowered
+    Raises: CompileError if a node cannot be lowered
     """
     return with_quantized_constants(edge_program(program, config, keeps))
 
@@ -90,7 +90,7 @@ def lower_for(
     stages: Stages,
     kept: EdgeCache | None = None,
 ) -> Lowered:
-    """Lower exported programs, with the operators that their partitioners want preserved.
+    """Lower exported programs, preserving the operators that their partitioners request.
 
     Args:
         programs: as exported
@@ -98,9 +98,9 @@ def lower_for(
         config: dim order, verifier, operators to keep
         transform: runs passes over edge programs by method, verified by a configuration
         stages: times and reports the work
-        kept: edge programs of earlier lowerings, which are taken where nothing differs
+        kept: edge programs of earlier lowerings, which are reused if nothing differs
 
-    Raises: CompileError if something cannot be lowered or a partitioner breaks a rule
+    Raises: CompileError if a node cannot be lowered or a partitioner breaks a rule
     """
     store = EdgeCache() if kept is None else kept
     recorded: dict[str, ExportedProgram] = {}

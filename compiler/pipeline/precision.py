@@ -1,7 +1,7 @@
 """Computes parts of an edge program in another floating-point type.
 
-Casts are put around what is chosen, none between two chosen nodes; weights that are read there
-only are kept in that type, so that they take the room of it.
+Casts are inserted around the selected nodes, not between two of them; weights that only they read
+are stored in that type, which saves or costs their size.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Precisions:
                     raise PrecisionError(f"unknown dtype {word!r} for {name}; available: {there}")
 
     def of(self, node: Node) -> torch.dtype | None:
-        """Return the dtype a node is to be computed in, None for its own."""
+        """Return the dtype to compute a node in, None to keep its dtype."""
         found = _fitting(names_behind(node), self.nodes)
         for name in reversed(modules_around(node) if self.modules else []):
             found = found or _fitting([name], self.modules)
@@ -114,10 +114,10 @@ def _graphs(module: torch.fx.GraphModule) -> list[torch.fx.Graph]:
 
 
 class PrecisionPass(PassBase):
-    """Puts casts around the nodes that are to be computed in another type."""
+    """Inserts casts around the nodes to compute in another dtype."""
 
     def __init__(self, precisions: Precisions) -> None:
-        """Take the dtypes by name."""
+        """Store the dtypes by name."""
         self.precisions = precisions
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
@@ -129,7 +129,7 @@ class PrecisionPass(PassBase):
 
 
 class _Casting:
-    """Casts of one graph, each created once."""
+    """Inserts the casts of one graph, each created once."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self._graph = graph
@@ -173,7 +173,7 @@ class _Casting:
             return given
         source = given.args[0] if given in self._casts.values() else None
         if isinstance(source, Node) and source.meta["val"].dtype == dtype:
-            return source  # it comes from a node of this type
+            return source  # its source has this type
         if (given, dtype) not in self._casts:
             after = given if given.op != "placeholder" else _last_placeholder(self._graph)
             self._casts[given, dtype] = self._new(given, dtype, after)

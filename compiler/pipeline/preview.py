@@ -20,11 +20,11 @@ from schema.etrecord.parts.verdicts import Verdict
 
 @dataclass(frozen=True)
 class Previewed:
-    """The partitions that partitioners would take of a method.
+    """The partitions that partitioners would take in a method.
 
     Attributes:
-        program: the edge program they look at
-        rounds: their answers, in order
+        program: the edge program they get
+        rounds: their results, in order
     """
 
     program: ExportedProgram
@@ -45,17 +45,17 @@ def previewed(
     kept: EdgeCache | None = None,
     observer: Observer | None = None,
 ) -> dict[str, Previewed]:
-    """Return by method what ``to_edge_transform_and_lower`` would give to backends.
+    """Return by method the partitions that ``to_edge_transform_and_lower`` would delegate.
 
     Args:
         programs: exported, by method
         passes: run over the edge programs before
-        partitioner: one for all methods, several in their order, or either by method
+        partitioner: one for all methods, several in order, or a dictionary by method
         compile_config: dim order, verifier, operators to keep
         kept: edge programs of earlier calls
         observer: called with the events of stages that are not cached
 
-    Raises: CompileError as ``to_edge_transform_and_lower`` does, but for backends
+    Raises: CompileError as ``to_edge_transform_and_lower`` does, except errors of backends
     """
     stages, config = Stages(observer), compile_config or EdgeCompileConfig()
     wanted = partitioners_by_method(partitioner, programs)

@@ -37,14 +37,14 @@ class ExecutorchProgramManager:
         record: ETRecord | None = None,
         events: tuple[StageEvent, ...] = (),
     ) -> None:
-        """Hold an emitted program.
+        """Store an emitted program.
 
         Args:
             emitted: its tables and segments
             programs: the edge programs it was emitted from, by method
             constant_methods: values by the name of the method that returns them
-            record: of the edge programs, None when none was requested
-            events: stages that led here, with their times
+            record: of the edge programs, None if not requested
+            events: completed stages, with their times
         """
         self._emitted = emitted
         self._programs = dict(programs)
@@ -65,7 +65,7 @@ class ExecutorchProgramManager:
     def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
         """Return a method as a graph of out variants with their planned memory.
 
-        Raises: KeyError naming the methods there are
+        Raises: KeyError listing the available methods
         """
         if method_name not in self._programs:
             names = ", ".join(sorted(self.methods))
@@ -90,8 +90,8 @@ class ExecutorchProgramManager:
         """Print the methods with their values and instructions.
 
         Args:
-            verbose: print every value, not only how many there are
-            out: where to; standard output if None
+            verbose: print every value, not only their number
+            out: stream; standard output if None
         """
         text = program_text(self.executorch_program, verbose=verbose)
         print(text, file=out)
@@ -138,7 +138,7 @@ class ExecutorchProgramManager:
         return {name: found.plan for name, found in self._emitted.planned.items()}
 
     def write_to_file(self, open_file: IO[bytes]) -> None:
-        """Write the program file; weights are written from where they are."""
+        """Write the program file; weights are written without a copy."""
         self._emitted.write_to(open_file)
 
     def write_tensor_data_to_file(self, outdir: str | os.PathLike[str]) -> None:
@@ -183,7 +183,7 @@ class ExecutorchProgramManager:
 def asked_for(record: ETRecord | None) -> ETRecord:
     """Return a record.
 
-    Raises: RuntimeError if there is none
+    Raises: RuntimeError if it was not requested
     """
     if record is None:
         raise RuntimeError(

@@ -29,12 +29,12 @@ def calibrate(
     """Run a prepared graph over inputs.
 
     Args:
-        prepared: what ``prepare_pt2e`` returned
+        prepared: result of ``prepare_pt2e``
         inputs: arguments of each call
         progress: called with the number of completed calls and of all calls
-        example: arguments that fit, to tell what is wrong with others
+        example: valid arguments, to describe errors in others
 
-    Raises: CalibrationError naming the call whose inputs the graph refuses
+    Raises: CalibrationError naming the call whose inputs the graph rejects
     """
     with torch.no_grad():
         for place, given in enumerate(inputs):
@@ -86,7 +86,7 @@ def unobserved(prepared: torch.fx.GraphModule) -> list[str]:
 def _is_blank(observer: Any) -> bool:  # noqa: ANN401 - an observer of torchao
     low, high = getattr(observer, "min_val", None), getattr(observer, "max_val", None)
     if not isinstance(low, torch.Tensor) or not isinstance(high, torch.Tensor):
-        return False  # it has no numbers to wait for, as a dynamic one
+        return False  # it needs no statistics, as a dynamic one
     return low.numel() == 0 or bool((low == float("inf")).all() and (high == -float("inf")).all())
 
 
@@ -106,12 +106,12 @@ def require_observed(prepared: torch.fx.GraphModule) -> None:
 
 
 def inputs_from_file(path: str | Path, method: str = "forward") -> list[tuple[Any, ...]]:
-    """Return the calls a file holds: a list, saved by ``torch.save``, of each call's arguments.
+    """Return the calls in a file: a list, saved by ``torch.save``, of the arguments of each call.
 
-    One tensor stands for the only argument of a call; a dictionary has such a list by method. Only
+    A tensor in it is the only argument of a call; a dictionary contains such a list by method. Only
     tensors and scalars are read, never code.
 
-    Raises: CalibrationError if it is not such a file
+    Raises: CalibrationError for any other file
     """
     try:
         found: Any = torch.load(path, weights_only=True)

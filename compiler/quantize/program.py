@@ -19,7 +19,7 @@ from compiler.quantize.quiet_imports import import_quietly
 from schema.backends import DEFAULT, resolve
 
 MODES = ("static", "dynamic", "weight-only")
-NONE = "none"  # a part that stays as it is
+NONE = "none"  # a part that is not quantized
 OVERRIDES = (*MODES, NONE)
 
 
@@ -32,11 +32,12 @@ class QuantizationModes:
     """How a program is quantized.
 
     Attributes:
-        mode: ``static``, ``dynamic`` or ``weight-only``; ``none`` for what the others name only
+        mode: ``static``, ``dynamic`` or ``weight-only``; ``none`` quantizes only what the other
+            fields name
         per_tensor: weights have one scale instead of one for each channel
         modules: by path of a module, another mode or ``none``
         operators: by name, as ``aten.linear``, another mode or ``none``
-        nodes: by name in the exported program, likewise; counts before the other two
+        nodes: by name in the exported program, likewise; takes precedence over the other two
     """
 
     mode: str = MODES[0]
@@ -55,11 +56,11 @@ class SupportsAnnotate(Protocol):
 
 
 def named_quantizer(text: str) -> SupportsAnnotate:
-    """Return the quantizer that ``file.py:NAME[:option=value…]`` names.
+    """Return the quantizer named by ``file.py:NAME[:option=value…]``.
 
     NAME is a quantizer, its class, or a function that returns one.
 
-    Raises: UnknownNameError if it cannot be found or is none of these; whatever its file raises
+    Raises: UnknownNameError if it cannot be found or is none of these; errors of its file
     """
     asked = parse_named(text)
     if not asked.in_file:
@@ -81,15 +82,15 @@ def quantize_program(
     """Return an exported program quantized for XNNPACK; the given one is not changed.
 
     Args:
-        program: as ``torch.export.export`` made it
-        how: everything in one mode, or more than that, or a PT2E quantizer
+        program: as returned by ``torch.export.export``
+        how: one mode for everything, detailed modes, or a PT2E quantizer
         calibration: arguments of calls; None for the example inputs of the program
         progress: called with the number of completed calibration calls and of all
 
     Raises:
         ModuleNotFoundError: torchao is not installed
-        QuantizeError: a mode, module or operator is unknown, or shapes cannot be kept
-        CalibrationError: there are no inputs, one is refused, or observers saw none
+        QuantizeError: a mode, module or operator is unknown, or shapes cannot be preserved
+        CalibrationError: inputs are missing, one is rejected, or observers saw none
     """
     steps: Any = _torchao("torchao.quantization.pt2e.quantize_pt2e")
     if isinstance(how, str):
@@ -198,12 +199,12 @@ def _examples(program: ExportedProgram) -> list[tuple[Any, ...]]:
         return []
     args, kwargs = found
     if kwargs:
-        raise QuantizeError("the program takes arguments by name, which cannot be calibrated with")
+        raise QuantizeError("the program has keyword arguments, which calibration does not support")
     return [tuple(args)]
 
 
 def _example(program: ExportedProgram) -> tuple[Any, ...] | None:
-    """Return the positional example inputs, None where there are none."""
+    """Return the positional example inputs, None if there are none."""
     found = program.example_inputs
     return None if found is None or found[1] else tuple(found[0])
 
@@ -218,7 +219,7 @@ def _exported(
     except Exception as error:
         if shapes is None:
             raise
-        raise QuantizeError(f"sizes of the program cannot be kept: {error}") from error
+        raise QuantizeError(f"dynamic sizes of the program cannot be preserved: {error}") from error
 
 
 def _shapes(program: ExportedProgram) -> Any:  # noqa: ANN401 - as torch.export takes them
@@ -246,7 +247,7 @@ def _dim(program: ExportedProgram, size: torch.SymInt, known: dict[str, Any]) ->
     symbol, ranges = node.expr, owner.range_constraints
     name = str(symbol)
     if not symbol.is_Symbol:
-        return Dim.AUTO  # made of other sizes
+        return Dim.AUTO  # derived from other sizes
     if name not in known:
         bounds = ranges.get(symbol)
         low, high = (None, None) if bounds is None else (bounds.lower, bounds.upper)

@@ -70,7 +70,7 @@ def _list(items: list[Any], kind: str) -> Json:
     for kind_of_item, tag in tags:
         if all(isinstance(item, kind_of_item) for item in items):
             return {tag: items}
-    remedy = "; give a tensor for each number, such as torch.tensor(0)" if nodes else ""
+    remedy = "; pass a tensor for each scalar, such as torch.tensor(0)" if nodes else ""
     raise UnsupportedError(f"the list {items!r} cannot be written into a record{remedy}")
 
 
@@ -81,7 +81,7 @@ def _sym_int(item: Any) -> Json:  # noqa: ANN401
 def dtype_code(dtype: torch.dtype) -> int:
     """Return the code of a dtype.
 
-    Raises: UnsupportedError if it has none
+    Raises: UnsupportedError if it has no code
     """
     number = _DTYPES.get(_plain(dtype))
     if number is None:

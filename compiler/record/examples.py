@@ -15,8 +15,8 @@ _flatten: Any = cast("Any", _pytree).tree_flatten
 def plain_containers(value: Any) -> Any:  # noqa: ANN401
     """Return inputs as plain lists, tuples and dictionaries with the same leaves in the same order.
 
-    Data classes, named tuples and the like are classes of the user. Those who open a record load
-    no such thing, the stock tool no more than ours, and would refuse the whole record.
+    Data classes, named tuples and the like are classes of the user. Readers of records, the stock
+    tool included, do not load these and would reject the entire record.
     """
     if isinstance(value, _PLAIN):
         return value

@@ -51,10 +51,10 @@ def program_json(program: ExportedProgram, numbers: GraphIds | None = None, *, e
 
     Args:
         program: an exported or an edge program
-        numbers: of the graphs that its nodes come from; its own by default
+        numbers: ids of the graphs that its nodes come from; by default that of its graph
         edge: whether it has debug handles and edge operators
 
-    Raises: UnsupportedError if an argument has no form in a record
+    Raises: UnsupportedError if an argument cannot be represented in a record
     """
     metadata = MetadataWriter(numbers or GraphIds(program.graph), handles=edge)
     module = {
@@ -79,7 +79,7 @@ def _ranges(program: ExportedProgram) -> Json:
     for symbol, values in given.items():
         if values.lower.is_Integer:  # a scalar read from a tensor has no bounds
             bound = largest(symbol, given)
-            largest_value = math.inf if bound is None else bound  # null is no number
+            largest_value = math.inf if bound is None else bound  # null is not an integer
             ranges[str(symbol)] = {"min_val": int(values.lower), "max_val": largest_value}
     return ranges
 
@@ -192,7 +192,7 @@ class _Writer:
     def _several(self, node: torch.fx.Node, values: list[Any]) -> list[Json]:
         taken = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
         names = [taken.get(i, f"{node.name}_unused_{i}") for i in range(len(values))]
-        if is_write(node):  # the format has no result that is nothing: a tensor of no elements
+        if is_write(node):  # the format cannot express a None result: an empty tensor stands for it
             values = [torch.empty(0) if value is None else value for value in values]
         for name, value in zip(names, values, strict=True):
             if isinstance(value, torch.Tensor):

@@ -8,9 +8,10 @@ import torch
 
 
 class GraphIds:
-    """Replaces the addresses that torch names graphs by, which differ from run to run.
+    """Replaces the addresses by which torch identifies graphs, which differ from run to run.
 
-    A number is made of the exported graph's nodes and of the order in which graphs are met, so
+    An id is derived from the exported graph's nodes and the order in which graphs are encountered,
+    so
     that records of different programs rarely share one.
     """
 
@@ -20,9 +21,9 @@ class GraphIds:
         """Begin with the exported graph.
 
         Args:
-            exported: the graph, None where a record has none
-            address: that nodes name it by, where that is another than its own
-            kept: leave the addresses as they are
+            exported: the graph, None if the record has none
+            address: by which nodes refer to it, if different from its own
+            kept: keep the addresses unchanged
         """
         nodes = exported.nodes if exported is not None else ()
         text = "\n".join(f"{node.name} {node.target}" for node in nodes)

@@ -24,13 +24,13 @@ _SAVED = {"_reference_outputs": m.OUTPUTS, "_representative_inputs": m.INPUTS}
 def record_chunks(record: ETRecord, *, numbered: bool) -> Iterator[Bytes]:
     """Return a record as a file, piece by piece.
 
-    Parts of a record that was read and that were not accessed are the bytes of that file.
+    Parts that were read from a file and never accessed are copied from it.
 
     Args:
-        record: what is written
-        numbered: give graphs numbers that are the same in each process, not those of torch
+        record: the record
+        numbered: use graph ids that are equal in each process, not those of torch
 
-    Raises: UnsupportedError if an argument has no form in a record
+    Raises: UnsupportedError if an argument cannot be represented in a record
     """
     sums = Sums()
     return archive_chunks(_contents(record, sums, numbered), sums)

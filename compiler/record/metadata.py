@@ -14,11 +14,11 @@ class MetadataWriter:
     """Writes the metadata of the nodes of one graph; equal module stacks are written once."""
 
     def __init__(self, numbers: GraphIds, *, handles: bool) -> None:
-        """Start without sources.
+        """Initialize without sources.
 
         Args:
-            numbers: of the graphs that nodes come from
-            handles: whether nodes have debug handles; the stock tool asks for one on each
+            numbers: ids of the graphs that nodes come from
+            handles: whether nodes have debug handles; the stock tool requires one on each
         """
         self.numbers = numbers
         self._handles = handles

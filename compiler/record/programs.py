@@ -1,4 +1,4 @@
-"""Programs and values as members of a record, which takes torch."""
+"""Programs and values as members of a record; requires torch."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def program_contents(parts: Mapping[str, Any], sums: Sums, *, numbered: bool) ->
 
     Args:
         parts: of a record, by attribute
-        sums: checksums that are known
-        numbered: give graphs numbers that are the same in each process, not those of torch
+        sums: known checksums
+        numbered: use graph ids that are equal in each process, not those of torch
 
-    Raises: UnsupportedError if an argument has no form in a record
+    Raises: UnsupportedError if an argument cannot be represented in a record
     """
     saved = SavedStates(sums)
     exported: ExportedProgram | None = parts.get("exported_program")

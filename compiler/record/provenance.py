@@ -1,7 +1,7 @@
-"""Which member of which record a program was read from.
+"""The record member that a program was read from.
 
-A program that is as it was read is written as the bytes it came from, which keeps what no object
-of torch holds and spares the weights.
+An unchanged program is written by copying these bytes, which preserves data that torch objects lack
+and avoids serializing weights.
 """
 
 from __future__ import annotations

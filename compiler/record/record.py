@@ -1,6 +1,6 @@
 """The documented ETRecord: programs, maps and reference values of a compile.
 
-It holds live objects, or what a file has of them, read on first access. Nothing here imports
+It contains live objects, or the parts of a file, read on first access. Nothing here imports
 torch before a program or a tensor is written: a record can be opened where torch is not installed.
 """
 
@@ -52,7 +52,7 @@ class RecordSource(Protocol):
         ...
 
     def part(self, name: str) -> Any:  # noqa: ANN401
-        """Return a part by the name of the attribute that shows it, None without it."""
+        """Return a part by the name of its attribute, None if missing."""
         ...
 
 
@@ -73,10 +73,10 @@ class ETRecord:
     """An ETRecord: the compiler's record of a program, for the Inspector.
 
     Attributes:
-        exported_program: the program as it was exported; of several methods that of ``forward``
-        export_graph_id: number that nodes of later programs name its graph by
-        edge_dialect_program: the edge program; of several methods, a dictionary
-        graph_map: further programs, under names like ``edge_after_transform/forward``
+        exported_program: the program as exported; that of ``forward`` if there are several methods
+        export_graph_id: id of its graph in nodes of later programs
+        edge_dialect_program: the edge program, a dictionary for several methods
+        graph_map: further programs, with names like ``edge_after_transform/forward``
     """
 
     exported_program = _Part["ExportedProgram | None"]()
@@ -101,11 +101,11 @@ class ETRecord:
         _reference_outputs: dict[str, list[Any]] | None = None,
         _representative_inputs: list[Any] | None = None,
     ) -> None:
-        """Hold parts; `add_...` and `update_...` give further ones.
+        """Store parts; `add_...` and `update_...` add further ones.
 
         Args:
-            exported_program: as it was exported
-            export_graph_id: number of its graph, as ``from_node`` chains have it
+            exported_program: as exported
+            export_graph_id: id of its graph in ``from_node`` chains
             edge_dialect_program: the edge program, named ``forward``, or edge programs by method
             graph_map: further programs by name and method
             _debug_handle_map: debug handles of each instruction
@@ -161,7 +161,7 @@ class ETRecord:
         if name not in self._parts and self.source is not None:
             found = self.source.part(name)
             if found is None or isinstance(found, int):
-                return found  # nothing that the caller could change
+                return found  # a copy the caller cannot change
             self._parts[name] = found
         return self._parts.get(name)
 
@@ -187,7 +187,8 @@ class ETRecord:
     def artifact(self) -> etrecord.ETRecord:
         """Return the record as its file, decoded without torch.
 
-        It has what was given; what a caller did in place to a part that was read, only `save` sees.
+        It shows the parts as passed; in-place changes of parts read from a file are only seen by
+        `save`.
         """
         if self.source is not None and not self._given and not self._own:
             return self.source.artifact
@@ -202,13 +203,13 @@ class ETRecord:
     def add_exported_program(
         self, exported_program: ExportedProgram | Mapping[str, ExportedProgram] | None
     ) -> None:
-        """Add the program as it was exported.
+        """Add the program as exported.
 
         Args:
-            exported_program: the program, programs by method of which that of ``forward`` is
-                taken, or None for none
+            exported_program: the program, or programs by method of which that of ``forward`` is
+                used, or None
 
-        Raises: RuntimeError if there is one already; TypeError for no program
+        Raises: RuntimeError if already set; TypeError for anything else
         """
         if self._has("exported_program") or self.export_graph_id:
             raise RuntimeError(_already("Exported program", "exported program"))
@@ -222,7 +223,7 @@ class ETRecord:
         Args:
             edge_dialect_program: an EdgeProgramManager, a program, or programs by method
 
-        Raises: RuntimeError if there are some already, or for anything else
+        Raises: RuntimeError if already set, or for anything else
         """
         if self._has("_edge_programs"):
             raise RuntimeError(_already("Edge dialect program", "edge dialect program"))
@@ -235,8 +236,8 @@ class ETRecord:
             executorch_program: an ExecutorchProgramManager or a BundledProgram
 
         Raises:
-            RuntimeError: there are maps, outputs or inputs already
-            TypeError: no compiled program
+            RuntimeError: maps, outputs or inputs are already set
+            TypeError: not a compiled program
             ValueError: a case of a bundled program has no expected outputs
         """
         if any(self._has(part) for part in _COMPILED):
@@ -269,7 +270,7 @@ class ETRecord:
 
         Args:
             representative_inputs: a list of inputs, or a bundled program whose first case of
-                ``forward`` is taken
+                ``forward`` is used
 
         Raises: ValueError if that method has no case
         """
@@ -327,7 +328,7 @@ class ETRecord:
     def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write the record atomically, readable by our Inspector and the stock one.
 
-        Graphs have the numbers that torch gives them in this process, ``id(program.graph)``;
+        Graphs have their ids in this process, ``id(program.graph)``;
         `write_to_file` writes the same bytes in each process.
 
         Args:
@@ -335,7 +336,7 @@ class ETRecord:
 
         Raises:
             RuntimeError: without edge program and debug handles
-            UnsupportedError: an argument of a program has no form in a record
+            UnsupportedError: an argument of a program cannot be represented in a record
             OSError: the file cannot be written
         """
         if not (self._has("_edge_programs") and self._has("_debug_handle_map")):
@@ -348,7 +349,7 @@ class ETRecord:
         write_atomically(Path(path), lambda stream: self._write(stream, numbered=False))
 
     def write_to_file(self, stream: IO[bytes]) -> None:
-        """Write the record to a stream; the same program gives the same bytes in each process."""
+        """Write the record to a stream; equal programs give equal bytes in each process."""
         self._write(stream, numbered=True)
 
     def _write(self, stream: IO[bytes], *, numbered: bool) -> None:
@@ -357,13 +358,13 @@ class ETRecord:
             return
         from compiler.record.members import record_chunks
 
-        with gc_suspended():  # a look at all of torch's objects in between takes 0.2 s
-            # A thread that writes behind was no faster: a new one takes fresh memory for its pages.
+        with gc_suspended():  # a garbage collection over all of torch's objects takes 0.2 s
+            # A background writer thread was not faster: a new thread touches fresh memory pages.
             for chunk in record_chunks(self, numbered=numbered):
                 stream.write(chunk)
 
     def copy(self) -> ETRecord:
-        """Return a record of the programs alone, ready for another compiled program."""
+        """Return a record of the programs only, to be completed for another compiled program."""
         new = ETRecord()
         new.source, new._parts, new._given = self.source, dict(self._parts), set(self._given)
         for part in _COMPILED:
@@ -389,14 +390,14 @@ def generate_etrecord(
 ) -> None:
     """Write a record of live programs.
 
-    Compiling does not change the manager it is called on, so that no deep copy of it is needed;
-    code that makes one runs all the same.
+    Compiling does not change the manager it is called on, so no deep copy is needed, but is
+    possible.
 
     Args:
         et_record: path or stream
-        edge_dialect_program: an EdgeProgramManager, as it was before delegation
+        edge_dialect_program: an EdgeProgramManager before delegation
         executorch_program: an ExecutorchProgramManager or a BundledProgram
-        exported_program: the program as it was exported, or programs by method
+        exported_program: the program as exported, or programs by method
         extra_recorded_export_modules: further programs or managers by name
 
     Raises: RuntimeError, TypeError, ValueError as the methods of ETRecord do; OSError

@@ -1,7 +1,8 @@
-"""Dictionaries of tensors as torch.save files whose bytes stay where they are.
+"""Dictionaries of tensors as torch.save files, without copying the tensors.
 
-``torch.save`` copies and sums every element: 1.2 s for 475 MiB of weights, which are in a record
-twice. Here they are summed once (0.1 s) and written from the memory of the tensors.
+``torch.save`` copies and checksums every element: 1.2 s for 475 MiB of weights, which a record
+contains
+twice. Here checksums are computed once (0.1 s) and tensors are written from their memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class SavedStates:
     """Dictionaries of tensors as files; equal ones are written once.
 
     Attributes:
-        sums: the checksums that are known, those of all that was made among them
+        sums: known checksums, including those computed here
     """
 
     def __init__(self, sums: Sums | None = None) -> None:
@@ -48,7 +49,7 @@ class SavedStates:
         return data
 
     def _layouts(self, state: Mapping[str, Any]) -> list[TensorData] | None:
-        """Return the storage layout of each tensor, None if torch has to save them."""
+        """Return the storage layout of each tensor, None if torch must save them."""
         if not all(_is_plain(value) for value in state.values()):
             return None
         found = [self._layout(value) for value in state.values()]
@@ -63,7 +64,7 @@ class SavedStates:
         if not storage.nbytes():
             key += f" {code}"
         if key not in self._storages:
-            # The storage is kept: another at the same address would be taken for this one.
+            # The storage is kept alive: a new one at the same address would be mistaken for it.
             self._storages[key] = storage, _view(storage)
         return TensorData(
             code,

@@ -1,7 +1,7 @@
 """Values that users pass to an ETRecord: programs, managers, bundled programs, plain values.
 
-Objects are known by what they have, so that those of the stock package are taken too, where a
-process has it. torch is imported only where a tensor has to be made.
+Objects are recognized by their attributes, so those of the stock package are accepted too. torch is
+imported only when a tensor is created.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_program(value: object) -> bool:
 
 
 def exported_of(given: object) -> ExportedProgram | None:
-    """Return the exported program that a record holds: the only one, or that of ``forward``.
+    """Return the exported program for a record: the only one, or that of ``forward``.
 
     Raises: TypeError for anything but a program, programs by method, or None
     """
@@ -111,7 +111,7 @@ def maps_of(program: object) -> tuple[Any, ...]:
 def reference_outputs_of(bundled: Any) -> dict[str, list[Any]]:  # noqa: ANN401
     """Return by method the expected outputs of each case of a bundled program.
 
-    Raises: ValueError if a case has none
+    Raises: ValueError if a case has no outputs
     """
     found: dict[str, list[Any]] = {}
     for suite in bundled.method_test_suites:
@@ -123,22 +123,22 @@ def reference_outputs_of(bundled: Any) -> dict[str, list[Any]]:  # noqa: ANN401
 
 
 def representative_inputs_of(bundled: Any) -> list[Any] | None:  # noqa: ANN401
-    """Return the inputs of the first case of ``forward``, None where that has no suite.
+    """Return the inputs of the first case of ``forward``, None if it has no suite.
 
     Raises: ValueError if the suite has no case
     """
     for suite in bundled.method_test_suites:
         if suite.method_name == FORWARD:
             if not suite.test_cases:
-                raise ValueError("the 'forward' method has no test case to take inputs from")
+                raise ValueError("the 'forward' method has no test case to provide inputs")
             return [plain(value) for value in suite.test_cases[0].inputs]
     return None
 
 
 def plain(given: object) -> Any:  # noqa: ANN401 - any tree of values
-    """Return a tree of values with torch tensors for arrays and for bundled tensors.
+    """Return a tree of values with arrays and bundled tensors converted to torch tensors.
 
-    What holds none of them is returned as it is.
+    A tree without them is returned unchanged.
 
     Raises: TypeError for a tensor of a trace or a record whose bytes are missing
     """
@@ -161,7 +161,7 @@ def plain(given: object) -> Any:  # noqa: ANN401 - any tree of values
         return tuple(parts) if isinstance(tree, tuple) else parts
     if hasattr(tree, "reason") and hasattr(tree, "shape"):
         raise TypeError(f"a missing tensor cannot be recorded: {tree.reason}")
-    if hasattr(tree, "arrays"):  # a list whose items are made when they are looked at
+    if hasattr(tree, "arrays"):  # a list that creates its items on access
         return [plain(item) for item in tree]
     return given
 

@@ -14,7 +14,7 @@ def built_in_backends() -> dict[str, Callable[[], BackendInterface]]:
     return {backend_id: resolve(BACKENDS[backend_id].executor) for backend_id in found}
 
 
-# Imported at once and not at first use: a worker that waits for a job has loaded them before it.
+# Imported eagerly: a worker process has then loaded them before its job arrives.
 built_in_backends()
 
 

@@ -1,7 +1,7 @@
 """Kernel libraries declared in yaml files: operators, kernels, and their kernel keys.
 
 An entry has `op` (an operator that torch knows) or `func` (a whole schema), and `kernels`, each
-with the name of a function and the dtypes and dim orders that it is for, by the aliases of the
+with the name of a function and the dtypes and dim orders that it supports, by the aliases of the
 entry.
 """
 
@@ -229,7 +229,7 @@ def _types(given: Any) -> dict[str, tuple[int, ...]]:  # noqa: ANN401 - checked 
 
 
 def _orders(given: Any) -> dict[str, tuple[str, ...]]:  # noqa: ANN401 - checked here
-    """Return the dim orders of each alias, which has one or a list of them."""
+    """Return the dim orders of each alias, given as one or as a list."""
     found: dict[str, tuple[str, ...]] = {}
     for alias, value in _pairs(given, "dim_order_alias"):
         orders = _listed(value)

@@ -23,7 +23,7 @@ _UNSET = object()
 class Module:
     """A program whose methods are called by name; everything is loaded on first use.
 
-    Inputs that are set are kept for later calls until they are replaced, or cleared by None.
+    Inputs set in advance apply to later calls until they are replaced, or cleared by None.
 
     Args:
         file_path: path, bytes or `DataLoader` of a ``.pte``
@@ -113,7 +113,7 @@ class Module:
         method = self.load_method(method_name)
         wanted = method.metadata.num_inputs()
         if len(inputs) > wanted:
-            raise invalid_input(f"{len(inputs)} inputs are given, the method takes {wanted}")
+            raise invalid_input(f"expected {wanted} inputs, found {len(inputs)}")
         values = [*inputs, *self._preset(method_name, wanted)[len(inputs) :]]
         missing = [place for place, value in enumerate(values) if value is _UNSET]
         if missing:
@@ -139,17 +139,17 @@ class Module:
         """
         count = self.method_meta(method_name).num_inputs()
         if not 0 <= index < count:
-            raise invalid_input(f"input {index} not found; the method takes {count}")
+            raise invalid_input(f"input {index} not found; the method has {count}")
         self._preset(method_name, count)[index] = _UNSET if value is None else value
 
     def set_inputs(self, values: Sequence[Any], method_name: str = "forward") -> None:
         """Preset all inputs; an empty sequence clears them.
 
-        Raises: ExecutionError InvalidArgument for another number of inputs
+        Raises: ExecutionError InvalidArgument for a wrong number of inputs
         """
         count = self.method_meta(method_name).num_inputs()
         if values and len(values) != count:
-            raise invalid_input(f"{len(values)} inputs are given, the method takes {count}")
+            raise invalid_input(f"expected {count} inputs, found {len(values)}")
         self._inputs[method_name] = list(values) or [_UNSET] * count
 
     def set_output(
@@ -181,5 +181,5 @@ class Module:
         return outputs[index]
 
     def event_tracer(self) -> EventTracer | None:
-        """Return the tracer of loads and runs, None without."""
+        """Return the tracer of loads and runs, None if absent."""
         return self._tracer

@@ -63,7 +63,7 @@ class _Profile(EventTracer):
 
     @override
     def create_event_block(self, name: str) -> None:
-        """Keep the events of a run in the open block."""
+        """Add the events of a run to the open block."""
 
 
 _profile: list[_Profile] = []  # the recording one; empty until a block is created
@@ -262,7 +262,7 @@ def _load_for_executorch_from_data_loader(
 
 
 def _create_profile_block(name: str) -> None:
-    """Record runs of modules loaded without a tracer, from now on in a block of this name.
+    """Record runs of modules loaded without a tracer, from now on into a block of this name.
 
     The stock wheel is built without its old profiler; there the three functions do nothing.
     """
@@ -334,13 +334,13 @@ def _is_available(backend_name: str) -> bool:
 
 
 def _threadpool_get_thread_count() -> int:
-    """Return the number of threads of kernels, which is torch's."""
+    """Return the number of kernel threads, which is that of torch."""
     return torch.get_num_threads()
 
 
 def _unsafe_reset_threadpool(num_threads: int) -> None:
-    """Set the number of threads of kernels.
+    """Set the number of kernel threads.
 
-    Raises: RuntimeError for less than one
+    Raises: RuntimeError if it is below 1
     """
     torch.set_num_threads(num_threads)

@@ -1,4 +1,4 @@
-"""Selective builds: the kernels that programs or lists need, and how many are left out."""
+"""Selective builds: the kernels that programs or lists need, and how many are excluded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class KernelSelection:
 
     @property
     def saved(self) -> int:
-        """Return how many built-in kernels are left out."""
+        """Return how many built-in kernels are excluded."""
         return len(TABLE) - (len(self.operators) - len(self.missing))
 
 
@@ -45,14 +45,14 @@ def selected(
     every: bool = False,
     with_dtypes: bool = False,
 ) -> KernelSelection:
-    """Return the kernels that one of these needs, for `Runtime(operators=...)`.
+    """Return the kernels needed by operators, programs or libraries, for `Runtime(operators=...)`.
 
     Args:
         operators: full names
         programs: programs whose operators are needed
         libraries: from `read_kernel_yaml`, whose operators are needed
-        every: all built-in kernels
-        with_dtypes: dtypes too, for programs only
+        every: select all built-in kernels
+        with_dtypes: select by dtypes as well, for programs only
 
     Raises: ExecutionError InvalidArgument if not exactly one is given, or dtypes are requested
         without programs

@@ -67,7 +67,7 @@ class TensorPtr:
     def resize(self, sizes: Sequence[int]) -> None:
         """Change the sizes.
 
-        Raises: ExecutionError NotSupported for another rank or more elements than at first
+        Raises: ExecutionError NotSupported for another rank or more elements than the original
         """
         self._slot.resize(sizes)
 
@@ -193,7 +193,7 @@ def make_tensor_ptr(
             held = held.to(type)
     if sizes is not None:
         if numel(tuple(sizes)) != held.numel():
-            raise invalid_argument(f"{held.numel()} elements do not have the sizes {list(sizes)}")
+            raise invalid_argument(f"{held.numel()} elements do not fit the sizes {list(sizes)}")
         held = held.reshape(tuple(sizes))
     return TensorPtr(held, dynamism)
 
@@ -216,7 +216,7 @@ def clone_tensor_ptr(
 def resize_tensor_ptr(tensor: TensorPtr, sizes: Sequence[int]) -> None:
     """Change the sizes of a tensor.
 
-    Raises: ExecutionError NotSupported for another rank or more elements than at first
+    Raises: ExecutionError NotSupported for another rank or more elements than the original
     """
     tensor.resize(sizes)
 

@@ -8,7 +8,7 @@ from runtime.errors import ErrorCode, ExecutionError
 
 _OF_PAYLOAD = (
     "Compile the program again for this backend's version; `--guard fix` leaves out of the "
-    "partitions what does not load."
+    "partitions operators that do not load."
 )
 _KEEP_OUT = (
     "Keep the operator of this node out of the partition and compile again: `etscope compile "
@@ -24,9 +24,9 @@ class DelegateError(ExecutionError):
     Attributes:
         why: the reason without its location
         partition: its index among the delegates of the method
-        node: index of the node in the payload, None where no node is at fault
-        kind: kind of the node, empty without one
-        debug_handle: of the operator that the node was lowered from, None without one
+        node: index of the node in the payload, None if no node caused the error
+        kind: kind of the node, empty if none caused the error
+        debug_handle: of the operator that the node was lowered from, None if unknown
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LoadFailure:
     Attributes:
         phase: ``initialisation``, ``shapes`` when it loads but its first run would fail, or
             ``ended`` when the process of the kernels crashed
-        errors: one for each node at fault; one without a node where none is known
+        errors: one for each faulty node; a single one without a node if the node is unknown
     """
 
     phase: str

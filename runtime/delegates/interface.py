@@ -42,11 +42,11 @@ class BackendInitContext:
 
 
 HOST_EMULATION = "host emulation"
-"""Source of times that torch's kernels take in place of a backend's own."""
+"""Source of times of torch's kernels that stand in for a backend's own."""
 
 
 class DelegateTracer:
-    """Logs events and values inside of one delegate call; does nothing without a tracer.
+    """Logs events and values inside one delegate call; does nothing without a tracer.
 
     An id is the backend's own, an integer or a string; the backend's debug handle map relates it to
     the graph. Times are nanoseconds of `runtime.tracing.tracer.clock`.
@@ -133,7 +133,7 @@ class Measurement:
 
     Attributes:
         backend: id of the backend
-        engine: name of the backend's engine, empty where it has only one
+        engine: name of the backend's engine, empty if it has only one
         source: of the times; times of different sources are never added up
         note: why the preferred engine does not run it, empty if it does
     """
@@ -148,8 +148,8 @@ class BackendInterface(ABC):
     """A backend: initializes, runs and destroys partitions.
 
     Attributes:
-        payload_is_all: whether payloads describe the whole computation; where they do not, a
-            refused payload is emulated by the ETRecord if one is given
+        payload_is_all: whether payloads describe the whole computation; if not, a
+            rejected payload is emulated from the ETRecord if one is given
     """
 
     payload_is_all = True
@@ -195,7 +195,7 @@ class BackendInterface(ABC):
         handle: Any,  # noqa: ANN401 - what init returned
         args: Sequence[Any],
     ) -> DelegateSteps | None:
-        """Return a call of a partition to be run node by node, None where that is not possible."""
+        """Return a call of a partition that runs node by node, None if not supported."""
         del context, handle, args
         return None
 
@@ -203,7 +203,7 @@ class BackendInterface(ABC):
         """Free a partition."""
 
     def trial_engine(self) -> str:
-        """Return the native engine of `try_load` in words, empty where torch's kernels stand in."""
+        """Return a name for the native engine of `try_load`, empty if torch's kernels are used."""
         return ""
 
     def try_load(
@@ -216,7 +216,7 @@ class BackendInterface(ABC):
             named_data: blobs of the program and its external data, by key
             partition: its index among the delegates of the method
 
-        Raises: NotImplementedError for a backend that cannot load on trial
+        Raises: NotImplementedError for a backend that does not support trial loading
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Delegate calls run node by node: run to a node, read a value, replace it, go on."""
+"""Delegate calls run node by node: run to a node, read or replace a value, continue."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 
 @dataclass(frozen=True, slots=True)
 class InnerNode:
-    """A node inside of a partition.
+    """A node of a partition.
 
     Attributes:
         index: in the partition
         kind: name of its operation
         inputs: ids of the values it reads
         outputs: ids of the values it writes
-        debug_handle: of the operator it was lowered from, None where there is none
+        debug_handle: of the operator it was lowered from, None if unknown
     """
 
     index: int
@@ -49,7 +49,7 @@ class DelegateSteps(ABC):
     def step(self) -> None:
         """Run the next node.
 
-        Raises: ExecutionError EndOfMethod when there is none left
+        Raises: ExecutionError EndOfMethod after the last node
         """
 
     def run_to(self, node: int) -> None:
@@ -72,7 +72,7 @@ class DelegateSteps(ABC):
         """
 
     def real(self, ident: int) -> torch.Tensor | None:
-        """Return a quantized value dequantized, None for any other value.
+        """Return a quantized value dequantized, None if it is not quantized.
 
         Raises: ExecutionError for an unknown value, or one that is not computed yet
         """
@@ -81,9 +81,9 @@ class DelegateSteps(ABC):
 
     @abstractmethod
     def replace(self, ident: int, tensor: torch.Tensor) -> None:
-        """Replace a value for the nodes that run from now on.
+        """Replace a value for all nodes that have not run yet.
 
-        Raises: ExecutionError for a value that cannot be replaced, or another dtype
+        Raises: ExecutionError for a value that cannot be replaced, or a different dtype
         """
 
     @abstractmethod
@@ -96,7 +96,7 @@ class EnteredSteps(DelegateSteps):
 
     Args:
         inside: the call
-        leave: called once, when it is finished
+        leave: called once, when the call has finished
     """
 
     def __init__(self, inside: DelegateSteps, leave: Callable[[], None]) -> None:
@@ -135,7 +135,7 @@ class EnteredSteps(DelegateSteps):
 
     @override
     def finish(self) -> None:
-        """Run the remaining nodes; the method goes on after the call."""
+        """Run the remaining nodes; the method continues after the call."""
         self._check()
         self._inside.finish()
         self._is_finished = True

@@ -25,7 +25,8 @@ class EmulatedBackend(BackendInterface):
     """Runs recorded graphs; its handles come from `Emulation`, not from payloads.
 
     Args:
-        why: the backend does not run the payload itself, following its name in a sentence
+        why: predicate of a sentence whose subject is the backend's name: why it does not run the
+            payload
     """
 
     def __init__(self, why: str = "is not available") -> None:
@@ -58,7 +59,7 @@ class EmulatedBackend(BackendInterface):
     ) -> None:
         """Run the graph; each operator is logged by the name of its node.
 
-        Integer ids would be taken for those of the backend's own debug handle map.
+        Integer ids would be mistaken for those of the backend's own debug handle map.
         """
         graph: Subgraph = handle
         count = len(args) - len(graph.outputs)

@@ -34,7 +34,8 @@ class Emulation:
     def subgraph(self, plan: m.ExecutionPlan, number: int) -> Subgraph:
         """Return the graph of a partition.
 
-        Raises: ExecutionError NotFound if the record is of another program or is incomplete
+        Raises: ExecutionError NotFound if the record belongs to a different program or is
+            incomplete
         """
         place, call = _call_of(plan, number)
         try:
@@ -54,7 +55,7 @@ class Emulation:
         return found
 
     def _lowered(self, graph: Graph, delegate: m.BackendDelegate) -> Subgraph | None:
-        """Return the graph recorded with the payload, None in records from before delegation."""
+        """Return the graph recorded with the payload, None in records taken before delegation."""
         processed = self._file.delegate_data(delegate)
         for module in lowered_modules(graph).values():
             if module.backend_id == delegate.id and module.processed == bytes(processed):

@@ -28,7 +28,7 @@ _LISTED_IN = {
 
 @dataclass(frozen=True, slots=True)
 class GraphCall:
-    """An operator with its arguments, ready to run.
+    """A bound operator call.
 
     Attributes:
         node: in the record

@@ -105,7 +105,7 @@ class ValueMatcher:
         return True
 
     def placed(self, names: Sequence[str], args: Sequence[int]) -> tuple[str, ...] | None:
-        """Return names in the order of values, None where the order is ambiguous.
+        """Return names in the order of values, None if the order is ambiguous.
 
         Args:
             names: of the graph

@@ -20,7 +20,7 @@ from runtime.program.values import Boxed, ValueTable, check_indices
 from schema.program import model as m
 
 Call = Callable[[], int | None]
-"""Runs one instruction; returns the index of the next one, None for the following one."""
+"""Runs one instruction; returns the index of the jump target, None to continue with the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class BoundKernel:
 
 @dataclass(frozen=True, slots=True)
 class BoundInstruction:
-    """One instruction, ready to run.
+    """One bound instruction.
 
     Attributes:
         event: its name in a trace
         call: runs it
-        kernel_event: name of the event of its kernel, empty when there is none
+        kernel_event: name of the event of its kernel, empty if it has none
         logged: values whose contents are logged after it
-        operator: full name of its operator or backend, empty for the other kinds
-        bound: kernel and values of a kernel call, None for the other kinds
-        enter: begins a delegate call that is run node by node, None for the other kinds
+        operator: full name of its operator or backend, empty for other kinds
+        bound: kernel and values of a kernel call, None for other kinds
+        enter: begins a delegate call that is run node by node, None for other kinds
     """
 
     event: str
@@ -272,7 +272,7 @@ class Binder:
 
 
 class Arguments:
-    """The inputs of a kernel call: looked up once, or at each call where they may change."""
+    """The inputs of a kernel call: resolved once, or at each call if they may change."""
 
     __slots__ = ("_dynamic", "_fixed", "_kernel", "_sources", "_table")
 
@@ -292,7 +292,7 @@ class Arguments:
         return not self._dynamic
 
     def current(self) -> tuple[list[Any], dict[str, Any]]:
-        """Return positional and keyword arguments, looked up again only where they may change."""
+        """Return positional and keyword arguments, resolved again only if they may change."""
         return self.arguments() if self._dynamic else self._fixed
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
@@ -333,7 +333,7 @@ def _integer(value: Any, name: str) -> int:  # noqa: ANN401 - any value of a pro
 
 def _check_count(kernel: Kernel, args: Sequence[int], wanted: int) -> None:
     if len(args) != wanted:
-        raise invalid_program(f"{len(args)} values are passed, expected {wanted}")
+        raise invalid_program(f"expected {wanted} values, found {len(args)}")
 
 
 def _kernels_of(plan: m.ExecutionPlan, registry: KernelRegistry) -> list[Kernel]:
@@ -397,7 +397,7 @@ def _store_all(results: Any, slots: Sequence[TensorSlot]) -> None:  # noqa: ANN4
             ErrorCode.InvalidArgument, f"{len(found)} results for {len(slots)} out arguments"
         )
     for slot, value in zip(slots, found, strict=True):
-        if value is not None:  # left out by an output mask
+        if value is not None:  # excluded by an output mask
             slot.store(value)
 
 

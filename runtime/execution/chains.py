@@ -25,8 +25,8 @@ class Chains:
         jumps: of each chain, whether it has jumps
         events: of each chain, kernel event and instruction event of each instruction
         table: the values
-        position: where the run is, for whoever logs from inside an instruction
-        budget: instructions that one run may take
+        position: of the running instruction, read by code that logs from inside it
+        budget: largest number of instructions in one run
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Chains:
         """Return the error of a run whose instruction budget is used up."""
         error = ExecutionError(
             ErrorCode.InvalidProgram,
-            f"the run took more than {self.budget:,} instructions; it loops forever, or needs a "
+            f"the run exceeded {self.budget:,} instructions; it loops forever, or needs a "
             "larger instruction budget",
             remedy="",
         )
@@ -106,7 +106,7 @@ def _remedy(at: BoundInstruction | None) -> str:
 
 
 def _remedy_of_result(at: BoundInstruction | None) -> str:
-    """Return the remedy for a rejected result, empty where it is unknown."""
+    """Return the remedy for a rejected result, empty if unknown."""
     if at is None or at.bound is None or _is_built_in(at):
         return ""
     return (

@@ -17,7 +17,7 @@ from schema.program import model as m
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Bytes of a method.
+    """Memory use of a method, in bytes.
 
     Attributes:
         planned_bytes: of each planned buffer, from buffer 1 on

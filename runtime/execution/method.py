@@ -70,7 +70,7 @@ class Method:
 
     @property
     def memory(self) -> MemoryUse:
-        """Return the memory that it takes besides the program."""
+        """Return the memory it uses in addition to the program."""
         return memory_use(self._plan, self._table, self._chains.instructions)
 
     def method_meta(self) -> MethodMeta:
@@ -81,7 +81,7 @@ class Method:
         """Run the method and return copies of its outputs.
 
         Args:
-            inputs: flat sequence of tensors and scalars; None for the inputs that are set
+            inputs: flat sequence of tensors and scalars; None to use the inputs set in advance
 
         Raises: ExecutionError with the documented code
         """
@@ -115,9 +115,9 @@ class Method:
             self.set_input(value, index)
 
     def set_input(self, value: Any, index: int) -> None:  # noqa: ANN401 - tensor or scalar
-        """Set one input: a tensor is copied into its planned memory, or shared where it has none.
+        """Set one input: a tensor is copied into its planned memory, or shared if it has none.
 
-        Raises: ExecutionError InvalidState while the method runs; InvalidArgument for another
+        Raises: ExecutionError InvalidState while the method runs; InvalidArgument for a different
             type, dtype or scalar; NotSupported for sizes that the plan does not allow
         """
         if self._runner.in_progress:
@@ -178,7 +178,7 @@ class Method:
     def step(self) -> None:
         """Run one instruction.
 
-        Raises: ExecutionError EndOfMethod when there is none left
+        Raises: ExecutionError EndOfMethod after the last instruction
         """
         self._runner.step(self.tracer)
 
@@ -193,9 +193,9 @@ class Method:
         return self._runner.instruction
 
     def step_into(self) -> DelegateSteps:
-        """Begin the next instruction, a delegate call, to be run node by node.
+        """Begin the next instruction, a delegate call, to run it node by node.
 
-        When it is finished the method goes on after it, with `step` or `step_into`.
+        When it is finished the method continues after it, with `step` or `step_into`.
 
         Raises: ExecutionError EndOfMethod, InvalidState where there is nothing to step into
         """
@@ -210,9 +210,9 @@ class Method:
         )
 
     def reset_execution(self) -> None:
-        """Go back to the first instruction, once the last one has run.
+        """Reset to the first instruction after a complete run.
 
-        Raises: ExecutionError InvalidState in the middle of a run
+        Raises: ExecutionError InvalidState during a run
         """
         self._runner.reset()
 
@@ -223,7 +223,7 @@ class Method:
 
     @property
     def instruction_budget(self) -> int:
-        """Return how many instructions one run may take."""
+        """Return the largest number of instructions in one run."""
         return self._chains.budget
 
     @instruction_budget.setter
@@ -244,14 +244,14 @@ class Method:
         return [_cloned(value) for value in self._outputs()] if clone_outputs else self._outputs()
 
     def get_output(self, index: int) -> Any:  # noqa: ANN401 - tensor or scalar
-        """Return one output of the last run, the method's own memory."""
+        """Return one output of the last run as a view of the method's memory."""
         return self._outputs()[index]
 
     def set_output(self, tensor: torch.Tensor, index: int) -> None:
         """Write an output without planned memory into a tensor of the caller.
 
         Raises: ExecutionError InvalidState for outputs that are planned or constant,
-            InvalidArgument for a tensor of another dtype or that is too small
+            InvalidArgument for a tensor of a different dtype or one that is too small
         """
         if not 0 <= index < len(self._plan.outputs):
             raise invalid_argument(
@@ -273,7 +273,7 @@ class Method:
         slot.place(tensor.detach().reshape(-1))
 
     def get_attribute(self, name: str) -> torch.Tensor:
-        """Return the tensor with this qualified name, the method's own memory.
+        """Return the tensor with this qualified name, a view of the method's memory.
 
         Raises: ExecutionError NotFound
         """

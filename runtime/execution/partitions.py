@@ -28,7 +28,7 @@ from schema.program import model as m
 
 @dataclass(frozen=True, slots=True)
 class LoadedPartition:
-    """A delegate of a plan, ready to run.
+    """A loaded delegate of a plan.
 
     Attributes:
         name: id of its backend

@@ -31,7 +31,7 @@ class Program:
 
     Attributes:
         file: the tables of the program
-        tracer: records loads and runs, None where nothing is recorded
+        tracer: records loads and runs, None if nothing is recorded
 
     Args:
         depth: nesting depth in other programs, for backends that run programs
@@ -80,14 +80,15 @@ class Program:
     def load_method(
         self, name: str, *, engine: str = "", emulate: ETRecord | None = None
     ) -> Method:
-        """Return a method, loaded at the first call.
+        """Return a method, loading it on the first call.
 
         Args:
             name: of the method
-            engine: runs its partitions where a backend has several engines: ``auto``,
-                ``native`` or ``torch``; empty for the one it is loaded with, else ``auto``
+            engine: runs its partitions if a backend has several engines: ``auto``,
+                ``native`` or ``torch``; empty selects the engine it is already loaded with, else
+                ``auto``
             emulate: record of this program, whose graphs run the partitions of backends that are
-                not registered; `Method.measurements` reports those as emulated
+                not registered; `Method.measurements` reports these as emulated
 
         Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be
             loaded, or is loaded with another engine
@@ -107,7 +108,7 @@ class Program:
     def fresh_method(
         self, name: str, *, engine: str = "auto", emulate: ETRecord | None = None
     ) -> Method:
-        """Return a method with memory and state of its own.
+        """Return a new instance of a method, with separate memory and state.
 
         Args:
             name: of the method

@@ -19,9 +19,9 @@ class RunPlan:
 
     Attributes:
         untraced: runs all instructions without a tracer
-        calls: by chain, the call of each instruction in `untraced`, unless that is fused
+        calls: by chain, the call of each instruction in `untraced` unless it is fused
         traced: by chain, the call of each instruction in runs with a tracer
-        fused: the fused run of `untraced`, None where it is not fused
+        fused: the fused run of `untraced`, None if it is not fused
         is_final: whether it was chosen after a run that checked every shape
     """
 
@@ -32,7 +32,7 @@ class RunPlan:
     is_final: bool = False
 
     def restore(self) -> None:
-        """Let every tensor be its planned memory, as traced runs and single instructions need."""
+        """Point every tensor at its planned memory, as traced runs and single steps need it."""
         if self.fused is not None:
             self.fused.deactivate()
 

@@ -1,4 +1,4 @@
-"""Runs a method: as a whole by its plan, or instruction by instruction."""
+"""Runs a method: completely by its plan, or instruction by instruction."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class MethodRunner:
 
     Attributes:
         in_progress: whether a run was begun and has not ended
-        plan: how whole runs are done
+        plan: how complete runs are executed
     """
 
     def __init__(self, chains: Chains) -> None:
         self.in_progress = False
         self.plan = checking_plan(chains)
         self._chains = chains
-        self._is_checked = False  # whether a run got to its end, and so checked every shape
+        self._is_checked = False  # whether a run was completed, and so checked every shape
         self._next = (0, 0)  # chain and instruction that `step` runs
 
     def run(self, tracer: EventTracer | None, outputs: Callable[[], list[Any]]) -> None:
-        """Run everything; log times and values where there is a tracer.
+        """Run all instructions; log times and values if there is a tracer.
 
         The first run checks every shape; the later ones rely on it.
 
@@ -57,7 +57,7 @@ class MethodRunner:
     def step(self, tracer: EventTracer | None) -> None:
         """Run the next instruction.
 
-        Raises: ExecutionError EndOfMethod when there is none left
+        Raises: ExecutionError EndOfMethod after the last instruction
         """
         chain, index = self._come_to_next()
         if tracer is not None and not self.in_progress:
@@ -80,7 +80,7 @@ class MethodRunner:
         if upcoming is None:
             self._next = (len(self._chains.instructions), 0)
             self.in_progress = False
-            raise ExecutionError(ErrorCode.EndOfMethod, "no instruction is left").located(
+            raise ExecutionError(ErrorCode.EndOfMethod, "all instructions have run").located(
                 method=self._chains.plan.name
             )
         self._next = upcoming
@@ -101,9 +101,9 @@ class MethodRunner:
         return sum(map(len, self._chains.instructions[:chain])) + index
 
     def enter(self) -> DelegateSteps:
-        """Begin the next instruction, a delegate call, to be run node by node.
+        """Begin the next instruction, a delegate call, to run it node by node.
 
-        It is over when `leave` is called.
+        `leave` completes it.
 
         Raises: ExecutionError EndOfMethod, InvalidState where there is nothing to enter
         """
@@ -125,11 +125,11 @@ class MethodRunner:
         return inside
 
     def leave(self) -> None:
-        """Go on after the instruction that was entered."""
+        """Continue after the instruction that was entered."""
         self._next = (self._next[0], self._next[1] + 1)
 
     def reset(self) -> None:
-        """Go back to the first instruction.
+        """Reset to the first instruction.
 
         Raises: ExecutionError InvalidState before the end was reached
         """

@@ -1,7 +1,7 @@
 """The ways to run a method: fused calls, call by call, traced, and one instruction at a time.
 
-Each takes the chains, keeps to their instruction budget, and raises an ExecutionError with the
-place of the instruction that failed.
+Each one runs the chains within their instruction budget and raises an ExecutionError that names the
+instruction that failed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def _trace_chain(
     profiles = tracer.profiling_level >= ProfilingLevel.ALL_EVENTS
     if chains.jumps[chain] or tracer.debug_level >= DebugLevel.INTERMEDIATE or not profiles:
         return _trace_recorded(chains, calls, chain, budget, tracer)
-    # Only times are recorded: this loop is kept short, since its overhead is measured too.
+    # Only times are recorded: this loop is short because its overhead is part of the measured
+    # times.
     position, write, tick = chains.position, tracer.rows.append, current().clock
     budget = chains.spend(budget, len(calls), chain)
     index = 0

@@ -32,7 +32,8 @@ FAMILIES = (
     shapes,
     upcast,
 )
-# What the kernel libraries of ExecuTorch 1.5.1 (portable, optimized, quantized) do not have.
+# Operators that the kernel libraries of ExecuTorch 1.5.1 (portable, optimized, quantized) do not
+# have.
 BEYOND_STOCK = frozenset(
     {
         "aten::_adaptive_avg_pool2d_backward.out",
@@ -57,6 +58,6 @@ TABLE: dict[str, Rule] = {name: rule for family in FAMILIES for name, rule in fa
 
 @cache
 def built_in(name: str) -> Kernel | None:
-    """Return the kernel of an operator, None when there is none."""
+    """Return the kernel of an operator, None if it is unknown."""
     rule = TABLE.get(name)
     return None if rule is None else kernel_of(name, rule)

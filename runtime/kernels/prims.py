@@ -69,7 +69,7 @@ def _mod(left: Number, right: Number) -> Number:
 
 def _sym_size(tensor: object, dim: int) -> int:
     if not isinstance(tensor, torch.Tensor) or isinstance(dim, bool):
-        raise ExecutionError(ErrorCode.InvalidType, "sym_size takes a tensor and a dimension")
+        raise ExecutionError(ErrorCode.InvalidType, "sym_size expects a tensor and a dimension")
     if not 0 <= dim < tensor.dim():
         raise invalid_argument(f"dimension {dim} of a tensor of {tensor.dim()} dimensions")
     return tensor.shape[dim]
@@ -77,7 +77,7 @@ def _sym_size(tensor: object, dim: int) -> int:
 
 def _sym_numel(tensor: object) -> int:
     if not isinstance(tensor, torch.Tensor):
-        raise ExecutionError(ErrorCode.InvalidType, "sym_numel takes a tensor")
+        raise ExecutionError(ErrorCode.InvalidType, "sym_numel expects a tensor")
     return tensor.numel()
 
 
@@ -106,7 +106,7 @@ def _rounded(value: Number) -> int:
 
 
 def view_into(viewed: TensorSlot, size: Sequence[int], out: TensorSlot) -> None:
-    """Point a tensor at the memory of another one, in other sizes: `et_view`.
+    """Point a tensor at the memory of another one, with different sizes: `et_view`.
 
     Raises: ExecutionError InvalidArgument if the sizes do not fit the source
     """
@@ -120,16 +120,16 @@ def view_into(viewed: TensorSlot, size: Sequence[int], out: TensorSlot) -> None:
     if min(sizes, default=0) < 0 or math.prod(sizes) != source.numel():
         raise invalid_argument(f"sizes {sizes} do not fit {source.numel()} elements")
     if source.dtype is not out.tensor.dtype or len(sizes) != len(out.dim_order):
-        raise invalid_argument("the view has another dtype or rank than its plan")
+        raise invalid_argument("dtype or rank of the view differ from its plan")
     strides = strides_of(sizes, out.dim_order)
     out.tensor.set_(source.untyped_storage(), source.storage_offset(), sizes, strides)
     out.viewed = viewed
 
 
 def copy_index(out: TensorSlot, piece: torch.Tensor, index: int) -> None:
-    """Write one piece into an accumulator, which is resized for it: `et_copy_index`.
+    """Write one slice into an accumulator, which is resized for it: `et_copy_index`.
 
-    Raises: ExecutionError where it does not fit
+    Raises: ExecutionError if it does not fit
     """
     if index < 0 or out.tensor.dim() != piece.dim() + 1 or out.tensor.dtype is not piece.dtype:
         raise invalid_argument(f"piece {index} does not fit its accumulator")

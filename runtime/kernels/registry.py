@@ -35,7 +35,7 @@ class KernelRegistry:
 
     An operator has at most one kernel for all tensors, and any number of specialized ones: each has
     a key, ``v1/<dtype>;<dim order>|...``, with the scalar type code and dim order of each tensor of
-    a call, results included. A call uses the specialized kernel with its key, else the one for all.
+    a call, results included. A call uses the specialized kernel with its key, else the general one.
 
     Args:
         only: names of the built-in kernels to offer, as a selective build does; None for all
@@ -61,7 +61,7 @@ class KernelRegistry:
         return tuple(self._specialized.get(name, ()))
 
     def find(self, name: str) -> Kernel | None:
-        """Return the kernel of an operator for all tensors, None when there is none."""
+        """Return the kernel of an operator for all tensors, None if not registered."""
         if name in self._custom:
             return self._custom[name]
         if self._only is not None and name not in self._only:
@@ -69,13 +69,13 @@ class KernelRegistry:
         return built_in(name)
 
     def find_for(self, name: str, keys: Sequence[str]) -> Kernel | None:
-        """Return the specialized kernel with one of these keys, else that for all tensors."""
+        """Return the specialized kernel with one of these keys, else the general one."""
         specialized = self._specialized.get(name, {})
         chosen = next((specialized[key] for key in keys if key in specialized), None)
         return self.find(name) if chosen is None else chosen
 
     def any_of(self, name: str) -> Kernel | None:
-        """Return a kernel of an operator, for any tensors; None when there is none."""
+        """Return some kernel of an operator, general or specialized; None if it has none."""
         return self.find(name) or next(iter(self._specialized.get(name, {}).values()), None)
 
     def register(self, schema: str, kernel_key: str = "") -> _Decorator:
@@ -83,12 +83,12 @@ class KernelRegistry:
 
         The function takes the arguments of the schema without the out arguments, and returns the
         results to be stored in them. An argument that is marked as written, such as
-        ``Tensor(a!) x``, is changed in place; a kernel may do only that and return nothing:
+        ``Tensor(a!) x``, is changed in place; such a kernel may return nothing:
         ``my::fill(Tensor(a!) x, float by) -> ()``.
 
         Args:
             schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
-            kernel_key: tensors that it is for, empty for all
+            kernel_key: tensors that it supports, empty for all
 
         Raises: ExecutionError for an invalid schema or key, a registered name or key, or more
             kernels than allowed
@@ -110,7 +110,7 @@ class KernelRegistry:
 
         Args:
             schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
-            kernel_key: tensors that it is for, empty for all
+            kernel_key: tensors that it supports, empty for all
 
         Raises: ExecutionError as `register` does, or for a written argument that is not a result
         """
@@ -142,7 +142,7 @@ class KernelRegistry:
                 (``llama::custom_sdpa``) or namespaces (``llama``); None for everything that is
                 not torch's own
 
-        Returns: full names of the overloads that got a kernel
+        Returns: full names of the overloads that now have a kernel
 
         Raises: ExecutionError NotFound for a name unknown to torch, InvalidArgument for one that
             no program can call
@@ -165,14 +165,15 @@ class KernelRegistry:
     def adopt(self, names: Iterable[str]) -> tuple[str, ...]:
         """Register the operators of torch that a program can call: out variants and in-place ones.
 
-        An out variant is run by its functional variant where that has the same arguments, else
-        itself, over the memory of its results. Operators that a program cannot call, or that have a
+        An out variant runs through its functional variant if that has the same arguments, else
+        directly over the memory of its results. Operators that a program cannot call, or that have
+        a
         kernel, are skipped.
 
         Args:
             names: full names, as ``my::scaled.out``
 
-        Returns: the names that got a kernel
+        Returns: the names that now have a kernel
         """
         return tuple(name for name in sorted(names) if self._adopted(name))
 

@@ -49,7 +49,7 @@ class Rule:
     Attributes:
         style: how the result is returned
         run: the kernel
-        schema: schema of the out variant where torch has none, empty otherwise
+        schema: schema of the out variant if torch does not define one, else empty
         operands: of a prim, which has no schema
         traced: whether the stock runtime logs this kernel as native_call; prims are not
     """
@@ -96,7 +96,7 @@ class KernelArgument:
     Attributes:
         name: as in the schema
         keyword: whether it is passed by name
-        convert: converts the value of the program for torch, None for no conversion
+        convert: converts the value of the program for torch, None if torch accepts it unchanged
         tensor: whether it is one tensor
         tensor_list: whether it is a list of tensors
     """
@@ -114,7 +114,7 @@ class Kernel:
 
     Attributes:
         name: full name of the operator
-        rule: the line of the table that it comes from
+        rule: its line of the kernel table
         inputs: its inputs in the order of the schema
         outs: number of out arguments
         out_is_list: whether the one out argument is a list of tensors

@@ -2,7 +2,7 @@
 
 A program may request any padding or size, and torch would allocate it before it is compared with
 the plan. So the shape is computed first, once for each input shape: by a formula where torch's own
-shape inference takes a second to import, else with meta tensors.
+shape inference takes a second to import, otherwise with meta tensors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _convolved(  # noqa: PLR0913 - the arguments of the operator
     output_padding: Sequence[int],
     groups: int,
 ) -> Shape | None:
-    """Return the shape of a convolution, None for arguments that torch rejects."""
+    """Return the shape of a convolution, None if torch rejects the arguments."""
     del bias
     kernel = weight.shape[2:]
     count = len(kernel)
@@ -59,7 +59,7 @@ def _resampled(
     output_size: Sequence[int] | None,
     *rest: Any,  # noqa: ANN401
 ) -> Shape | None:
-    """Return the shape of a resized image, None for arguments that torch rejects."""
+    """Return the shape of a resized image, None if torch rejects the arguments."""
     scales = rest[-1]
     if values.dim() != 4 or (output_size is None) == (scales is None):
         return None

@@ -11,7 +11,7 @@ from runtime import untyped
 from runtime.errors import ErrorCode, ExecutionError
 
 _torch_ops: Any = torch.ops
-# Adopted by name only: those without a kernel here have none in ExecuTorch either.
+# Adopted by name only: operators without a kernel here have none in ExecuTorch either.
 _TORCHS = ("aten", "prim", "prims")
 
 
@@ -50,7 +50,7 @@ def of_libraries(names: Iterable[str]) -> frozenset[str]:
 
 
 def overload_named(name: str) -> Any:  # noqa: ANN401 - torch's operators have no type
-    """Return an operator of torch, None for an implementation without a schema."""
+    """Return an operator of torch, None if the implementation has no schema."""
     namespace, _, rest = name.partition("::")
     operator, _, overload = rest.partition(".")
     try:
@@ -60,7 +60,7 @@ def overload_named(name: str) -> Any:  # noqa: ANN401 - torch's operators have n
 
 
 def functional_variant(overload: Any) -> Any:  # noqa: ANN401
-    """Return the functional variant of an out variant, None where there is none."""
+    """Return the functional variant of an out variant, None if it has none."""
     packet = overload.overloadpacket
     wanted = _inputs(overload)
     returned = len([entry for entry in overload._schema.arguments if entry.is_out])

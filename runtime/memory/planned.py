@@ -17,7 +17,7 @@ _SHARED_FROM = 2  # memory ids from this one on hold state that the methods of a
 def new_buffer(size: int) -> mmap.mmap | None:
     """Return zeroed memory whose pages are committed when touched, None for a size of 0.
 
-    Raises: ExecutionError MemoryAllocationFailed if the machine does not have that much
+    Raises: ExecutionError MemoryAllocationFailed if the machine has too little memory
     """
     if size <= 0:
         return None
@@ -73,9 +73,9 @@ class PlannedBuffers:
         self._shared = shared
 
     def place(self, allocation: m.AllocationDetails, nbytes: int) -> tuple[mmap.mmap, int] | None:
-        """Return the buffer and byte offset of a tensor, None for one without bytes.
+        """Return the buffer and byte offset of a tensor, None if it is empty.
 
-        Raises: ExecutionError MemoryAllocationFailed if it does not lie inside the plan
+        Raises: ExecutionError MemoryAllocationFailed if it exceeds the plan
         """
         number, offset = allocation.memory_id, allocation.offset
         if not 0 < number < len(self.sizes):

@@ -1,6 +1,6 @@
 """Releases pages to the operating system (madvise) while their mapping stays.
 
-A released page of a mapped file is read from the file again, one of a planned buffer is zeros.
+Pages of a mapped file are read again on the next access, pages of a planned buffer become zeros.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def track_buffer(region: mmap.mmap) -> mmap.mmap:
 
 
 def release_idle_pages(address: int, nbytes: int) -> int:
-    """Release the whole pages in a range of a planned buffer; return how many bytes.
+    """Release the complete pages in a range of a planned buffer; return how many bytes.
 
-    They are zeros afterwards. Other memory, and systems without madvise, are left alone.
+    The pages read as zeros afterwards. Other memory, and systems without madvise, are not touched.
 
     Args:
         address: of the first byte
@@ -44,13 +44,14 @@ def release_idle_pages(address: int, nbytes: int) -> int:
     """
     try:  # shared maps keep their pages under MADV_DONTNEED
         return _release(_BUFFERS, address, nbytes, "MADV_REMOVE")
-    except OSError:  # a map of a user's own allocator may be private
+    except OSError:  # a custom allocator may map privately
         return _release(_BUFFERS, address, nbytes, "MADV_DONTNEED")
 
 
 def _release(kind: WeakSet[mmap.mmap], address: int, nbytes: int, named: str) -> int:
     advice = getattr(mmap, named, None)
-    if advice is None or sys.platform != "linux":  # elsewhere a hint, or another meaning
+    # on other systems a mere hint, or a different operation
+    if advice is None or sys.platform != "linux":
         return 0
     found = _region_of(kind, address, nbytes)
     if found is None:
@@ -99,7 +100,7 @@ def release_constant(tensor: torch.Tensor) -> int:
     """Release the pages of a constant in a mapped file; return how many bytes.
 
     A later access reads them from the file again. Constants in other memory, and views that are not
-    dense, are left alone.
+    dense, are not touched.
     """
     order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
     if not tensor.permute(order).is_contiguous():

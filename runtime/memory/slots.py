@@ -127,10 +127,10 @@ class TensorSlot:
         dim_order: dimensions, outermost first; kept by every resize
         dynamism: whether it may be resized
         capacity: largest number of elements
-        base: its planned memory as a flat tensor, None without
+        base: its planned memory as a flat tensor, None if not planned
         constant: whether it is read-only
         planned: whether its memory comes from the plan
-        viewed: the slot that it is a view of, None where it has memory of its own
+        viewed: the slot that it is a view of, None if it owns its memory
         sizes: planned sizes
     """
 
@@ -163,7 +163,7 @@ class TensorSlot:
             self._reshape(tuple(sizes), self.allow(sizes))
 
     def allow(self, sizes: Sequence[int]) -> int:
-        """Return the number of elements of a tensor of these sizes, which the plan must allow.
+        """Check that the plan allows these sizes; return their number of elements.
 
         Raises: ExecutionError NotSupported with the documented messages
         """
@@ -215,7 +215,7 @@ class TensorSlot:
         tensor.copy_(result)
 
     def share(self, source: torch.Tensor) -> None:
-        """Point this tensor at the memory of another one of the same layout."""
+        """Point this tensor at the memory of another slot of the same layout."""
         self.tensor.set_(
             source.untyped_storage(), source.storage_offset(), source.shape, source.stride()
         )

@@ -41,7 +41,7 @@ class DataLoader(ABC):
     """Loads the bytes of a program or data file; subclass it for other sources.
 
     Attributes:
-        name: where the bytes come from, for errors; empty for memory
+        name: where the bytes come from, for errors; empty if they are in memory
     """
 
     name: str = ""
@@ -180,7 +180,7 @@ def loader_of(path: str | Path, mode: LoadMode) -> DataLoader:
 
 
 def lock_memory(address: int, size: int) -> str:
-    """Lock pages in memory until they are unmapped; return why it failed, empty on success.
+    """Lock pages in memory until they are unmapped; return the failure, empty on success.
 
     Args:
         address: of the first byte

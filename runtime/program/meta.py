@@ -32,7 +32,7 @@ class TensorInfo:
     _tensor: m.Tensor
 
     def sizes(self) -> tuple[int, ...]:
-        """Return the size of each dimension, upper bounds where they may change."""
+        """Return the size of each dimension, the upper bound if it is dynamic."""
         return self._tensor.sizes
 
     def dtype(self) -> int:
@@ -52,7 +52,7 @@ class TensorInfo:
         return tensor_nbytes(self._tensor.scalar_type, self._tensor.sizes)
 
     def name(self) -> str:
-        """Return its qualified name, empty when it has none."""
+        """Return its qualified name, empty if it has none."""
         return _name(self._tensor)
 
     def __repr__(self) -> str:

@@ -51,7 +51,7 @@ class ValueTable:
         return found
 
     def resolve(self, value: Any) -> Any:  # noqa: ANN401 - any value
-        """Return a value, with the items of a list looked up."""
+        """Return a value, resolving the items of a list."""
         if isinstance(value, Boxed):
             return [None if index < 0 else self.items[index] for index in value.items]
         return value
@@ -176,7 +176,7 @@ class TableBuilder:
     def _memory(
         self, tensor: m.Tensor, dtype: torch.dtype, count: int
     ) -> tuple[torch.Tensor | None, bool]:
-        """Return the memory of a tensor, None without any, and whether it is constant."""
+        """Return the memory of a tensor, None if it has none, and whether it is constant."""
         nbytes = count * dtype.itemsize
         stored = self._stored(tensor, nbytes)
         if tensor.allocation_info is None:

@@ -24,7 +24,7 @@ class DebugSink(Protocol):
     failure: str
 
     def add(self, tensor: torch.Tensor) -> int | None:
-        """Store a tensor's bytes; return their offset, None when they could not be stored."""
+        """Store a tensor's bytes; return their offset, None if they could not be stored."""
         ...
 
     def save(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class DebugSink(Protocol):
 
 
 class MemorySink:
-    """Keeps bytes in memory, which grows as needed."""
+    """Stores bytes in a growing buffer in memory."""
 
     def __init__(self) -> None:
         self.failure = ""
@@ -91,14 +91,14 @@ class FileSink:
         return at
 
     def close(self) -> None:
-        """Flush and close the file; an error such as a full disk is kept in `failure`."""
+        """Flush and close the file; an error such as a full disk is stored in `failure`."""
         try:
             self._file.close()
         except OSError as error:
             self.failure = f"logged tensors could not be written to {self.path}: {error.strerror}"
 
     def save(self, path: Path) -> None:
-        """Write all bytes to a file, unless it is the sink's own."""
+        """Write all bytes to a file, unless the sink already writes to it."""
         self._file.flush()
         if path.resolve() != self.path.resolve():
             shutil.copyfile(self.path, path)

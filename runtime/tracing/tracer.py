@@ -45,7 +45,7 @@ class DebugFilter:
     Attributes:
         operators: regular expression for the full name of the operator or backend
         instructions: indices of instructions, such as those of a module or of debug handles
-        delegate_ids: regular expression for the full id of a value inside of a delegate
+        delegate_ids: regular expression for the full id of a value inside a delegate
     """
 
     operators: str | None = None
@@ -68,10 +68,11 @@ class DebugFilter:
 
 @dataclass(frozen=True, slots=True)
 class DelegateRow:
-    """Consecutive scopes inside of a delegate.
+    """Consecutive scopes inside a delegate.
 
-    A library that times its own operators returns all times at its end; they become events when
-    the trace is read, not between two runs.
+    A library that times its own operators returns all times after its run; they are turned into
+    events when
+    the trace is read, not between runs.
 
     Attributes:
         names: of the scopes
@@ -104,7 +105,7 @@ class EventTracer:
         sink: stores the bytes of tensors; None for memory
         only: which intermediate values are logged
         allocations: whether the memory of methods is logged; the stock reader accepts such events,
-            the stock Inspector rejects traces that have any
+            the stock Inspector rejects traces that contain them
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class EventTracer:
         metadata: bytes | None,
         place: tuple[int, int],
     ) -> None:
-        """Log a scope inside of a delegate, by the delegate's own id."""
+        """Log a scope inside a delegate, by the delegate's own id."""
         self.rows.append([identity, start, end, metadata, place])
 
     def profile_delegates(self, row: DelegateRow) -> None:

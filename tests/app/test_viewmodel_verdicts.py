@@ -76,7 +76,7 @@ def test_record_of_another_compiler_has_no_verdicts() -> None:
         ("vetoed by the user: aten.mm.default is denied by aten.mm.default", "the recipe denies"),
         ("vetoed by the user: module a.b is denied by a.b", "the recipe denies a.b"),
         ("vetoed by the user: aten.mm.default is denied by aten.*", "aten.mm.default is denied by"),
-        ("vetoed by the user: relu is turned off", "relu is turned off"),
+        ("vetoed by the user: relu is disabled", "relu is disabled"),
         ("dim 3 is not 4", "dim 3 is not 4"),
         ("", ""),
     ],

@@ -167,7 +167,7 @@ def test_rule_turned_off_takes_nothing_and_says_so() -> None:
         "aten_convolution_default_1": "ConvolutionConfig",
         "aten_sigmoid_default": "SigmoidConfig",
     }
-    assert "ConvolutionConfig is turned off" in found["aten_convolution_default"].reason
+    assert "ConvolutionConfig is disabled" in found["aten_convolution_default"].reason
     assert found["aten_relu_default"].outcome is Outcome.DELEGATED
     anyone = ByNode(lambda _: "t")
     steered = SteeredPartitioner(anyone, PartitionRules(deny_rules=("ByNode",)))

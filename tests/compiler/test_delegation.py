@@ -142,7 +142,7 @@ def test_lowered_module_used_twice_becomes_two_calls_of_one_payload() -> None:
 
 
 def test_lowered_module_refuses_inputs_of_another_shape_when_it_is_exported() -> None:
-    with pytest.raises(compiler.CompileError, match=r"takes inputs of shapes \[\(1,\)\]"):
+    with pytest.raises(compiler.CompileError, match=r"expects inputs of shapes \[\(1,\)\]"):
         exported(_sin(), torch.ones(2))
 
 
@@ -285,7 +285,7 @@ def test_operator_kept_whole_is_taken_or_decomposed() -> None:
     (left,) = [v for v in manager.verdicts["forward"] if v.outcome.value == "decomposed_away"]
     assert left.operator == "aten.linear.default"
     assert "aten.mm.default" in left.reason
-    assert left.reason.endswith("the filter of Keeping does not want this node preserved")
+    assert left.reason.endswith("the filter of Keeping does not preserve this node")
 
     nobody = to_edge_transform_and_lower(program, partitioner=Keeping(lambda _: None))
     assert "aten.linear.default" not in calls(nobody.exported_program())

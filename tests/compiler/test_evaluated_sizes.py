@@ -51,7 +51,7 @@ def test_size_without_maximum_is_named() -> None:
     program = export(Mixed(), (torch.ones(5, 4), torch.ones(3)), dynamic_shapes=({0: Dim.AUTO}, {}))
     edge = to_edge(program).transform([SpecPropPass()]).exported_program()
     HintBasedSymShapeEvalPass()(edge.graph_module)
-    with pytest.raises(UnboundedShapeError, match="give its Dim a max"):
+    with pytest.raises(UnboundedShapeError, match="set a max for its Dim"):
         ConstraintBasedSymShapeEvalPass()(edge.graph_module)
 
 

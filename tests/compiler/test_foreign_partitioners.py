@@ -123,7 +123,7 @@ def test_reasons_a_foreign_partitioner_tells_its_own_helpers_are_in_the_verdicts
         "ceil mode is not supported",
     ]
     assert "got dim = 0 for tensor of rank 4" in seen["aten._softmax.default"][1]
-    why = "does not want this node preserved: Expected weight to be a static param"
+    why = "does not preserve this node: Expected weight to be a static param"
     assert seen["aten.linear.default"][1].endswith(why)
     assert found["homes"] == ["executorch.exir.backend.utils"] * 2  # as they were
 

@@ -111,8 +111,8 @@ def test_failure_is_one_sentence_with_the_line(
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("without_a_bound", "has no maximum; give its Dim a max"),
-        ("beyond_all_bounds", "may be up to 1,099,511,627,776, and a program holds sizes up to"),
+        ("without_a_bound", "has no maximum; set a max for its Dim"),
+        ("beyond_all_bounds", "may be up to 1,099,511,627,776, and a program stores sizes up to"),
     ],
 )
 def test_failure_that_no_line_of_the_user_made_has_that_of_the_function(

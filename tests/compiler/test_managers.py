@@ -176,7 +176,7 @@ def test_size_without_a_maximum_is_an_error_with_the_users_line() -> None:
 def test_size_beyond_what_a_file_can_say_is_an_error_with_the_users_line() -> None:
     shapes = (({0: torch.export.Dim("rows", max=2**31)},),)
     program = _program(lambda x: x.neg(), torch.randn(4, 2), dynamic_shapes=shapes)
-    words = r"up to 2,147,483,648, and a program holds sizes up to 2,147,483,647.*node.*\.py:"
+    words = r"up to 2,147,483,648, and a program stores sizes up to 2,147,483,647.*node.*\.py:"
     with pytest.raises(compiler.UnsupportedError, match=words):
         to_edge(program).to_executorch()
 

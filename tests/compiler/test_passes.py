@@ -396,7 +396,7 @@ def test_pass_that_raises_or_returns_rubbish_is_named() -> None:
         manager.transform([fails])
     with pytest.raises(PassError, match="returned 3, not a PassResult"):
         manager.transform([lambda graph_module: 3])
-    with pytest.raises(TypeError, match=r"give an instance: ReluToSigmoid\(\)"):
+    with pytest.raises(TypeError, match=r"pass an instance: ReluToSigmoid\(\)"):
         manager.transform([ReluToSigmoid])
     assert _targets(manager) == [_aten.relu.default]
 
@@ -414,7 +414,7 @@ def test_pass_that_changes_the_interface_is_refused() -> None:
     manager = _edge(lambda x, y: x.relu(), torch.randn(2), torch.randn(2))
     with pytest.raises(PassError, match="takes_away removed the user's input"):
         manager.transform([takes_away])
-    with pytest.raises(PassError, match=r"adds_result left results .* the program has 1"):
+    with pytest.raises(PassError, match=r"adds_result produced results .* the program has 1"):
         manager.transform([adds_result])
 
 

@@ -94,14 +94,14 @@ def test_provider_offers_six_types_and_names_unknown_options() -> None:
     provider = XNNPACKRecipeProvider()
     assert len(provider.get_supported_recipes()) == 6
     assert "xnnpack" in recipe_registry.list_backends()
-    with pytest.warns(UserWarning, match="ignores size: it takes no parameters"):
+    with pytest.warns(UserWarning, match="ignores size: supported: no parameters"):
         made = provider.create_recipe(XNNPackRecipeType.FP32, size=3)
     assert made is not None
     assert made.quantization_recipe is None
     grouped = XNNPackRecipeType.TORCHAO_INT8_DYNAMIC_ACT_INT4_WEIGHT_PER_TENSOR
     with pytest.raises(ValueError, match="'group_size' must be an integer, got str: 32"):
         provider.create_recipe(grouped, group_size="32")
-    with pytest.warns(UserWarning, match="ignores axis: it takes 'group_size'"):
+    with pytest.warns(UserWarning, match="ignores axis: supported: 'group_size'"):
         provider.create_recipe(grouped, axis=1)
 
 

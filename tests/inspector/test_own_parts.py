@@ -137,7 +137,7 @@ def test_recipe_and_script_of_own_parts_make_the_same_program(
     [
         (("--pass", f"{OWN}:NOT_A_PASS"), "NOT_A_PASS is not a pass"),
         (("--pass", f"{OWN}:missing"), "does not define 'missing'"),
-        (("--pass", f"{OWN}:ReluTo:colour=1"), "does not take these options"),
+        (("--pass", f"{OWN}:ReluTo:colour=1"), "does not accept these options"),
         (("--pass", f"{OWN}:raises"), "this pass fails"),
         (("--memory-planner", f"{OWN}:NOT_A_PASS"), "neither a planning algorithm"),
         (("--memory-planner", "missing.py:plan"), "missing.py: file not found"),

@@ -253,7 +253,7 @@ def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
         ),
         ({"partitioners": ("xnnpack:nothing",)}, "expected option=value, found 'nothing'"),
         ({"partitioners": ("openvino",)}, "partitioner openvino cannot be loaded here"),
-        ({"partitioners": ("qnn",)}, "qnn does not take these options: missing a required"),
+        ({"partitioners": ("qnn",)}, "qnn does not accept these options: missing a required"),
         ({"partitioners": ("none.py:Mine",)}, "none.py is not there"),
         ({"quantising": Quantization("weight-only")}, "has no mode 'weight-only'"),
         ({"methods": ("back",)}, "no method 'back'; there is forward"),

@@ -18,7 +18,7 @@ class XnnpackBackend(BackendDetails):
     def copy_exported_program_for_preprocess(
         cls, edge_program: ExportedProgram, compile_specs: list[CompileSpec]
     ) -> ExportedProgram:
-        """Return the program itself: nothing in it is changed, so weights are not copied."""
+        """Return the program itself: lowering does not modify it, so weights need no copy."""
         del compile_specs
         return edge_program
 
@@ -26,9 +26,9 @@ class XnnpackBackend(BackendDetails):
     def preprocess(
         edge_program: ExportedProgram, compile_specs: list[CompileSpec]
     ) -> PreprocessResult:
-        """Return the payload of a graph; it takes no settings.
+        """Return the payload of a graph; no settings are supported.
 
-        Raises: UnsupportedError naming an operator the payload has no node for
+        Raises: UnsupportedError naming an operator without a payload node
         """
         del compile_specs
         return written(edge_program)

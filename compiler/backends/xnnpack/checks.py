@@ -1,4 +1,4 @@
-"""Constraints of rules: each returns why a node cannot be taken, empty when it can.
+"""Constraints of rules: each returns why a node cannot be delegated, empty if it can.
 
 A reason names the offending value.
 """
@@ -84,7 +84,7 @@ def plain_elu(node: Node, facts: Facts) -> str:
 
 
 def numeric_bounds(node: Node, facts: Facts) -> str:
-    """A clamp must have bounds that are known, and leave something between them."""
+    """A clamp must have known bounds, the lower one below the upper one."""
     del facts
     found = bounds_of(node)
     if found is None:
@@ -95,7 +95,7 @@ def numeric_bounds(node: Node, facts: Facts) -> str:
 
 
 def finite_slope(node: Node, facts: Facts) -> str:
-    """The slope must be a finite number."""
+    """The slope must be finite."""
     del facts
     slope = argument(node, "negative_slope")
     return "" if math.isfinite(slope) else f"the slope is {slope}, which the kernels refuse"
@@ -190,7 +190,7 @@ def _window(node: Node, size: tuple[int, ...]) -> str:
 def _only_values(node: Node) -> str:
     wrong = [user.name for user in results_taken(node) if user.args[1] != 0]
     wrong += [u.name for u in node.users if u not in results_taken(node)] * _has_several(node)
-    return f"{wrong[0]} reads more than its values" if wrong else ""
+    return f"{wrong[0]} is read for more than its values" if wrong else ""
 
 
 def _has_several(node: Node) -> bool:
@@ -236,7 +236,7 @@ def exact_scale(node: Node, facts: Facts) -> str:
         return ""
     for size, made, factor in zip(shape_of(given)[2:], shape_of(node)[2:], factors, strict=True):
         if size * factor != made:
-            return f"scale factor {factor} of size {size} gives {made}, another factor"
+            return f"scale factor {factor} of size {size} gives {made}, which is a different factor"
     return ""
 
 
@@ -377,7 +377,7 @@ def common(node: Node, dtypes: frozenset[torch.dtype], *, mixed: bool = False) -
     """
     given = [n for n in node.all_input_nodes if n.op != "get_attr"]
     reference: torch.dtype | None = None
-    # What stands for an operator inside of another one has no value yet.
+    # Placeholder results of an operator inside another one have no value yet.
     for each in (*given, *([node] if "val" in node.meta else [])):
         if not is_tensor(each) and each is not node:
             if isinstance(each.meta.get("val"), (tuple, list)):

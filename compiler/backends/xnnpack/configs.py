@@ -1,7 +1,7 @@
-"""Delegation rules, one an operator, under the names of the stock configurations.
+"""Delegation rules, one per operator, under the names of the stock configurations.
 
-A rule has no code of its own: operators, precisions, constraints in order, and whether it takes
-an activation along.
+A rule is data: operators, precisions, constraints in order, and whether it fuses
+an activation.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ class XNNPartitionerConfig:
     """A delegation rule: the conditions under which an operator is supported.
 
     Attributes:
-        name: as the stock configuration is called
-        ops: overloads it is about; those of quantization by name, they exist once their library is
+        name: of the stock configuration
+        ops: overloads it covers; quantization overloads by name, since they exist only once their
+            library is
             loaded
-        precisions: numbers it takes
-        checks: constraints, the first that refuses a node decides
-        keep: the operator to preserve for it, or its name; None for one that is never decomposed
-        weight: place of the weight among the arguments of a layer
-        quantizing: it is about quantization itself
+        precisions: supported patterns
+        checks: constraints, the first that rejects a node decides
+        keep: the operator to preserve for it, or its name; None if it is never decomposed
+        weight: argument index of the weight of a layer
+        quantizing: whether it covers quantize and dequantize operators
     """
 
     name: str

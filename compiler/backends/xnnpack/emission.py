@@ -50,7 +50,7 @@ EMITTERS = MappingProxyType(
         BATCH_NORM: operators.norm,
     }
 )
-"""By operator, what writes it; copies and activations may vanish before."""
+"""Writer of each operator; copies and activations may be eliminated before."""
 _CONVERSIONS: Mapping[str, operators.Emit] = MappingProxyType(
     dict.fromkeys(
         ("quantize_per_tensor.default", "dequantize_per_tensor.default"), operators.convert

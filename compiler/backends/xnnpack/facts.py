@@ -38,8 +38,7 @@ class Facts:
     def weight(self, node: object) -> Node | None:
         """Return the constant behind a weight argument, None if it is computed.
 
-        What the lowering of a linear layer puts around its weight, a transposition, is looked
-        through.
+        A transposition, which the lowering of a linear layer inserts, is skipped.
         """
         if isinstance(node, Node) and is_transposition(node):
             node = node.args[0]
@@ -76,14 +75,14 @@ def rank_of(node: Node) -> int:
 
 
 def is_tensor(node: object) -> bool:
-    """Return whether something is a node with a tensor for its value."""
+    """Return whether an argument is a node whose value is a tensor."""
     return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
 
 
 def static_size(size: Any) -> int:  # noqa: ANN401 - an int or a symbol
-    """Return a size, for a symbolic one that of the example.
+    """Return a size, the size of the example if it is symbolic.
 
-    The runtime takes sizes from the tensors it is called with; these stand in until then.
+    The runtime uses the sizes of its inputs; until then those of the example are used.
     """
     return size if isinstance(size, int) else int(size.node.hint)
 
@@ -116,7 +115,7 @@ def numbers(value: Any, count: int, default: int = 0) -> tuple[int, ...]:  # noq
 
 
 def bounds_of(node: Node) -> tuple[float, float] | None:
-    """Return the bounds of a clamping activation, None for other operators."""
+    """Return the bounds of a clamping activation, None for operators that do not clamp."""
     aten, op = torch.ops.aten, op_of(node)
     if op is aten.relu.default:
         return 0.0, float("inf")

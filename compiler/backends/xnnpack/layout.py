@@ -1,7 +1,7 @@
-"""Orders of dimensions in memory, and how to get from one to another.
+"""Orders of dimensions in memory, and conversions between them.
 
 A layout lists the logical dimensions from the outermost in memory to the innermost; ``UNIT`` is a
-dimension of size 1 that only memory has. The kernels that go over an image take its channels
+dimension of size 1 that exists only in memory. Image kernels expect channels
 last: ``(0, 2, 3, 1)``, and a one-dimensional signal as an image of height 1: ``(0, UNIT, 2, 1)``.
 """
 
@@ -55,7 +55,7 @@ def in_layout(tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
 
 
 def moves_data(sizes: Sequence[Any], source: Layout, wanted: Layout) -> bool:
-    """Return whether elements have another order in memory; dimensions of size 1 do not count."""
+    """Return whether elements are reordered in memory; dimensions of size 1 are ignored."""
     first, second = (
         [d for d in layout if d != UNIT and not _is_one(sizes[d])] for layout in (source, wanted)
     )
@@ -67,10 +67,10 @@ def _is_one(size: Any) -> bool:  # noqa: ANN401
 
 
 def transposition(source: Layout, wanted: Layout) -> tuple[tuple[int, ...], Layout]:
-    """Return a permutation of memory, and the layout it leads to.
+    """Return a permutation of memory, and the resulting layout.
 
-    That layout is the wanted one but for dimensions that only memory has: those of the source stay
-    at the places they have there.
+    It is the requested layout except for memory-only dimensions, which keep their positions from
+    the source.
     """
     order = [dim for dim in wanted if dim != UNIT]
     reached = list(order)

@@ -1,4 +1,4 @@
-"""One graph into one payload: values where they are needed, steps in order."""
+"""Lowers one graph to one payload: values on first use, steps in order."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Lowering:
     def _enter(self) -> None:
         for place, node in enumerate(self.steps.inputs):
             if not is_tensor(node):
-                continue  # a size: its place stays empty
+                continue  # a size: its slot stays empty
             layout = self._home[node]
             dims = self._dims(node, layout)
             self._ids[node, layout] = self._value(
@@ -100,7 +100,7 @@ class Lowering:
         return tuple(map(static_size, in_memory(shape_of(node), layout)))
 
     def result(self, node: Node) -> int:
-        """Define the value of a step in its home layout and return its id."""
+        """Define the value of a step in its assigned layout and return its id."""
         return self._defined(node, self._home[node])
 
     def _defined(self, root: Node, layout: Layout) -> int:
@@ -117,7 +117,7 @@ class Lowering:
         return self._ids[root, layout]
 
     def operand(self, node: Node, layout: Layout | None = None) -> int:
-        """Return the id of a value in a layout, None for its own."""
+        """Return the id of a value in a layout; None keeps its layout."""
         root = self.read(node)
         if self.steps.is_constant(root):
             wanted = layout or plain(value_of(node).dim())
@@ -131,8 +131,8 @@ class Lowering:
         """Return the id of a dynamically quantized value.
 
         Args:
-            node: a value of floating point
-            layout: in which it is wanted
+            node: a floating-point value
+            layout: requested layout
             per_row: how many of the last dimensions in memory share a scale
         """
         source = self.operand(node, layout)
@@ -175,10 +175,10 @@ class Lowering:
 
     @contextmanager
     def filed_with(self, *weights: object) -> Generator[None]:
-        """Send constants added in the context to the file of the first marked weight.
+        """Store constants added in the context in the file of the first marked weight.
 
         Args:
-            weights: nodes, or what is made of weights; other values are passed over
+            weights: nodes, or values derived from weights; other values are ignored
         """
         outer = self.writer.file
         marks = (mark_behind(node) for node in weights if isinstance(node, Node))
@@ -221,18 +221,18 @@ class Lowering:
         """Add the nodes that convert a value to another layout: transpose, reshape, or both.
 
         Args:
-            like: a node of that value's sizes
+            like: a node with the sizes of the value
             ident: the value
-            layouts: it has, and gets
-            define: defines what is made of it
-            handles: debug handles of the operator this is done for
+            layouts: current and requested one
+            define: defines the result
+            handles: debug handles of the operator that needs the conversion
         """
         sizes, (source, wanted) = shape_of(like), layouts
         if source == wanted:
             self.writer.node(n.Unary("Copy", ident, define()), handles)
             return
         layout = source
-        # A reshape infers one size; a transposition moves any number of them, also for nothing.
+        # A reshape infers at most one size; a transposition handles any number of them.
         if moves_data(sizes, source, wanted) or len(unknown_sizes(sizes)) > 1:
             order, layout = transposition(source, wanted)
             made = define() if layout == wanted else self.inner(like, self._dims(like, layout))

@@ -31,7 +31,7 @@ _PLACES = {
     aten.mm.default: (0, 1, -1),
     aten.addmm.default: (1, 2, 0),
 }
-"""Places of what a layer reads, its weight and its bias among the arguments."""
+"""Argument indices of input, weight and bias of a layer."""
 
 
 def linear(lowering: Lowering, step: PayloadStep) -> None:
@@ -47,7 +47,7 @@ def linear(lowering: Lowering, step: PayloadStep) -> None:
         _computed(lowering, step, source, (weight_at, bias_at))
         return
     weight, bias = parameters(lowering, step, weight_at, bias_at)
-    # A transposed weight is read as it was before; what mm and addmm take is [in, out].
+    # A transposed weight is read untransposed; mm and addmm expect [in, out].
     as_stored = op_of(step.node) is aten.linear.default or is_transposition(written)
     if weight.dtype is torch.int8:
         data = weight if as_stored else weight.T.contiguous()
@@ -94,7 +94,7 @@ def _quantized(
             shift = bias_of(lowering, step, bias, node.args[given_at])
         _product(lowering, step, (source, weight, shift), 0)
         return
-    # The kernels of floating point with such a weight take no bias: it is added.
+    # The floating-point kernels with such a weight support no bias: it is added afterwards.
     product = lowering.inner(node, tuple(map(static_size, shape_of(node))))
     form = n.FullyConnected("FullyConnected", source, weight, NO_VALUE, product, 0)
     lowering.writer.node(form, step.handles)

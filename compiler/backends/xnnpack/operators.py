@@ -182,7 +182,7 @@ def permute(lowering: Lowering, step: PayloadStep) -> None:
     given: Any = step.node.args[0]
     rank, source = rank_of(given), lowering.home(given)
     order = [dim % rank for dim in argument(step.node, "dims")]
-    # The result's layout, in terms of the operand's dimensions: another layout of the operand.
+    # The result's layout expressed in the operand's dimensions.
     wanted = tuple(dim if dim == UNIT else order[dim] for dim in lowering.home(step.node))
     lowering.rearrange(
         lowering.read(given),

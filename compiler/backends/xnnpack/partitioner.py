@@ -1,4 +1,4 @@
-"""The partitioners of XNNPACK: which nodes go to it, and why the others do not."""
+"""The partitioners of XNNPACK: which nodes are delegated, and why others are not."""
 
 from __future__ import annotations
 
@@ -66,11 +66,12 @@ class XnnpackPartitioner(Partitioner):
 
         Args:
             configs: rules to use, None for all
-            config_precisions: precisions to use, None for all; a rule without one of them is off
-            per_op_mode: one partition for each operator and what goes along with it
-            verbose: taken as documented; reasons are verdicts, whatever it is
-            force_non_static_weights_for_f32_linear: weights of linear layers stay outside
-            enable_bf16: take bfloat16 linear layers too
+            config_precisions: precisions to use, None for all; a rule without any of them is
+                disabled
+            per_op_mode: one partition for each operator with the nodes fused into it
+            verbose: accepted as documented; reasons are always recorded as verdicts
+            force_non_static_weights_for_f32_linear: keep weights of linear layers out of partitions
+            enable_bf16: delegate bfloat16 linear layers too
             unknown: options of other releases; each is named in a warning and has no effect
         """
         super().__init__()
@@ -129,7 +130,7 @@ class XnnpackPartitioner(Partitioner):
         return not refusal
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tag the nodes that rules take, and the constants they read.
+        """Tag the nodes that rules accept, and the constants they read.
 
         Raises: ValueError for a scale or zero point that no kernel loads
         """
@@ -155,12 +156,13 @@ class XnnpackPartitioner(Partitioner):
         return generate_grouped_partitions_from_list_of_nodes(program.graph_module, groups)
 
     def _groups(self, program: ExportedProgram) -> list[list[Node]]:
-        """Return disjoint sets of nodes that have to be in one partition."""
+        """Return disjoint sets of nodes that must be in one partition."""
         facts, groups = Facts(program), list[list[Node]]()
         home: dict[Node, list[Node]] = {}
         calls = [node for node in program.graph.nodes if node.op == "call_function"]
         self._require_valid_scales(calls, facts)
-        # What quantizes goes along with what computes; what is left of it is looked at after.
+        # Quantize nodes join the partition of the operator they belong to; the others are examined
+        # afterwards.
         for node in sorted(calls, key=lambda node: bool(quantizing_name(node))):
             if follows_source(node) or node in home or node.target is executorch_call_delegate:
                 continue
@@ -172,7 +174,7 @@ class XnnpackPartitioner(Partitioner):
             elif refusal:
                 note(node, rule.name, Outcome.REJECTED, f"{operator_of(node)}: {refusal}")
             elif is_off(rule.name):
-                text = f"vetoed by the user: {rule.name} is turned off"
+                text = f"vetoed by the user: {rule.name} is disabled"
                 note(node, rule.name, Outcome.VETOED, text)
             elif not keeps_out(node):
                 along = self._allowed_along(rule, node, facts)
@@ -199,22 +201,22 @@ class XnnpackPartitioner(Partitioner):
     def _allowed_along(
         self, rule: XNNPartitionerConfig, node: Node, facts: Facts
     ) -> dict[Node, None] | None:
-        """Return a node with the nodes delegated along with it, as far as the user's rules allow.
+        """Return a node with the nodes delegated together with it, as far as user rules allow.
 
-        None where the node cannot do without what is kept out, which then is noted.
+        None if it requires a node that is excluded; the reason is noted.
         """
         along = self._along(rule, node, facts)
         missing = [n for n in along if not self._may_go_along(n)]
         weights = [n for n in missing if facts.is_constant(n.args[0])]
         if weights:
-            text = f"{operator_of(node)} needs {weights[0].name} for a weight, which is kept out"
+            text = f"{operator_of(node)} needs {weights[0].name} as its weight, which is excluded"
             note(node, rule.name, Outcome.VETOED, f"vetoed by the user: {text}")
             return None
         views = views_around(node) or ()
         if any(view in missing for view in views):
             missing += views  # one without the other is a view like any
         if missing and pattern_of(node, facts).precision is ConfigPrecisionType.DYNAMIC_QUANT:
-            chain = pattern_of(node, facts).along  # means nothing in parts
+            chain = pattern_of(node, facts).along  # is meaningless in parts
             missing += [n for n in chain if not facts.is_constant(n.args[0])]
         return dict.fromkeys((node, *(n for n in along if n not in missing)))
 
@@ -232,7 +234,7 @@ class XnnpackPartitioner(Partitioner):
         if not rule.quantizing:
             precision = self._precision(rule, node, facts) or ConfigPrecisionType.FP32
         for each in along:
-            text = f"{rule.name} takes it in {precision.name}"
+            text = f"{rule.name} accepts it in {precision.name}"
             if each is not node:
                 text = f"it is delegated with {node.name}"
             note(each, rule.name, Outcome.DELEGATED, text)
@@ -240,10 +242,10 @@ class XnnpackPartitioner(Partitioner):
     def _refusal(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> str:
         if not rule.precisions & self.precisions:
             names = ", ".join(one.name for one in rule.supported_precision_types())
-            return f"{rule.name} takes {names}, which is switched off"
+            return f"{rule.name} needs {names}, which is disabled"
         if not rule.quantizing and self._precision(rule, node, facts) is None:
             precision = pattern_of(node, facts).precision.name
-            return f"it runs in {precision}, which is switched off"
+            return f"it runs in {precision}, which is disabled"
         found = "" if rule.quantizing else common(node, self._types(rule))
         for check in rule.checks:
             if found:
@@ -341,16 +343,16 @@ def _tag_all_but_weights(program: ExportedProgram) -> None:
 
 @final
 class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
-    """Takes dynamically quantized operators."""
+    """Delegates dynamically quantized operators."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of the base
-        """Take options of ``XnnpackPartitioner`` except for precisions.
+        """Accept the options of ``XnnpackPartitioner`` except for precisions.
 
         Raises: ValueError if precisions are given
         """
         if "config_precisions" in options:
             raise ValueError(
-                "XnnpackDynamicallyQuantizedPartitioner takes DYNAMIC_QUANT only, and no "
+                "XnnpackDynamicallyQuantizedPartitioner supports DYNAMIC_QUANT only, without "
                 f"config_precisions: {options['config_precisions']}"
             )
         super().__init__(config_precisions=ConfigPrecisionType.DYNAMIC_QUANT, **options)
@@ -358,7 +360,7 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
 
 @final
 class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
-    """Takes floating-point operators."""
+    """Delegates floating-point operators."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.FP32)
@@ -366,7 +368,7 @@ class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
 
 @final
 class XnnpackQuantizedPartitioner(XnnpackPartitioner):
-    """Takes statically quantized operators."""
+    """Delegates statically quantized operators."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.STATIC_QUANT)

@@ -1,7 +1,7 @@
 """Patterns of nodes: floating-point, statically quantized, dynamically quantized.
 
-The partitioner asks to know what goes together, the payload writer to know what is folded; both
-look at nothing but the neighbours of a node, so that a part of a graph answers as the whole did.
+The partitioner uses them to group nodes, the payload writer to fold nodes. Both only
+look at the neighbours of a node, so a subgraph gives the same answers as the entire graph.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ WEIGHT_AT = {
     aten.addmm.default: 2,
     aten.mm.default: 1,
 }
-"""Place of the weight among the arguments of each layer."""
+"""Argument index of the weight of each layer."""
 _BIAS_AT = {aten.addmm.default: 0, aten.mm.default: None}
 _SUMS = frozenset((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor))
 _CLAMPS = frozenset((aten.relu.default, aten.hardtanh.default, aten.clamp.default))
@@ -69,10 +69,10 @@ _MOVES = frozenset(
         *COPIES,
     )
 )
-"""Operators whose quantized kernels keep the numbers of their operands."""
+"""Operators whose quantized kernels preserve the integer values of their operands."""
 _STATIC = _SUMS | _MOVES | {aten.mean.dim}
 _IMAGE = 4
-_GROUP = 32  # inputs that share a scale of a 4-bit weight come in multiples of it
+_GROUP = 32  # the number of inputs that share a scale of a 4-bit weight is a multiple of it
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ class Pattern:
     """How a node runs.
 
     Attributes:
-        precision: plain, quantized before, or while the program runs
-        affine: of the result, None for floating point
-        along: other nodes that have to be in one partition with it for that
+        precision: floating point, statically or dynamically quantized
+        affine: quantization of the result, None for floating point
+        along: other nodes that must be in the same partition
         weight: scales of its weight, None for floating point
     """
 
@@ -232,7 +232,7 @@ def _is_whole_convolution(node: Node, facts: Facts) -> bool:
 def _static(
     node: Node, facts: Facts, operands: list[Node], weight: Scales | None
 ) -> Pattern | None:
-    """Return the pattern of a node between dequantize and quantize, None for another context."""
+    """Return the pattern of a node between dequantize and quantize, None otherwise."""
     views = views_around(node)
     reader = node if views is None else views[0]
     given = [_operand_affine(one, reader, facts, weight is not None) for one in operands]
@@ -276,7 +276,7 @@ def _is_padding(node: Node) -> bool:
 
 
 def _padding(node: Node, facts: Facts) -> Pattern:
-    """Return the padding of a quantized layer, which is delegated along with it."""
+    """Return the padding of a quantized layer, which is delegated together with it."""
     users = list(node.users)
     if len(users) != 1 or op_of(users[0]) not in WEIGHT_AT or not _is_padding(node):
         return PLAIN

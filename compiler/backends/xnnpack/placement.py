@@ -1,8 +1,8 @@
 """Assignment of channels-last layouts with the fewest transposes.
 
-Convolutions and pools want and give channels last, views and matrix products the plain layout.
-Everything in between takes either: what of it hangs together gets the layout that moves the
-fewest elements at its border. A permutation reads and writes any layout for nothing.
+Convolutions and pooling read and write channels last, views and matmuls the contiguous layout.
+All other nodes accept either: each connected group gets the layout that moves the
+fewest elements at its border. A permutation reads and writes any layout at no cost.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Node = torch.fx.Node
 
 
 class Want(Enum):
-    """Which layouts a step takes and gives."""
+    """The layouts that a step reads and writes."""
 
     LAST = "channels last"
     PLAIN = "plain"
     EITHER = "either, the same for all"
-    FREE = "any, for what it reads and what it makes"
+    FREE = "any layout, for inputs and result"
 
 
 _LAST = frozenset(
@@ -77,7 +77,7 @@ _SIGNAL, _IMAGE = 3, 4  # dimensions of a batch
 
 
 def wants(step: PayloadStep, steps: PayloadSteps) -> Want:
-    """Return which layouts a step takes."""
+    """Return the layouts that a step accepts."""
     op, node = op_of(step.node), step.node
     if op is aten.permute_copy.default:
         return Want.FREE
@@ -92,7 +92,7 @@ class Placement:
     """The layout of each value.
 
     Attributes:
-        home: by value, the layout it is made in
+        home: by value, the layout it is computed in
     """
 
     def __init__(self, steps: PayloadSteps) -> None:

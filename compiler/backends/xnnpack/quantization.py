@@ -1,7 +1,7 @@
 """Quantization parameters of a graph: scales, zero points, ranges.
 
 PT2E writes a quantized operator as *dequantize, operator, quantize*; torchao's ``quantize_``
-leaves its own operators, which mean the same.
+leaves operators of torchao with the same meaning.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PARAMETERS_AT = {
     "dequantize_per_channel_group.default": 1,
     "dequantize_affine.default": 2,
 }
-"""Place of the scale among the arguments, before that of the zero point."""
+"""Argument index of the scale; the zero point follows."""
 _WIDENS = frozenset((aten._to_copy.default, TO_DIM_ORDER_COPY))
 
 
@@ -63,8 +63,8 @@ class Scales:
     """The quantization parameters of a weight.
 
     Attributes:
-        scale: one number, one for each channel, or [channels, groups]
-        axis: of the channels, -1 for one scale for all
+        scale: a scalar, one for each channel, or [channels, groups]
+        axis: of the channels, -1 for a single scale
         group: how many inputs share a scale, 0 for all of a channel
         bits: 8 or 4
     """
@@ -95,7 +95,7 @@ def is_dequantize(node: object) -> bool:
 
 
 def affine_of(node: object) -> Affine | None:
-    """Return the parameters of a static per-tensor (de)quantize node, None for others."""
+    """Return the parameters of a static per-tensor (de)quantize node, None for other nodes."""
     if quantizing_name(node) not in (_STATIC_Q, _STATIC_DQ):
         return None
     assert isinstance(node, Node)
@@ -125,13 +125,13 @@ def why_not_exact(affine: Affine) -> str:
 
 
 def require_valid_scales(node: Node, facts: Facts) -> None:
-    """Refuse scales that are zero, subnormal, infinite or NaN, and zero points that do not fit.
+    """Reject scales that are zero, subnormal, infinite or NaN, and zero points out of range.
 
-    No kernel loads them, so such a program is an error of whoever quantized it. Nodes whose numbers
-    are chosen at run time pass.
+    No kernel loads them, so such a program is an error of the quantizer. Nodes with parameters
+    chosen at run time pass.
 
     Args:
-        node: it quantizes to, or dequantizes from, int8
+        node: quantizes to, or dequantizes from, int8
         facts: about the program
 
     Raises: ValueError with the node, the value and its place
@@ -163,13 +163,13 @@ def _listed(number: torch.Tensor) -> torch.Tensor:
 
 
 def _first(broken: torch.Tensor) -> tuple[int, ...] | None:
-    """Return the index of the first true value, None without any."""
+    """Return the index of the first true value, None if all are false."""
     places: Any = broken.nonzero()
     return tuple(map(int, places[0])) if len(places) else None
 
 
 def dynamic_source(node: object) -> Node | None:
-    """Return the dynamically quantized value behind a dequantize node, None if there is none."""
+    """Return the dynamically quantized value behind a dequantize node, None if not dynamic."""
     chain = dynamic_chain(node)
     source: Any = chain[-1].args[0] if chain else None
     return source if isinstance(source, Node) else None
@@ -235,7 +235,7 @@ def dequantized_weight(node: object) -> Node | None:
 
 
 def is_widened(node: object) -> bool:
-    """Return whether a node casts an int8 matrix to floating point, with a scale of one."""
+    """Return whether a node casts an int8 matrix to floating point, with a scale of 1."""
     if not isinstance(node, Node) or op_of(node) not in _WIDENS:
         return False
     source: Any = node.args[0]

@@ -64,7 +64,7 @@ class PayloadStep:
         bounds: of the result, from an activation
         norms: batch norms folded into the weights, in order
         pattern: plain or quantized
-        transposed: an operand that its kernel transposes while it reads, and where that comes from
+        transposed: an operand that its kernel transposes on reading, and its source
     """
 
     node: Node
@@ -87,13 +87,13 @@ class PayloadStep:
 
 
 class PayloadSteps:
-    """A graph as steps; a value is known by the node that computes it.
+    """A graph as steps; a value is identified by the node that computes it.
 
     Attributes:
         facts: about the program
-        inputs: placeholders that are given at run time, in order
-        outputs: nodes that leave, in order
-        made: by the node whose value it computes, each step in order
+        inputs: placeholders that are passed at run time, in order
+        outputs: result nodes, in order
+        made: steps in order, by the node whose value they compute
     """
 
     def __init__(self, program: ExportedProgram) -> None:
@@ -110,7 +110,7 @@ class PayloadSteps:
             self._read(node)
 
     def root(self, node: Node) -> Node:
-        """Return the node that computes the value another one only passes on."""
+        """Return the node that computes a value, skipping nodes that only forward it."""
         while node in self._parent:
             node = self._parent[node]
         return node
@@ -224,7 +224,7 @@ class PayloadSteps:
 
     def _read_quantize(self, node: Node, source: Node) -> None:
         if self._chosen.intersection(node.all_input_nodes):
-            return  # of a dynamic chain, whose end says what is read
+            return  # of a dynamic chain, whose last node determines the value read
         _known(node)
         step = self.made.get(self.root(source))
         pattern = PLAIN if step is None else step.pattern

@@ -1,7 +1,7 @@
-"""Matmuls between two views, the lowered form of a linear layer of more than two dimensions.
+"""Matmuls between two views, the lowered form of linear on more than two dimensions.
 
-The first view makes rows of the operand, the second gives the rows of the result the dimensions the
-operand had. Kernels take an operand of any rank, so the views are not part of the payload.
+The first view flattens the operand to rows, the second restores the dimensions of the operand in
+the result. Kernels accept an operand of any rank, so the views are not part of the payload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OPERAND_AT = {aten.linear.default: 0, aten.mm.default: 0, aten.addmm.default: 1
 
 
 def views_around(node: Node) -> tuple[Node, Node] | None:
-    """Return the views around a matmul that have no other users, None if there are none."""
+    """Return the views around a matmul that have no other users, None if not found."""
     place = _OPERAND_AT.get(op_of(node))
     if place is None or place >= len(node.args) or len(node.users) != 1:
         return None
@@ -53,8 +53,8 @@ def matmul_behind(view: Node) -> Node:
 def without_views(graph: torch.fx.Graph) -> tuple[torch.fx.Graph, dict[Node, list[Node]]]:
     """Return a graph in which matmuls absorb the views around them.
 
-    Returns: a graph, the given one if there is nothing to change; and by the product in it, the
-        views that are gone, of the given graph
+    Returns: a graph, the given one if it needs no change; and by matmul in it, the
+        views removed from the given graph
     """
     named = {node.name: found for node in graph.nodes if (found := views_around(node)) is not None}
     if not named:
@@ -64,7 +64,7 @@ def without_views(graph: torch.fx.Graph) -> tuple[torch.fx.Graph, dict[Node, lis
     for product in [node for node in made.nodes if node.name in named]:
         rows: Any = product.args[_OPERAND_AT[op_of(product)]]
         back = next(iter(product.users))
-        # The second view becomes the product: it has the name by which others know the result.
+        # The second view becomes the matmul: its name is the name of the result.
         back.target, back.kwargs = product.target, product.kwargs
         back.args = tuple(rows.args[0] if arg is rows else arg for arg in product.args)
         back.meta = {**product.meta, "val": back.meta["val"]}

@@ -1,4 +1,4 @@
-"""Weights and biases of layers as kernels take them: plain, of 8 bits, or of 4."""
+"""Weights and biases of layers as kernels expect them: float, 8 bit or 4 bit."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class IntegerWeight:
 
     Attributes:
         data: int8
-        channels: dimension of the result's channels in memory
-        outputs: how many there are
+        channels: dimension of the output channels in memory
+        outputs: number of output channels
     """
 
     data: torch.Tensor
@@ -44,9 +44,9 @@ class IntegerWeight:
 def parameters(
     lowering: Lowering, step: PayloadStep, weight_at: int, bias_at: int
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return weight and bias with the norms of a step in them; int8 where its kernel takes that.
+    """Return weight and bias with batch norms folded in; int8 if the kernel expects that.
 
-    Shapes: the weight as it is stored, [out, in] also where it is read transposed
+    Shapes: the weight as stored, [out, in] even if it is read transposed
     """
     node, steps = step.node, lowering.steps
     args: Any = node.args
@@ -99,7 +99,7 @@ def _scaled(weight: torch.Tensor, factor: torch.Tensor, groups: int) -> torch.Te
 
 
 def stored(lowering: Lowering, step: PayloadStep) -> torch.Tensor | None:
-    """Return the integers of a step's weight, None if its kernel reads floating point."""
+    """Return the integers of a step's weight, None if its kernel expects floating point."""
     given = dequantized_weight(step.node.args[WEIGHT_AT[op_of(step.node)]])
     scales = step.pattern.weight
     if given is None or scales is None or step.norms:
@@ -116,7 +116,7 @@ def _numbers(given: Node) -> Node:
 
 
 def _alone(step: PayloadStep, scales: Scales, data: torch.Tensor) -> bool:
-    """Return whether a floating-point kernel takes a quantized weight: linear layers only."""
+    """Return whether a floating-point kernel accepts a quantized weight: linear layers only."""
     linear = op_of(step.node) in (aten.linear.default, aten.addmm.default)
     mm = op_of(step.node) is aten.mm.default
     plain = step.node.meta["val"].dtype is torch.float32
@@ -168,7 +168,7 @@ def _nibbles(
 def _packed(data: torch.Tensor, step: PayloadStep) -> torch.Tensor:
     """Return int4 values packed two to a byte, the first one in the low half, with an offset of 8.
 
-    Raises: UnsupportedError if a number is outside of that range
+    Raises: UnsupportedError if a value exceeds that range
     """
     low, high = int(data.min()), int(data.max())
     if low < -8 or high > 7:
@@ -202,7 +202,7 @@ def bias_of(lowering: Lowering, step: PayloadStep, bias: torch.Tensor | None, so
         lowering: the payload
         step: the layer
         bias: floating point
-        source: what the layer reads
+        source: input of the layer
     """
     if bias is None:
         return NO_VALUE

@@ -22,8 +22,8 @@ class PayloadWriter:
     """Collects the nodes and values of one delegate; ids are indices of values.
 
     Attributes:
-        file: where constants go to from now on, None for the program itself
-        origins: names of the nodes that what is added from now on stands for
+        file: where constants are stored, None for the program itself
+        origins: names of the graph nodes that further payload nodes represent
     """
 
     def __init__(self, num_externs: int) -> None:
@@ -57,11 +57,11 @@ class PayloadWriter:
         """Add a value and return its id.
 
         Args:
-            datatype: number in the file
+            datatype: code in the file
             dims: sizes in the order of memory
             quantization: None for floating point
-            constant: place of its data, 0 for a value that is computed or given
-            external: place among the arguments of the delegate call
+            constant: index of its data, 0 for a value that is computed or an input
+            external: index among the arguments of the delegate call
             flags: 1 external input, 2 external output
         """
         ident = len(self._values)
@@ -77,7 +77,7 @@ class PayloadWriter:
     def constant(self, tensor: torch.Tensor, prefix: str = "") -> int:
         """Store the bytes of a tensor and return their index; equal bytes are stored once.
 
-        They go into the file that is set at the time.
+        They are stored in the current file.
         """
         data = Blob(raw_bytes(tensor.contiguous()))
         key = prefix + data.sha256.hex()
@@ -96,9 +96,9 @@ class PayloadWriter:
         """Add a node and return its index.
 
         Args:
-            form: what it does
-            handles: debug handles of the operators it stands for, the main one first; none for
-                a node that no operator of the program made
+            form: operation and parameters
+            handles: debug handles of the operators it represents, the main one first; none for
+                a node without operator in the program
             bounds: of its result
         """
         limits = None if bounds is None else m.OutputMinMax(*bounds)
@@ -131,6 +131,6 @@ class PayloadWriter:
             constant_data=tuple(self._constants),
         )
         blobs: Any = self._blobs.get_named_data_store_output()
-        # Tools compare what a node makes with what the last of its operators makes.
+        # Tools compare the result of a node with the result of the last of its operators.
         handles = {place: tuple(sorted(found)) for place, found in self._handles.items()}
         return encode(m.XNNGraph(table)), handles, blobs

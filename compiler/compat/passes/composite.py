@@ -16,14 +16,15 @@ Pattern = Callable[..., Any]
 def bind_pattern_to_op(library: Any, schema_or_name: str) -> Callable[[Pattern], Pattern]:  # noqa: ANN401
     """Register a pattern as the kernel of an operator, so that graphs with it run and retrace.
 
-    Used as a decorator of the pattern. An operator that has a kernel of its own keeps it. The
-    operator is ``ops.backend.NAMESPACE.NAME.OVERLOAD`` from then on.
+    Used as a decorator of the pattern. An operator that already has a kernel keeps it. Afterwards
+    the
+    operator is ``ops.backend.NAMESPACE.NAME.OVERLOAD``.
 
     Args:
         library: a ``torch.library.Library``
-        schema_or_name: the schema of a new operator, or the name of one there is
+        schema_or_name: the schema of a new operator, or the name of an existing one
 
-    Raises: RuntimeError if torch cannot read the schema
+    Raises: RuntimeError if torch cannot parse the schema
     """
     text = schema_or_name.split("::")[-1]
     is_schema = "(" in text

@@ -38,13 +38,13 @@ class DebugPass(PassBase):
 
         Args:
             msg: first line
-            enable_debug_pass: False to do nothing
+            enable_debug_pass: False to disable it
             show_src: the source line of each node
-            show_full_path: whole paths of source lines, not the name of the file alone
-            show_all_frames: all lines that lead to a node, not the last one alone
+            show_full_path: full paths of source lines instead of file names
+            show_all_frames: the complete stack trace of a node instead of its last line
             path_filter: regular expression of the files whose lines are shown
             show_spec: the specs and the value of each node
-            log_filename: file that is written over with the same text
+            log_filename: file that is overwritten with the same text
         """
         self.msg = msg
         self.enable_debug_pass = enable_debug_pass

@@ -1,7 +1,7 @@
 """The base of passes that interpret a graph and replace it operator by operator.
 
-The new graph is traced with fake tensors as it grows. An operator that is called as it was, with
-the values it had, keeps its value; only what a pass changes is computed again.
+The new graph is traced with fake tensors as it grows. An operator called unchanged, with
+unchanged values, keeps its value; only changed nodes are recomputed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from compiler.passes.fake import fake_mode_of, fake_result, fake_run, same_kind
 from compiler.untyped import HigherOrderOperator, OpOverload, OpOverloadPacket
 
 Node = torch.fx.Node
-Argument = Any  # a ProxyValue, a number or another literal, a module, or lists of them
+Argument = Any  # a ProxyValue, a literal, a module, or lists of them
 _LINEAGE = ("stack_trace", "nn_module_stack", "from_node", "debug_handle", "delegation_tag")
 _PLAIN_MODULES = frozenset(("_operator", "builtins", "math", "torch", "torch.functional"))
 
@@ -37,14 +37,14 @@ class ExportPass(PassBase):
 
     Every hook returns a ``ProxyValue`` of the new graph. One operator becomes several by calling
     ``super().call_operator`` several times, and none by returning one of the arguments.
-    Without a graph to walk, a subclass may give itself a tracer and call the hooks to build one.
+    Without an input graph, a subclass may create a tracer and call the hooks to build one.
     """
 
     class ExportTracer(Tracer):
         """A new graph, as a subclass creates it that builds one."""
 
         def __init__(self, callback: ExportPass, codegen: object = None) -> None:
-            del codegen  # of the code that torch prints; taken as documented
+            del codegen  # of the code that torch prints; accepted as documented
             super().__init__({}, callback.fake_tensor_mode)
 
     fake_tensor_mode: Any = None
@@ -75,12 +75,12 @@ class ExportPass(PassBase):
     def inputs(self, graph_module: torch.fx.GraphModule) -> list[Any]:
         """Return the fake values of the placeholders.
 
-        Raises: ExportPassBaseError if one that is used has none
+        Raises: ExportPassBaseError if a used one has none
         """
         return [_input(node) for node in graph_module.graph.nodes if node.op == "placeholder"]
 
     def should_preserve_symbolic_input_metadata(self) -> bool:
-        """Return whether symbolic sizes of inputs have to be kept."""
+        """Return whether symbolic sizes of inputs must be preserved."""
         return True
 
     def call_submodule(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Argument:
@@ -202,7 +202,7 @@ class ExportPass(PassBase):
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
             shown = getattr(target, "__name__", target)
             raise ExportPassBaseError(f"{shown} cannot be called like this ({error})") from error
-        # Alike results keep the old value, so that the values behind them need no computing.
+        # Equal results keep the old value, so that later values need not be recomputed.
         return known if known is not None and same_kind(known, value) else value
 
     def placeholder(self, name: str, arg: Argument, meta: NodeMetadata) -> ProxyValue:
@@ -272,7 +272,7 @@ class ExportPass(PassBase):
 
     def call_getitem(self, value: Argument, key: int, meta: NodeMetadata) -> ProxyValue:
         """Return one of several results."""
-        if isinstance(value, (tuple, list)):  # results that an override of call_operator gave
+        if isinstance(value, (tuple, list)):  # results returned by an override of call_operator
             return cast("Sequence[ProxyValue]", value)[key]
         return self._fx("call_function", operator.getitem, (value, key), {}, meta)
 

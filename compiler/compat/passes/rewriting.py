@@ -23,7 +23,7 @@ class ReplacedPatterns:
     """One replaced match of a pattern.
 
     Attributes:
-        anchor: the node of the old graph that gave the pattern's result
+        anchor: the node of the old graph that is the pattern's result
         nodes_map: the node of the old graph for each node of the pattern
         replacements: the new nodes
     """
@@ -43,16 +43,16 @@ def replace_pattern(
     """Replace all matches of a pattern in place.
 
     The inputs of the pattern match anything. New nodes have the source lines and the debug handle
-    of the node that gave the result, the origins of all nodes they stand for, and fake results.
+    of the result node, the origins of all nodes they replace, and fake results.
 
     Args:
         graph_module: changed
         pattern: a function of operators, or its graph
         replacement: likewise, with the same inputs
-        match_filters: each may refuse a match: given it, the graph and the pattern's graph
+        match_filters: each may reject a match: called with it, the graph and the pattern's graph
         ignore_literals: let scalars of the pattern match any scalar
 
-    Raises: PassError if the replacement cannot take what the pattern was given
+    Raises: PassError if the replacement does not accept the inputs of the pattern
     """
     before = snapshot(graph_module)
     edge = any(isinstance(node.target, EdgeOp) for node in graph_module.graph.nodes)
@@ -81,7 +81,7 @@ def _graph_of(pattern: Pattern, *, edge: bool) -> torch.fx.Graph:
         graph = torch.fx.symbolic_trace(pattern).graph
     if not edge or not any(isinstance(node.target, OpOverload) for node in graph.nodes):
         return graph
-    own = torch.fx.Graph()  # the caller's stays as it is
+    own = torch.fx.Graph()  # the caller's object is not changed
     own.output(own.graph_copy(graph, {}))
     for node in own.nodes:
         if isinstance(node.target, OpOverload):

@@ -98,7 +98,8 @@ class ExportTracer:
                 self.root.add_module(name, value)
             else:
                 self.root.register_buffer(name, value)
-            self._attributes[id(value)] = known = (name, value)  # holds it, so its id stays its own
+            # keeps it alive, so its id is not reused
+            self._attributes[id(value)] = known = (name, value)
         # The body of a call and its operands are read where they are used.
         return self._read(known[0])
 

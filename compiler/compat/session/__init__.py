@@ -1,4 +1,4 @@
-"""From modules to a program file in one call, stage by stage: ``export(model, inputs, recipe)``."""
+"""Compiles modules to a program in one call, stage by stage: ``export(model, inputs, recipe)``."""
 
 from __future__ import annotations
 

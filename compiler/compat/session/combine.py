@@ -1,4 +1,4 @@
-"""Several recipes as one: what `ExportRecipe.combine` does."""
+"""Combines several recipes into one, for `ExportRecipe.combine`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNORDERED = ("preserve_ops", "_core_aten_ops_exception_list")
 def combined(recipes: Sequence[ExportRecipe], name: str | None) -> ExportRecipe:
     """Return a recipe with the passes, quantizers and partitioners of all, in order.
 
-    The configuration of emission is that of the first recipe which has one.
+    The emission configuration is the first one set.
 
     Raises: ValueError naming a setting on which two recipes disagree
     """

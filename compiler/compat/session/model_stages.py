@@ -26,14 +26,14 @@ class SourceTransformStage(KnownStage):
     def __init__(
         self, quantization_recipe: QuantizationRecipe | None, in_place: bool = False
     ) -> None:
-        """Take the recipe; in place means the given modules instead of copies."""
+        """Store the recipe; in place changes the given modules instead of copies."""
         super().__init__()
         self._quantization_recipe = quantization_recipe
         self._in_place = in_place
 
     @override
     def run(self, artifact: PipelineArtifact) -> None:
-        """Quantize each module; keep the artifact without a configuration.
+        """Quantize each module; return the artifact unchanged without a configuration.
 
         Raises: ValueError for more than one configuration
         """
@@ -42,7 +42,7 @@ class SourceTransformStage(KnownStage):
         if recipe is None or not recipe.ao_quantization_configs:
             return
         if len(recipe.ao_quantization_configs) > 1:
-            raise ValueError("AO quantization configs cannot be composed: give one")
+            raise ValueError("AO quantization configs cannot be composed: pass one")
         config = recipe.ao_quantization_configs[0]
         models = artifact.data if self._in_place else copy.deepcopy(artifact.data)
         for model in models.values():
@@ -51,7 +51,7 @@ class SourceTransformStage(KnownStage):
         self._artifact = artifact.copy_with_new_data(models)
 
     def _unwrap(self, model: torch.nn.Module) -> None:
-        """Do nothing: torch.export takes tensor subclasses."""
+        """Do nothing: torch.export supports tensor subclasses."""
 
 
 class QuantizeStage(KnownStage):
@@ -61,13 +61,13 @@ class QuantizeStage(KnownStage):
     after = (_S.SOURCE_TRANSFORM,)
 
     def __init__(self, quantization_recipe: QuantizationRecipe | None) -> None:
-        """Take the recipe."""
+        """Store the recipe."""
         super().__init__()
         self._quantization_recipe = quantization_recipe
 
     @override
     def run(self, artifact: PipelineArtifact) -> None:
-        """Quantize each module; keep the artifact without quantizers.
+        """Quantize each module; return the artifact unchanged without quantizers.
 
         Raises:
             ValueError: a method without example inputs, or training without `train_fn`
@@ -113,7 +113,8 @@ class QuantizeStage(KnownStage):
         if not is_qat:
             return export(model, inputs, dynamic_shapes=shapes, strict=True).module()
         forget_traces()
-        training = copy.deepcopy(model).train()  # what is trained is traced in training mode
+        # quantization-aware training traces in training mode
+        training = copy.deepcopy(model).train()
         run: Any = torch.export.export
         return run(training, inputs, dynamic_shapes=shapes, strict=True).module()
 
@@ -164,7 +165,7 @@ class TorchExportStage(KnownStage):
     def __init__(
         self, aten_transform_passes: list[ProgramPasses] | None = None, strict: bool = True
     ) -> None:
-        """Take functions that change the exported programs, and whether to export by bytecode."""
+        """Store functions that transform the exported programs, and whether to export strictly."""
         super().__init__()
         self._aten_transform_passes = aten_transform_passes
         self.strict = strict

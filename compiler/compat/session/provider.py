@@ -22,10 +22,10 @@ class BackendRecipeProvider(ABC):
 
     @abstractmethod
     def create_recipe(self, recipe_type: RecipeType, **kwargs: object) -> ExportRecipe | None:
-        """Return a recipe, None for a type it does not offer.
+        """Return a recipe, None for an unsupported type.
 
         Args:
-            recipe_type: what is wanted
+            recipe_type: requested type
             **kwargs: options of that type
         """
 

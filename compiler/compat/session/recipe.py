@@ -36,7 +36,7 @@ class Mode(str, Enum):
 
 
 class _RecipeTypes(EnumMeta, ABCMeta):
-    """Lets an enumeration have abstract methods."""
+    """Metaclass of enumerations with abstract methods."""
 
 
 class RecipeType(Enum, metaclass=_RecipeTypes):
@@ -72,10 +72,10 @@ class QuantizationRecipe:
         dynamic_batch_size: let the first dimension of calibration inputs vary
         calibration_inputs_fn: returns the inputs to calibrate with; None for the example inputs
         train_fn: trains the prepared graph
-        pre_prepare_passes: run over the graph before observers are put in
-        post_prepare_passes: run after that
-        pre_convert_passes: run before observers become quantization
-        post_convert_passes: run after that
+        pre_prepare_passes: run before observers are inserted
+        post_prepare_passes: run after observers are inserted
+        pre_convert_passes: run before observers are converted to quantization
+        post_convert_passes: run after conversion
     """
 
     quantizers: list[Any] | None = None
@@ -90,7 +90,7 @@ class QuantizationRecipe:
     post_convert_passes: list[GraphEdit] | None = None
 
     def get_quantizers(self) -> list[Any] | None:
-        """Return the quantizers, None if there are none."""
+        """Return the quantizers, None if none are set."""
         return self.quantizers
 
 
@@ -113,7 +113,7 @@ class LoweringRecipe:
 
 @dataclass
 class ExportRecipe:
-    """All a session needs to know.
+    """Configuration of an export session.
 
     Attributes:
         name: of the recipe
@@ -121,9 +121,9 @@ class ExportRecipe:
         aten_transform_passes: each returns a program for a method's name and exported program
         lowering_recipe: None for no delegation
         executorch_backend_config: planning and emission
-        pipeline_stages: which stages run, in order; None for those the model needs
-        mode: what the program is made for
-        strict: export by bytecode
+        pipeline_stages: which stages run, in order; None selects those the model needs
+        mode: intended use of the program
+        strict: export by bytecode analysis
         source_transform_in_place: change the given modules instead of copies
     """
 

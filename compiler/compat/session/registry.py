@@ -14,7 +14,7 @@ from schema.backends import BACKENDS, resolve
 class RecipeRegistry:
     """Providers by backend name; a later one replaces an earlier one.
 
-    There is one in a process: each call of the class returns it.
+    It is a singleton: each call of the class returns the same object.
     """
 
     _instance: ClassVar[RecipeRegistry | None] = None
@@ -49,9 +49,9 @@ class RecipeRegistry:
     def create_recipe(
         self, recipe_type: RecipeType, backend: str, **kwargs: object
     ) -> ExportRecipe | None:
-        """Return a recipe of a backend, None for a type it does not offer.
+        """Return a recipe of a backend, None for an unsupported type.
 
-        Raises: ValueError if it offers none at all
+        Raises: ValueError if the backend offers none at all
         """
         return self._provider(backend).create_recipe(recipe_type, **kwargs)
 

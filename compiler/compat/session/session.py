@@ -1,4 +1,4 @@
-"""Export sessions, which run the stages of a recipe and keep their artifacts."""
+"""Export sessions, which run the stages of a recipe and store their artifacts."""
 
 from __future__ import annotations
 
@@ -41,17 +41,19 @@ def export(  # noqa: PLR0913 - as documented
     """Run all stages of a recipe and return the session with their artifacts.
 
     Args:
-        model: a module, a graph module, an exported program, such by method, or the path of an
+        model: a module, a graph module or an exported program, a dictionary of them by method, or
+            the path of an
             exported program
-        example_inputs: input tuples; the first is exported with, all calibrate; or such by method
-        export_recipe: what is to be done; None for export and emission alone
+        example_inputs: input tuples; the first is used for export, all for calibration; or a
+            dictionary of them by method
+        export_recipe: configuration; None exports and emits only
         name: of the session
-        dynamic_shapes: which dimensions may change; by method, or of the one there is
-        constant_methods: values by the name of the method that is to return them
-        artifact_dir: in the context of the stages, for stages of the user
-        generate_etrecord: keep what an ETRecord needs
+        dynamic_shapes: dynamic dimensions; by method, or for the only method
+        constant_methods: values by the name of the method that returns them
+        artifact_dir: stored in the context of the stages, for custom stages
+        generate_etrecord: keep the data for an ETRecord
 
-    Raises: as the stages do
+    Raises: errors of the stages
     """
     session = ExportSession(
         model,
@@ -81,7 +83,7 @@ class ExportSession:
         artifact_dir: str | None = None,
         generate_etrecord: bool | None = False,
     ) -> None:
-        """Take what ``export`` takes.
+        """Store the arguments of ``export``.
 
         Raises:
             TypeError: the model is neither a module nor a program
@@ -93,7 +95,7 @@ class ExportSession:
         if example_inputs is None and self._input_model_type != "ExportedProgram":
             raise ValueError(
                 f"example_inputs are required when model is {self._input_model_type}: only an "
-                "ExportedProgram has its own"
+                "ExportedProgram contains example inputs"
             )
         self._example_inputs: dict[str, Any] = _by_method(example_inputs or {})
         self._recipe = export_recipe or ExportRecipe()
@@ -131,7 +133,7 @@ class ExportSession:
         self._stage_registry[stage_type] = stage
 
     def get_registered_stage(self, stage_type: StageType) -> Stage | None:
-        """Return a stage, None if there is none."""
+        """Return a stage, None if it is not registered."""
         return self._stage_registry.get(stage_type)
 
     def get_all_registered_stages(self) -> dict[StageType, Stage]:
@@ -145,7 +147,7 @@ class ExportSession:
     def export(self) -> None:
         """Run all stages in order.
 
-        Raises: ValueError if the stages cannot follow each other; and what the stages raise
+        Raises: ValueError if the stages cannot follow each other; errors of the stages
         """
         self._validate_pipeline_sequence(self._pipeline_stages)
         self._stage_to_artifacts.clear()
@@ -164,7 +166,9 @@ class ExportSession:
         self._check_start(stages)
         missing = [kind for kind in stages if kind not in self._stage_registry]
         if missing:
-            raise ValueError(f"Stage {missing[0]} not found: session.register_stage() gives it one")
+            raise ValueError(
+                f"Stage {missing[0]} not found: register it with session.register_stage()"
+            )
         if not self._stage_registry[stages[0]].can_start_pipeline:
             raise ValueError(f"Stage {stages[0]} cannot start a pipeline.")
         for before, kind in pairwise(stages):
@@ -270,7 +274,7 @@ def _by_method(given: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _shapes_by_method(given: Any, methods: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
-    """Return dynamic shapes by method; a dict that names no method is of one method's inputs."""
+    """Return dynamic shapes by method; one that names no method is about one method."""
     if given is None:
         return {}
     if isinstance(given, Mapping) and given.keys() & methods.keys():

@@ -56,7 +56,7 @@ class PipelineArtifact:
         return self.context.get(key, default)
 
     def copy_with_new_data(self, new_data: Any) -> PipelineArtifact:  # noqa: ANN401
-        """Return another artifact with a context of its own."""
+        """Return another artifact with a copy of the context."""
         return PipelineArtifact(new_data, dict(self.context))
 
 

@@ -1,6 +1,6 @@
-"""The stages of a session: each takes the artifact of its predecessor.
+"""The stages of a session: each consumes the artifact of its predecessor.
 
-They call what every compile of this project goes through: ``export``, ``quantize_graph``,
+They call the functions that every compile of this project uses: ``export``, ``quantize_graph``,
 ``to_edge_transform_and_lower`` and ``to_executorch``. `inspector.compat.stages` has the same
 classes with the calls of the stock package, for programs that replace functions of its module.
 """
@@ -37,7 +37,7 @@ class LoweringStage(KnownStage):
 
     @classmethod
     def from_recipe(cls, lowering_recipe: LoweringRecipe | None) -> Self:
-        """Return the stage that a recipe describes; one without options for None."""
+        """Return the stage that a recipe describes; without options if None."""
         if lowering_recipe is None:
             return cls()
         return cls(**{own: getattr(lowering_recipe, name) for own, name in cls.fields.items()})
@@ -63,7 +63,7 @@ class EdgeTransformAndLowerStage(LoweringStage):
         transform_passes: list[ProgramPasses] | None = None,
         compile_config: EdgeCompileConfig | None = None,
     ) -> None:
-        """Take what `to_edge_transform_and_lower` takes; passes by a function of the program."""
+        """Store the arguments of `to_edge_transform_and_lower`; passes as functions."""
         super().__init__()
         self._partitioners = partitioners
         self._transform_passes = transform_passes
@@ -73,7 +73,7 @@ class EdgeTransformAndLowerStage(LoweringStage):
     def run(self, artifact: PipelineArtifact) -> None:
         """Lower all programs.
 
-        Raises: ValueError for a pass that cannot be called; what lowering raises
+        Raises: ValueError for a pass that is not callable; errors of lowering
         """
         manager = self.functions.to_edge_transform_and_lower(
             artifact.data,
@@ -87,7 +87,7 @@ class EdgeTransformAndLowerStage(LoweringStage):
 
 
 def _passes_of(given: Sequence[ProgramPasses] | None, programs: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Return a pass manager, the passes by method, or None where there are none."""
+    """Return a pass manager, the passes by method, None if there are none."""
     found: dict[str, list[Any]] = {}
     for name, program in programs.items():
         for one in given or ():
@@ -110,7 +110,7 @@ class ToEdgeStage(LoweringStage):
     fields: ClassVar = {"edge_compile_config": "edge_compile_config"}
 
     def __init__(self, edge_compile_config: EdgeCompileConfig | None = None) -> None:
-        """Take the configuration of `to_edge`."""
+        """Store the configuration of `to_edge`."""
         super().__init__()
         self._edge_compile_config = edge_compile_config
 
@@ -142,7 +142,7 @@ class EdgeProgramManagerTransformStage(LoweringStage):
         edge_transform_passes: list[ProgramPasses] | None = None,
         edge_manager_transform_passes: list[Callable[[EdgeProgramManager], Any]] | None = None,
     ) -> None:
-        """Take functions that return passes for a program, or for the manager."""
+        """Store functions that return passes for a program, or for the manager."""
         super().__init__()
         self._edge_transform_passes = edge_transform_passes
         self._edge_manager_transform_passes = edge_manager_transform_passes
@@ -175,7 +175,7 @@ class ToBackendStage(LoweringStage):
     fields: ClassVar = {"partitioners": "partitioners"}
 
     def __init__(self, partitioners: Partitioners | None = None) -> None:
-        """Take partitioners in their order, for all methods or by method."""
+        """Store partitioners in order, for all methods or by method."""
         super().__init__()
         self._partitioners = partitioners
 
@@ -206,7 +206,7 @@ class ExecutorchStage(KnownStage):
     first = False
 
     def __init__(self, backend_config: ExecutorchBackendConfig | None) -> None:
-        """Take the configuration of `to_executorch`."""
+        """Store the configuration of `to_executorch`."""
         super().__init__()
         self._backend_config = backend_config
 

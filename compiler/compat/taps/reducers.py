@@ -13,7 +13,7 @@ from compiler.dialect.ops import edge_op
 from compiler.errors import UnsupportedError
 from compiler.untyped import OpOverload, aten
 
-_P99 = 100  # the 99th percentile leaves one value in a hundred above it
+_P99 = 100  # 1 % of the values are above the 99th percentile
 FIELDS = (
     *("min", "max", "mean", "abs_max", "abs_mean", "std", "rms", "l1_norm", "l2_norm"),
     *("nan_count", "inf_count", "zero_count", "p99_abs"),
@@ -27,10 +27,10 @@ class StatReducer:
     """A function of a tensor that a tap computes.
 
     Attributes:
-        name: by which ``get_reducer`` finds it, for those that are built in
+        name: key for ``get_reducer`` of built-in reducers
         fields: names of the values in the one-dimensional result; empty for a whole tensor
-        emit: adds the nodes of the function to an edge graph before the insertion point and
-            returns the last; None to trace ``eager``
+        emit: adds the nodes of the function to an edge graph at the insertion point and
+            returns the last; None traces ``eager`` instead
         eager: the same function in torch
     """
 

@@ -23,7 +23,7 @@ def select_all_call_function(exclude: tuple[str, ...] = ("getitem",)) -> NodeSel
 
 
 def select_by_op_type(*op_targets: str) -> NodeSelector:
-    """Select calls of operators whose name ends with one of these, as ``aten.linear.default``.
+    """Select calls of operators whose name has one of these suffixes, as ``aten.linear.default``.
 
     Raises: ValueError without a name
     """
@@ -49,7 +49,7 @@ def select_by_module_path(*patterns: str, output_only: bool = True) -> NodeSelec
 
 
 def select_by_module_class(*class_names: str, output_only: bool = True) -> NodeSelector:
-    """Select nodes inside of modules of a class, by its name without the package.
+    """Select nodes inside modules of a class, by its name without the package.
 
     Args:
         class_names: as ``Linear``

@@ -1,6 +1,7 @@
 """Inserts taps into an exported program, and replaces them by reducers after delegation.
 
-A tap is a call of an operator no partitioner takes: its input becomes an output of the delegate,
+A tap is a call of an operator that no partitioner supports: its input becomes an output of the
+delegate,
 its result an output of the program.
 """
 
@@ -42,14 +43,14 @@ class TapSpec:
     """One tap.
 
     Attributes:
-        node_name: of the node whose value it takes
+        node_name: of the tapped node
         op_target: its operator
-        output_index: where its value is among the flat outputs of the program
-        reducer_name: what it computes
+        output_index: index of its value among the flat outputs of the program
+        reducer_name: name of its reducer
         fields: names of the values in its result, empty for a whole tensor
-        stack_trace: of the node, None where unknown
-        module_path: of the innermost module around it, None where unknown
-        module_class: likewise its class
+        stack_trace: of the node, None if unknown
+        module_path: of the innermost enclosing module, None if unknown
+        module_class: class of that module, None if unknown
     """
 
     node_name: str
@@ -90,13 +91,13 @@ def tap_intermediate_outputs_(
 
     Args:
         ep: as ``torch.export.export`` returned it
-        rules: (selector, reducer) pairs, the first that fits counts; statistics of every call
-            where there is none
-        max_taps: most taps
-        error_on_empty: whether it is an error, instead of a warning, that no node is chosen
+        rules: (selector, reducer) pairs, the first match applies; by default statistics of every
+            call
+        max_taps: largest number of taps
+        error_on_empty: raise an error instead of a warning if no node is selected
 
-    Returns: the program, and where the value of each tap is
-    Raises: ValueError if no node is chosen, or there is no rule
+    Returns: the program, and its taps
+    Raises: ValueError if no node is selected, or rules are empty
     """
     chosen = _chosen(ep.graph_module.graph, _pairs(rules))
     if max_taps is not None:
@@ -144,7 +145,8 @@ def _chosen(
             continue
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor) or "0" in map(str, value.shape):
-            continue  # several results have getitems to tap; a tensor without elements has nothing
+            # several results are tapped at their getitems; a tensor without elements has no values
+            continue
         reducer = next((one for selector, one in rules if selector(node)), None)
         if reducer is not None:
             found.append((node, reducer))

@@ -71,13 +71,14 @@ def get_transform_passes(additional_passes: Sequence[PassType] | None = None) ->
 class XNNPACKPassManager:
     """Runs passes given as classes over a program.
 
-    The writer of payloads takes a partition as it is lowered: it folds, fuses and reorders while
-    it writes. So there are no passes it would need to run, and without a list only
-    `RemoveNoopExpandCopyPass` does.
+    The payload writer accepts a partition as lowered: it folds, fuses and reorders while writing.
+    So
+    it needs no passes, and the default list is only
+    `RemoveNoopExpandCopyPass`.
 
     Args:
         exported_program: an edge program
-        passes: classes; one whose constructor has to be given something gets the program
+        passes: classes; a constructor with a required argument gets the program
     """
 
     def __init__(

@@ -30,11 +30,11 @@ GROUP_SIZE = 32  # weights that share a scale, unless the option says otherwise
 
 
 class XNNPackRecipeType(RecipeType):
-    """Recipes for the processor, by XNNPACK.
+    """Recipes for CPUs with XNNPACK.
 
     PT2E: a quantizer on the exported graph; static ones calibrate with the example inputs.
-    TORCHAO: linear layers of the module get 4 bit weights, one scale an output channel, or one
-    every `group_size` inputs ("per tensor" in the documented name).
+    TORCHAO: linear layers of the module get 4 bit weights, one scale per output channel, or one
+    per `group_size` inputs ("per tensor" in the documented name).
     """
 
     FP32 = "xnnpack_fp32"
@@ -123,6 +123,6 @@ def _check(recipe_type: RecipeType, group_size: object, unknown: dict[str, Any])
     if unknown:
         has = "'group_size'" if group_size is not None else "no parameters"
         warnings.warn(
-            f"XNNPACK recipe '{recipe_type.value}' ignores {', '.join(unknown)}: it takes {has}",
+            f"XNNPACK recipe '{recipe_type.value}' ignores {', '.join(unknown)}: supported: {has}",
             stacklevel=4,
         )

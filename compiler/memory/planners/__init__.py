@@ -1,4 +1,4 @@
-"""Planners: each takes blocks and an alignment and returns an offset a block, in one table."""
+"""Planners: each maps blocks and an alignment to one offset per block; one table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan_blocks(
 ) -> MemoryPlan:
     """Return the smallest verified plan; planners after one that reached the bound are skipped.
 
-    Raises: PlanError if a planner made values overlap
+    Raises: PlanError if the blocks of a plan overlap
     """
     bound = lower_bound(blocks, alignment)
     best: MemoryPlan | None = None
@@ -42,5 +42,5 @@ def plan_blocks(
             best = plan
         if best.nbytes == bound:
             break
-    assert best is not None  # there is always a planner
+    assert best is not None  # the list is never empty
     return best

@@ -15,15 +15,15 @@ def greedy(blocks: Sequence[MemoryBlock], alignment: int) -> list[int]:
 
 
 def interval(blocks: Sequence[MemoryBlock], alignment: int) -> list[int]:
-    """Return offsets with the blocks that take most memory for most time placed first."""
+    """Return offsets with blocks placed by decreasing bytes times lifetime."""
     return _place(blocks, alignment, lambda block: -block.nbytes * (block.last - block.first + 1))
 
 
 def objects(blocks: Sequence[MemoryBlock], alignment: int) -> list[int]:
-    """Return offsets where blocks that are alive at the same time never share an object.
+    """Return offsets where blocks that are live at the same time never share an object.
 
-    An object is a range of bytes as large as its first, largest block, at whose start each of its
-    blocks lies.
+    An object is a range of bytes as large as its first, largest block; all its
+    blocks start at its beginning.
     """
     offsets = [0] * len(blocks)
     shared: list[tuple[int, list[MemoryBlock]]] = []
@@ -74,9 +74,9 @@ def _lowest_gap(taken: Iterable[tuple[int, int]], size: int) -> int:
 
 
 class _Calendar:
-    """Placed blocks by coarse time, to search only those alive at about the same time.
+    """Placed blocks by time slot, to search only those live at about the same time.
 
-    Blocks that live for long stand in one list, not in every slot.
+    Blocks with long lifetimes are in one common list instead of every slot.
     """
 
     def __init__(self, length: int) -> None:

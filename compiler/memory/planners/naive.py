@@ -1,4 +1,4 @@
-"""The naive planner: every block has memory of its own."""
+"""The naive planner: blocks never share memory."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from compiler.passes.base import PassBase, PassResult
 from compiler.untyped import NUMBER_OPERATORS, aten
 
 Node = torch.fx.Node
-# Operators of other namespaces may read or keep something their arguments do not show.
+# Operators of other namespaces may have state that their arguments do not show.
 _PURE_NAMESPACES = frozenset(("aten", "dim_order_ops", "quantized_decomposed"))
 
 
 class CSEPass(PassBase):
-    """Lets the readers of a node that repeats another read the other; bodies each for themselves.
+    """Common subexpression elimination, separately in each body of control flow.
 
-    Two nodes are alike when operator and arguments are. Nodes that are results of the graph stay.
+    Two nodes are equal if operator and arguments are. Results of the graph are kept.
     """
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
@@ -37,7 +37,7 @@ def _merge(graph: torch.fx.Graph) -> bool:
     for node in list(graph.nodes):
         if node in returned or not _is_pure(node):
             continue
-        # Readers of what was merged before read the first by now, so arguments compare as nodes.
+        # Readers of merged nodes already read the first one, so arguments compare as nodes.
         known = first.setdefault(_key(node), node)
         if known is not node:
             node.replace_all_uses_with(known)
@@ -64,7 +64,7 @@ def _key(node: Node) -> Any:  # noqa: ANN401
 
 
 def _leaf(leaf: Any) -> Any:  # noqa: ANN401
-    # 1, 1.0 and True are equal in Python; None has no order among the values of options.
+    # 1, 1.0 and True are equal in Python; None cannot be sorted among option values.
     return ("node", id(leaf)) if isinstance(leaf, Node) else (type(leaf).__name__, repr(leaf))
 
 

@@ -29,7 +29,7 @@ from compiler.untyped import OpOverload, aten
 
 Node = torch.fx.Node
 PREFIX = "_prop_tensor_constant"
-# A constant filled with one number is larger in the file than the operator that fills it.
+# A constant filled with one value is larger in the file than the operator that fills it.
 _SKIPPED: frozenset[Any] = frozenset((edge_op(aten.full.default), edge_op(aten.full_like.default)))
 _QUANTISED = "quantized_decomposed"
 
@@ -60,10 +60,10 @@ def constant_prop_pass(
 
     Args:
         exported_program: an edge program, or as exported; it is not changed
-        custom_skip_targets: operators to leave; None for ``full`` and quantization
-        _skip_dim_order: copy a constant that is returned by ``clone``, not ``_clone_dim_order``
+        custom_skip_targets: operators not to fold; None for ``full`` and quantization
+        _skip_dim_order: copy a returned constant by ``clone``, not ``_clone_dim_order``
 
-    Returns: the given program if nothing could be computed
+    Returns: the given program if nothing could be folded
     """
     return _propagated(
         exported_program,
@@ -73,9 +73,9 @@ def constant_prop_pass(
 
 
 def with_quantized_constants(edge: ExportedProgram) -> ExportedProgram:
-    """Return a program in which quantized constants are constants of integers.
+    """Return a program in which quantized constants are folded to integer constants.
 
-    This is what ``convert_pt2e(..., fold_quantize=False)`` leaves to the lowering.
+    ``convert_pt2e(..., fold_quantize=False)`` leaves this to the lowering.
 
     Args:
         edge: an edge program; it is not changed
@@ -187,7 +187,7 @@ def _plain(leaf: Any, node: Node) -> Any:  # noqa: ANN401
     expected: Any = node.meta["val"]
     order = dim_order_of(expected) if isinstance(expected, torch.Tensor) else None
     leaf = leaf.detach()
-    if not isinstance(node.target, EdgeOp):  # an operator of ATen may give a view
+    if not isinstance(node.target, EdgeOp):  # an ATen operator may return a view
         return leaf.clone()
     if order is not None and tuple(expected.stride()) != tuple(leaf.stride()):
         return in_dim_order(leaf, order)
@@ -226,7 +226,7 @@ def _replaced(
 def _with_constants(
     program: ExportedProgram, specs: Mapping[Node, InputSpec]
 ) -> ExportGraphSignature:
-    """Bring the new placeholders in front of the user's inputs, in graph and signature."""
+    """Move the new placeholders before the user's inputs, in graph and signature."""
     signature = program.graph_signature
     inputs = list(signature.input_specs)
     users = [place for place, spec in enumerate(inputs) if spec.kind == InputKind.USER_INPUT]
@@ -248,7 +248,7 @@ def _clone_of(computed: Iterable[Node], *, skip_dim_order: bool) -> Any:  # noqa
 
 
 def _copy_returned(graph: torch.fx.Graph, constants: set[Node], target: Any) -> None:  # noqa: ANN401
-    """Copy constants that the program returns: a result needs memory of its own."""
+    """Copy constants that the program returns: a result needs separate memory."""
     last = next(iter(reversed(graph.nodes)))
     returned = {node for node in nodes_in(last.args) if node in constants}
     for node in returned:

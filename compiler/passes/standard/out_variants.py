@@ -26,14 +26,14 @@ class ToOutVarPass(PassBase):
         """Set whether operators without an out variant are an error.
 
         Args:
-            ignore_to_out_var_failure: leave it as it is
+            ignore_to_out_var_failure: keep such an operator unchanged
         """
         self._ignore = ignore_to_out_var_failure
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
         """Change a graph module in place.
 
-        Raises: MissingOutVariantsError naming all operators that have none
+        Raises: MissingOutVariantsError naming all operators without one
         """
         for module in graph_module.modules():
             if isinstance(module, torch.fx.GraphModule):
@@ -85,7 +85,7 @@ def _allocation(graph: torch.fx.Graph, node: Node, value: Any, spec: Any) -> Nod
     new = graph.call_function(memory.alloc, ((shape, dtype),))
     inherit(new, node.meta)
     new.meta["val"] = value
-    if spec is not None:  # the call returns what it is given
+    if spec is not None:  # the call returns its argument
         new.meta["spec"] = spec
     return new
 

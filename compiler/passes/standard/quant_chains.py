@@ -19,10 +19,10 @@ _CHOOSE = "choose_qparams"
 
 
 class DuplicateDynamicQuantChainPass(PassBase):
-    """Repeats ``choose_qparams, quantize, dequantize`` for each user after the first.
+    """Duplicates ``choose_qparams, quantize, dequantize`` for each user after the first.
 
-    A partition that takes one reader can then take the whole chain with it. Runs on programs as
-    they are exported, and on edge programs.
+    A partition with one reader can then include the entire chain. Runs on exported programs and on
+    edge programs.
     """
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
@@ -43,7 +43,7 @@ def _name(node: Node) -> str:
 
 
 def _chain(node: Node) -> list[Node]:
-    """Return the chain a node ends, in the order of the data; empty if it ends none."""
+    """Return the chain a node ends, in the order of the data; empty if there is none."""
     if node.op != "call_function" or not _name(node).startswith(_DEQUANTIZE):
         return []
     found: dict[Node, None] = {node: None}

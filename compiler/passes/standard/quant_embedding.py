@@ -1,9 +1,10 @@
 """Fuses dequantize and embedding: rows are looked up quantized, and only those are dequantized.
 
 A table is recognized behind ``dequantize_per_channel`` and behind the steps that torchao's
-``dequantize_affine`` and torch's ``dequantize_per_channel_group`` are made of: numbers less zero
-points, times scales, by row or by group of columns. A table whose numbers are known and small is
-packed, two or four of them in a byte.
+``dequantize_affine`` and torch's ``dequantize_per_channel_group`` decompose into: integers minus
+zero
+points, times scales, by row or by group of columns. A table of known small values is
+packed, two or four of them per byte.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _CAST = edge_op(TO_DIM_ORDER_COPY)
 _VIEW = edge_op(aten.view_copy.default)
 _SUB, _MUL = edge_op(aten.sub.Tensor), edge_op(aten.mul.Tensor)
 _BYTES = (torch.int8, torch.uint8)
-# These hold numbers of a byte, and their differences, as they are.
+# These represent integers of a byte, and their differences, exactly.
 _EXACT = (torch.float32, torch.float16, torch.int16, torch.int32, torch.int64)
-_RESULTS = (torch.float32, torch.float16)  # what the runtime's kernels make
+_RESULTS = (torch.float32, torch.float16)  # dtypes that the runtime's kernels produce
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def fused_embedding(module: torch.fx.GraphModule, node: Node, values: Values) ->
     """Replace an embedding of a dequantized table by one of the quantized table.
 
     Args:
-        module: whose graph is changed, and which gets the tensors that are packed
+        module: whose graph is changed; packed tensors are added to it
         node: the embedding
         values: of placeholders, by name
     """
@@ -121,7 +122,7 @@ def _bare(node: Node, dtypes: Sequence[torch.dtype]) -> Node:
     """Return the source behind views, and behind casts to some dtypes."""
     while node.target is _VIEW or (node.target is _CAST and node.meta["val"].dtype in dtypes):
         below = node.args[0]
-        assert isinstance(below, Node)  # both take a tensor
+        assert isinstance(below, Node)  # both operands are tensors
         node = below
     return node
 
@@ -138,12 +139,12 @@ def _is_column(node: Node, product: Node) -> bool:
 
 
 def _known(table: _Table, values: Values, dtype: torch.dtype) -> tuple[torch.Tensor, ...] | None:
-    """Return values, scales and zero points by row and group, where all are constants.
+    """Return values, scales and zero points by row and group, if all are constants.
 
     Args:
-        table: what the graph has
+        table: nodes of the graph
         values: of placeholders, by name
-        dtype: of scales and zero points, who have to be the same in it
+        dtype: of scales and zero points, which must be representable in it
     """
     nodes = [table.rows, table.scales, *([] if table.zeros is None else [table.zeros])]
     if any(node.name not in values for node in nodes):

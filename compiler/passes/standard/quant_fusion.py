@@ -1,9 +1,10 @@
 """Quantization fusion: operators on quantized tensors instead of dequantized ones.
 
 Only operators that the runtime has a quantized kernel for are fused: the sum of two tensors, with a
-relu too, the embedding, and operators that move numbers without changing them. The sum's kernel
-takes two tensors of one static shape with ranges within 0 and 255, and ends the process otherwise;
-there is none for the sum of a tensor and a number.
+relu too, the embedding, and operators that move values without changing them. The kernel
+of add supports two tensors of one static shape with ranges within 0 and 255, and aborts the process
+otherwise;
+no kernel adds a tensor and a scalar.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ class QuantFusionPass(PassBase):
     def __init__(
         self, _fix_node_meta_val: bool = True, node_value_dict: Values | None = None
     ) -> None:
-        """Take the constants of the program, if they are known.
+        """Store the constants of the program, if known.
 
         Args:
             _fix_node_meta_val: documented; fused nodes always have results
-            node_value_dict: tensors by placeholder; inside of a compile None is all constants
+            node_value_dict: tensors by placeholder; None in a compile selects all constants
         """
         del _fix_node_meta_val
         self.node_value_dict = node_value_dict
@@ -101,7 +102,7 @@ def _fused_result(graph: torch.fx.Graph, node: Node) -> bool:
         below = inner.args[0]
         if not isinstance(below, Node) or below.target is not _ADD or len(below.users) > 1:
             return False
-        # In what is quantized, nothing below zero is nothing below the zero point.
+        # In quantized values, relu clamps at the zero point.
         return _fused_sum(graph, node, below, _settings(node)[1])
     return inner.target in _MOVES and _moved(node, inner)
 
@@ -113,7 +114,7 @@ def _settings(node: Node) -> list[Any]:
 
 def _source(node: Node) -> Node:
     source = node.args[0]
-    assert isinstance(source, Node)  # what is quantized is a tensor
+    assert isinstance(source, Node)  # the quantized value is a tensor
     return source
 
 
@@ -146,7 +147,7 @@ def _one_kind(values: list[torch.Tensor]) -> bool:
 
 
 def _moved(node: Node, inner: Node) -> bool:
-    """Move quantized values instead, where their parameters stay the same."""
+    """Move quantized values instead, if their quantization parameters are equal."""
     given: Any = inner.args[0]
     several = isinstance(given, (list, tuple))
     sides: list[Any] = [*cast("Any", given)] if several else [given]

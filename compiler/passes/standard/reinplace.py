@@ -1,7 +1,7 @@
 """Lets an operator write its result over an input that is not read afterwards.
 
-The graph stays functional: a mark in the metadata names over which argument the result is written,
-and the memory plan gives both one place.
+The graph stays functional: metadata names the argument that the result overwrites,
+and the memory plan gives both the same memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEFAULT_INPLACEABLE_OPS: frozenset[Any] = frozenset((edge_op(aten.index_put.defa
 
 
 class ReinplacePass(ExportedProgramPassBase):
-    """Marks the results that take the memory of an input."""
+    """Marks the results that reuse the memory of an input."""
 
     def __init__(
         self, ops_to_inplace: Collection[Any] | None = None, more: Collection[Any] = ()
@@ -37,7 +37,7 @@ class ReinplacePass(ExportedProgramPassBase):
         Args:
             ops_to_inplace: edge operators that may write over their first argument; None for
                 ``index_put``
-            more: further ones
+            more: additional ones
         """
         listed = DEFAULT_INPLACEABLE_OPS if ops_to_inplace is None else ops_to_inplace
         self._operators = frozenset((*listed, *more))
@@ -50,7 +50,7 @@ class ReinplacePass(ExportedProgramPassBase):
 def reinplace_pass(
     ep: ExportedProgram, ops_to_inplace: Collection[Any] | None = None
 ) -> ExportedProgram:
-    """Return a program in which results take the memory of inputs; the given one is not changed.
+    """Return a program in which results reuse the memory of inputs; the given one is not changed.
 
     Args:
         ep: an edge program

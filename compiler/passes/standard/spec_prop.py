@@ -60,7 +60,7 @@ def _describe_all(owner: torch.fx.GraphModule, ranges: Mapping[Any, Any]) -> Non
 
 
 def _ranges_of_values(module: torch.fx.GraphModule) -> dict[Any, Any]:
-    """Return the ranges of symbols, as the sizes of values know them."""
+    """Return the ranges of symbols, as recorded in the sizes of values."""
     found: dict[Any, Any] = {}
     for node in module.graph.nodes:
         for tensor in tensors_in(node.meta.get("val")):

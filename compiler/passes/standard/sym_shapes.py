@@ -70,7 +70,7 @@ def _bound(size: Any) -> int:  # noqa: ANN401
     symbol: Any = size
     found = largest(expression_of(symbol), symbol.node.shape_env.var_to_range)
     if found is None:
-        raise UnboundedShapeError(f"{symbol} has no maximum; give its Dim a max")
+        raise UnboundedShapeError(f"{symbol} has no maximum; set a max for its Dim")
     return found
 
 

@@ -23,10 +23,10 @@ def _static(value: Any) -> bool:  # noqa: ANN401
 
 
 class RemoveViewsPass(PassBase):
-    """Removes views that change no shape and copies that change neither type nor layout.
+    """Removes views that change no shape and copies that change neither dtype nor layout.
 
-    A view of a view becomes a view of what lies below, a permutation of a permutation one. Results
-    of the graph stay copies of what they copy, so that no two results and no input share memory.
+    Consecutive views are merged, and consecutive permutations too. Copies that are results
+    of the graph are kept, so that results share no memory with each other or with inputs.
     """
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401

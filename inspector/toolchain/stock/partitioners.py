@@ -88,7 +88,7 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
     try:
         inspect.signature(cls).bind(**given)
     except TypeError as error:
-        raise StockError(f"{name} does not take these options: {error}") from error
+        raise StockError(f"{name} does not accept these options: {error}") from error
     made = cls(**given)
     if not callable(getattr(made, "partition", None)):
         raise StockError(f"{name} is not a partitioner: it has no method partition")

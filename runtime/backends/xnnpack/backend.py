@@ -35,7 +35,7 @@ _CONTIGUOUS = tuple(range(16))  # more dimensions than any payload has
 
 @dataclass(frozen=True, slots=True)
 class XnnpackPartition:
-    """A partition, ready to run.
+    """A loaded partition.
 
     Attributes:
         plan: the checked payload
@@ -99,7 +99,7 @@ class XnnpackBackend(BackendInterface):
 
     @override
     def trial_engine(self) -> str:
-        """Return the real kernels with their release, empty where they are not available."""
+        """Return name and release of the native kernels, empty if they are not available."""
         release = availability().release
         return f"the real kernels of {release}" if release else ""
 

@@ -21,7 +21,7 @@ from schema.payloads.xnnpack.model import NO_VALUE
 Values = Mapping[int, Value]
 WITH_WEIGHTS = frozenset({"FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d"})
 MOST_SIZE = 1 << 24
-"""Largest kernel, stride, padding or image, in elements along one dimension."""
+"""Largest allowed kernel, stride, padding or image, in elements along one dimension."""
 TRANSPOSED = 1  # flag of FullyConnected and BatchMatrixMultiply
 _OVER_IMAGES = (n.Convolution, n.Pooling, n.StaticResize)
 _NOT_RUN = "ScaledDotProductAttention"
@@ -103,7 +103,7 @@ def _types(node: PayloadNode, values: Values) -> str:
         if datatype in WEIGHT_ONLY and not (weighted and place > 0):
             return f"operand {place} is {datatype.name.lower()}, which only weights can be"
         if datatype == Datatype.QDINT8 and not (weighted and place == 0):
-            return f"operand {place} is {datatype.name.lower()}, which it does not take"
+            return f"operand {place} is {datatype.name.lower()}, which it does not support"
     for ident in node.outputs:
         datatype = values[ident].datatype
         if datatype in WEIGHT_ONLY or (datatype == Datatype.QDINT8 and node.kind != "Convert"):

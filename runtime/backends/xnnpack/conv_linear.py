@@ -32,13 +32,14 @@ _SCALED_LAST = frozenset({Datatype.QCINT8, Datatype.QCINT4})
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of a node, and the conversion of its sums.
+    """Weights of a node, and the conversion of its accumulators.
 
     Attributes:
         filters: as in the file, real or quantized integers
-        bias: one value a channel, None for none
-        activation: bounds of the sums, None where `from_real` applies them
-        from_real: converts sums, with channels last, into the held result; None for no conversion
+        bias: one value a channel, None if absent
+        activation: bounds of the accumulators, None where `from_real` applies them
+        from_real: converts accumulators, channels last, to the stored representation of the result;
+            None if they need no conversion
     """
 
     filters: Tensor

@@ -43,7 +43,7 @@ _UNBOUNDED = frozenset({"Maximum", "Minimum", "PReLU"})
 
 
 def unary(node: PayloadNode, values: Values) -> NodeCall:
-    """Bind a function of one element."""
+    """Bind an elementwise unary function."""
     return _function(node, values, UNARY[node.kind])
 
 
@@ -62,7 +62,7 @@ def elu(node: PayloadNode, values: Values) -> NodeCall:
 
 
 def softmax(node: PayloadNode, values: Values) -> NodeCall:
-    """Bind Softmax, which is taken along the last dimension."""
+    """Bind Softmax along the last dimension."""
     return _function(node, values, lambda real: torch.softmax(real, -1))
 
 
@@ -74,7 +74,7 @@ def _function(node: PayloadNode, values: Values, function: Change) -> NodeCall:
 
 
 def convert(node: PayloadNode, values: Values) -> NodeCall:
-    """Bind Convert and Copy, which change the dtype or nothing."""
+    """Bind Convert and Copy, which change the dtype or copy the value."""
     source, target = values[node.inputs[0]], values[node.outputs[0]]
     if same_representation(source, target):
         return NodeCall(_same, node.inputs)

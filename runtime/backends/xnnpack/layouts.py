@@ -67,7 +67,7 @@ class DimLayouts:
 
 
 def layouts_of(plan: PartitionPlan) -> dict[int, Labels]:
-    """Return the layout of every value in the layout of images.
+    """Return the layout of every value in image layout.
 
     None is known in payloads without debug handles, where inserted nodes look like others.
     """
@@ -83,7 +83,7 @@ def layouts_of(plan: PartitionPlan) -> dict[int, Labels]:
 
 
 class _Regions:
-    """Groups of values with one layout, because the nodes between them keep it (union-find)."""
+    """Groups of values with one layout, because the nodes between them preserve it (union-find)."""
 
     def __init__(self, plan: PartitionPlan) -> None:
         self._plan = plan

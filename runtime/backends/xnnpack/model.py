@@ -88,7 +88,7 @@ class Value:
         datatype: of its elements
         dims: sizes in memory order
         data: bytes of a constant, None for other values
-        quantization: None without
+        quantization: None if the value is not quantized
         argument: index among the arguments of the delegate call, None for inner values
         is_input: whether it is an input
         is_output: whether it is a result
@@ -116,7 +116,7 @@ class PayloadNode:
         form: its fields
         inputs: ids of the values it reads, NO_VALUE for optional ones
         outputs: ids of the values it writes
-        bounds: of its result, None for none
+        bounds: of its result, None if absent
         handle: debug handle of the operator it was lowered from, None if the compiler inserted it
     """
 
@@ -141,15 +141,15 @@ class PayloadNode:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """A payload that was checked: every id leads to a value that is there when it is needed.
+    """A validated payload: every id refers to a value that is computed before it is read.
 
     Attributes:
         partition: index among the delegates of the method
         values: by id
         nodes: in the order they run
         num_externs: how many ids are reserved for arguments
-        inputs: values that are given, by argument
-        outputs: values that are results, by argument
+        inputs: input values by argument
+        outputs: output values by argument
     """
 
     partition: int

@@ -14,16 +14,16 @@ from runtime.errors import ErrorCode, ExecutionError
 
 Tensor = torch.Tensor
 Values = Mapping[int, Value]
-_MANY_ELEMENTS = 1 << 26  # results up to this size are never refused
+_MANY_ELEMENTS = 1 << 26  # results up to this size are always allowed
 _MOST_TIMES = 64  # larger ones, up to this multiple of their operand
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCall:
-    """A node, ready to run.
+    """A bound node.
 
     Attributes:
-        run: takes the held operands and returns the held result, several as a tuple
+        run: maps stored operands to the stored result, a tuple for several
         reads: ids of the operands
     """
 
@@ -32,7 +32,7 @@ class NodeCall:
 
 
 def chain(*changes: Change | None) -> Change | None:
-    """Return the composition of conversions, None where there is none."""
+    """Return the composition of conversions, None for an empty sequence."""
     left = [change for change in changes if change is not None]
     if not left:
         return None

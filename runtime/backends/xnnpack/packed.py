@@ -95,9 +95,9 @@ def multiply(
 
     Args:
         filters: of shape (O, I)
-        bias: one value an output
+        bias: one value per output
         activation: bounds of the result
-        rows: expected number of rows, for the packing; any number works
+        rows: expected number of rows, a hint for packing; every row count works
     """
     single = filters.dtype is torch.float32 and (bias is None or bias.dtype is torch.float32)
     if single and filters.numel() and has_packed():

@@ -41,9 +41,9 @@ class NamedBlobs(dict[str, memoryview]):
         self._data = data
 
     def get(self, key: str, default: memoryview | None = None) -> memoryview | None:  # pyright: ignore[reportIncompatibleMethodOverride] - keys are strings
-        """Return the bytes of a key, None where there are none.
+        """Return the bytes of a key, None if absent.
 
-        Raises: FormatError for bytes that do not have the hash in the key
+        Raises: FormatError for bytes whose hash differs from the key
         """
         if key not in self and key in self._data:
             found = self._data.data(key)
@@ -59,7 +59,7 @@ class NamedBlobs(dict[str, memoryview]):
 def read_plan(processed: memoryview, names: NamedBlobs, partition: int) -> PartitionPlan:
     """Return the plan of a payload.
 
-    Raises: DelegateError for the first thing that cannot be run
+    Raises: DelegateError for the first node or value that cannot be run
     """
     try:
         graph = decode(processed)
@@ -104,7 +104,7 @@ class _PlanReader:
         for value in ends:
             if value.argument in taken:
                 raise self._bad(
-                    f"values {taken[value.argument]} and {value.ident} are both argument "
+                    f"values {taken[value.argument]} and {value.ident} both claim argument "
                     f"{value.argument}"
                 )
             taken[value.argument] = value.ident

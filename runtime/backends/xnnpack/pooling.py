@@ -56,7 +56,7 @@ def to_channels_first(held: Tensor) -> Tensor:
     Shapes: (N, H, W, C) -> (N, C, H, W)
     """
     if held.dim() != 4:
-        raise invalid_argument(f"an image has the shape {list(held.shape)}")
+        raise invalid_argument(f"an image must have 4 dimensions, found {list(held.shape)}")
     return held.permute(0, 3, 1, 2)
 
 

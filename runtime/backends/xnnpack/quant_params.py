@@ -44,14 +44,14 @@ def quantization_of(
     fetch: Fetch,
     bad: MakeError,
 ) -> Quantization | None:
-    """Return the quantization of a value, None for a value without.
+    """Return the quantization of a value, None if it is not quantized.
 
     Args:
         datatype: of the value
         dims: its sizes
         params: as in the file
         fetch: returns the bytes of a constant
-        bad: returns the error of this value
+        bad: builds the error for this value
 
     Raises: DelegateError for parameters that do not fit the value
     """

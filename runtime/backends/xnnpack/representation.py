@@ -1,6 +1,6 @@
 """The representation of values between nodes, and conversions to and from it.
 
-Every value is held as float32 (int32 for integers): real values as they are, half precision rounded
+Every value is held as float32 (int32 for integers): real values unchanged, half precision rounded
 to its precision, quantized integers minus their zero point. Sums of such integers are exact below
 2**24, so that integer kernels are reproduced exactly.
 """
@@ -70,7 +70,7 @@ class QuantizedRange:
 
 
 def quantized_range_of(value: Value) -> QuantizedRange | None:
-    """Return the quantization of a value, None for one that is held as real values."""
+    """Return the quantization of a value, None if it is stored as real values."""
     if value.datatype not in PER_TENSOR or value.quantization is None:
         return None
     low, high = range_of(value.datatype)
@@ -79,7 +79,7 @@ def quantized_range_of(value: Value) -> QuantizedRange | None:
 
 
 def to_real(value: Value) -> Change | None:
-    """Return the conversion of a held value to real values, None where none is needed."""
+    """Return the conversion of a stored value to real values, None if it is the identity."""
     steps = quantized_range_of(value)
     if steps is None:
         return None
@@ -88,7 +88,7 @@ def to_real(value: Value) -> Change | None:
 
 
 def from_real(value: Value, bounds: Bounds | None = None) -> Change | None:
-    """Return the conversion of real values to the held value, None where none is needed.
+    """Return the conversion of real values to the stored value, None if it is the identity.
 
     The conversion returns a new tensor.
     """
@@ -110,7 +110,7 @@ def from_real(value: Value, bounds: Bounds | None = None) -> Change | None:
 
 
 def clamping(bounds: Bounds | None) -> Change | None:
-    """Return the clamp to bounds, None for no bounds; it returns a new tensor."""
+    """Return the clamp to bounds, which returns a new tensor; None if there are no bounds."""
     if bounds is None or bounds == (float("-inf"), float("inf")):
         return None
     low, high = bounds

@@ -49,7 +49,7 @@ class PartitionSteps(DelegateSteps):
     def step(self) -> None:
         """Run the next node."""
         if self._position >= len(self.nodes):
-            raise ExecutionError(ErrorCode.EndOfMethod, "no node is left")
+            raise ExecutionError(ErrorCode.EndOfMethod, "all nodes have run")
         with torch.no_grad():
             self._engine.run_node(self._position)
         self._position += 1
@@ -62,7 +62,7 @@ class PartitionSteps(DelegateSteps):
 
     @override
     def real(self, ident: int) -> torch.Tensor | None:
-        """Return a quantized value dequantized, None for any other value."""
+        """Return a quantized value dequantized, None if it is not quantized."""
         self._check(ident)
         value = self._engine.plan.values[ident]
         if value.quantization is None or value.quantization.row_dims:

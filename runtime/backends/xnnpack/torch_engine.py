@@ -120,7 +120,7 @@ class TorchEngine(Engine):
         return representation.stored_constant(value)
 
     def replace(self, ident: int, tensor: Tensor) -> None:
-        """Let a value hold something else."""
+        """Replace the content of a value."""
         value = self.plan.values[ident]
         self._held[self._places[ident]] = representation.held(value, tensor.clone())
 

@@ -54,7 +54,7 @@ def _refused(plan: PartitionPlan, process: Kernels) -> list[DelegateError]:
 
 
 def _killer(plan: PartitionPlan) -> ExecutionError | None:
-    """Return the error of the node that crashes the process alone, None for none."""
+    """Return the error of the node that crashes the process when run alone, None if none does."""
     process = kernels()
     try:
         StepEngine(plan, process, ConstantStore(process, plan)).close()

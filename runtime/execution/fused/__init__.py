@@ -1,4 +1,4 @@
-"""Untraced runs: results stay where kernels put them, and adjacent instructions are fused."""
+"""Untraced runs: results stay where kernels wrote them, and adjacent instructions are fused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of a fused run: a tensor of the value table is pointed at the kernel's own result."""
+"""The calls of a fused run: a tensor of the value table is pointed at the kernel's result."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _converted(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def alias(owner: TensorSlot, other: TensorSlot) -> Call:
-    """Return the call that points a tensor at the memory of another one, in its own sizes."""
+    """Return the call that points a tensor at the memory of another one, with its own sizes."""
     return partial(_alias, owner.tensor, other.tensor, tuple(other.tensor.shape))
 
 
@@ -98,7 +98,7 @@ def _view(table: ValueTable, source: int, size: int, out: TensorSlot) -> None:
     viewed = table.items[source].reshape(sizes)
     if viewed.dtype is not out.tensor.dtype or viewed.dim() != len(out.dim_order):
         raise ExecutionError(
-            ErrorCode.InvalidArgument, "the view has another dtype or rank than its plan"
+            ErrorCode.InvalidArgument, "dtype or rank of the view differ from its plan"
         )
     out.tensor.data = viewed
 

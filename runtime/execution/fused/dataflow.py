@@ -34,8 +34,8 @@ class TensorUse:
         aliases: values over the same memory that no instruction writes
         pinned: whether its contents must be in its slot, in the planned dim order
         state: whether it is read before it is written, or changed in place
-        alias_of: value whose memory it shares, its own index for all others
-        reused: whether its memory is that of an input of the instruction that writes it
+        alias_of: value whose memory it shares, its own index if it shares none
+        reused: whether it shares memory with an input of the instruction that writes it
     """
 
     index: int
@@ -160,7 +160,7 @@ class Dataflow:
         return self._all(args), written
 
     def range_of(self, tensor: TensorUse) -> Range | None:
-        """Return the planned memory of a tensor, None where it has none."""
+        """Return the planned memory of a tensor, None if it is not planned."""
         value = self._plan.values[tensor.index].val
         info = value.allocation_info if isinstance(value, m.Tensor) else None
         size = tensor.slot.capacity * tensor.slot.tensor.element_size()
@@ -245,7 +245,7 @@ class Dataflow:
         return _without(gone, used)
 
     def untouched(self, place: Range, after: int, until: int) -> bool:
-        """Return whether no instruction after one and up to another writes to memory."""
+        """Return whether no instruction in the half-open range (first, last] writes to memory."""
         number, low, high = place
         events = self._events.get(number, [])
         at = bisect_left(events, (after + 1, -1, -1))

@@ -74,7 +74,7 @@ class Fuser:
         self._has_matmul = has_packed_matmul()
 
     def at(self, place: int) -> Fused | None:
-        """Return the fused call that begins at an instruction, None where there is none."""
+        """Return the fused call that begins at an instruction, None if no pattern matches."""
         bound = self._parts(place)
         if bound is None or bound.kernel.name != _CONVOLUTION or not self._has_kernels:
             return None
@@ -223,7 +223,7 @@ class Fuser:
         return end + 2, divided
 
     def _with_scalar(self, at: int, name: str, left: int, wanted: float) -> int | None:
-        """Return the result of an instruction on a value and a given scalar, None for any other."""
+        """Return the result of an instruction that applies a given scalar to a value, else None."""
         for full in (f"aten::{name}.out", f"aten::{name}.Scalar_out"):
             bound = self._named(at, full)
             if bound is None or bound.args[0] != left:
@@ -274,7 +274,7 @@ class Fuser:
 
 
 def _is_matmul(layer: _Layer) -> bool:
-    """Return whether a convolution is a matmul of one row an image, as in squeeze-and-excite."""
+    """Return whether a convolution is a matmul of one row per image, as in squeeze-and-excite."""
     padding, _, _, groups = layer.geometry
     single = all(size == 1 for size in (*layer.values.shape[2:], *layer.weight.shape[2:]))
     return single and groups == 1 and not any(padding) and layer.other is None

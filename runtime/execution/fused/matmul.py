@@ -92,7 +92,7 @@ class PackedMatmuls:
         self._has_kernels = has_packed_matmul()
 
     def at(self, bound: BoundKernel, known: Collection[int]) -> Callable[[], torch.Tensor] | None:
-        """Return a call that computes a matmul, None where the plain kernel is better.
+        """Return a call that computes a matmul, None if the plain kernel is faster.
 
         Args:
             bound: the kernel of the instruction

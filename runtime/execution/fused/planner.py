@@ -22,7 +22,7 @@ from runtime.kernels.size_guard import GROWING
 from runtime.memory.release import release_idle_pages
 from runtime.program.values import ValueTable
 
-_FOLDED_BYTES = 16 << 20  # of folded results, which take memory beside the planned buffers
+_FOLDED_BYTES = 16 << 20  # of folded results, which need memory in addition to the planned buffers
 
 
 def _pairs() -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -39,8 +39,8 @@ class FusedRun:
         calls: in order
         places: index of the instruction that each call belongs to
         direct: calls, by instruction, that traced runs may use: they write into the slot
-        originals: tensors that the calls point elsewhere, and their planned memory
-        constants: tensors that are the same in every run, and their folded contents
+        originals: tensors that the calls redirect, and their planned memory
+        constants: tensors with equal contents in every run, and their folded contents
         idle: address and bytes of planned memory that these calls never touch
         active: whether tensors point outside of their planned memory
     """
@@ -75,7 +75,8 @@ class FusedRun:
 
     def restore(self) -> None:
         """Point every tensor at its planned memory, whatever it points at."""
-        for tensor, original in reversed(self.originals):  # the first entry of a tensor is right
+        # the first entry of a tensor is its planned memory
+        for tensor, original in reversed(self.originals):
             tensor.data = original
         self.active = False
 
@@ -232,7 +233,7 @@ class Planner:
         return _bound(DIRECT[name], bound)
 
     def _direct(self, bound: BoundKernel, outs: list[int], ins: list[int]) -> Call | None:
-        """Return the call of a native out variant, None where it might reallocate its slot."""
+        """Return the call of a native out variant, None if it might reallocate its slot."""
         arguments = bound.arguments
         if (
             bound.kernel.name not in DIRECT
@@ -406,7 +407,7 @@ def _is_one(value: object) -> bool:
 
 
 def bound_direct(bound: BoundKernel, out: torch.Tensor) -> Call:
-    """Return the call of a native out variant that writes into a tensor of the right sizes."""
+    """Return the call of a native out variant that writes into a tensor of the exact sizes."""
     return _bound(DIRECT[bound.kernel.name], bound, out=out)
 
 

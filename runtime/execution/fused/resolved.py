@@ -1,7 +1,7 @@
-"""Untraced runs of plans with jumps: the call of an instruction whose shapes were checked once.
+"""Untraced runs of plans with jumps: one call per instruction, with shapes checked once.
 
-What runs before and after an instruction is unknown there, so each result goes to its slot. A
-kernel may still write into the slot itself, and the weights of a matmul may be packed ahead.
+With jumps the neighbours of an instruction are unknown, so each result goes to its slot. A kernel
+may still write into the slot itself, and the weights of a matmul may be packed in advance.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _resolved(bound: BoundKernel | None, flow: Dataflow, matmuls: PackedMatmuls)
 
 
 def _discard_result(run: Callable[[], object]) -> None:
-    run()  # its result must not be taken for a jump target
+    run()  # its result must not be mistaken for a jump target
 
 
 def _do_not_overlap(slot: TensorSlot, out: TensorSlot) -> bool:

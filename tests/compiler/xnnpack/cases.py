@@ -292,7 +292,7 @@ REFUSED: dict[str, list[Case]] = {
     ],
     "LeakyReLUConfig": [Case(lambda x: F.leaky_relu(x, float("nan")), (ROW,), "slope is nan")],
     "MaxDimConfig": [
-        Case(_argmax, (IMAGE,), "reads more than its values"),
+        Case(_argmax, (IMAGE,), "is read for more than its values"),
         Case(lambda x: x.max(1)[0], (IMAGE,), "dim is 1"),
         Case(lambda x: x.max(1)[0], (ROW,), "2 dimensions"),
     ],

@@ -75,7 +75,7 @@ def precisions(manager: Any) -> set[str]:
         v.reason for v in manager.verdicts["forward"] if v.rule in ("MMConfig", "AddmmConfig")
     ]
     return {
-        reason.split(" takes it in ")[1].split(";")[0] for reason in reasons if " in " in reason
+        reason.split(" accepts it in ")[1].split(";")[0] for reason in reasons if " in " in reason
     }
 
 

@@ -222,7 +222,7 @@ def test_switched_off_precisions_run_on_plain_numbers_or_not_at_all(stock: Stock
     assert "aten.convolution.default" not in left(plain)
     none = lowered(program, config_precisions=ConfigPrecisionType.DYNAMIC_QUANT)
     reasons = [v.reason for v in none.verdicts["forward"] if "convolution" in v.operator]
-    assert reasons == ["aten.convolution.default: it runs in STATIC_QUANT, which is switched off"]
+    assert reasons == ["aten.convolution.default: it runs in STATIC_QUANT, which is disabled"]
     ((found,),) = stock.run(plain.to_executorch().buffer, [("forward", case[1])])
     (wanted,) = q.reference(program, case[1])
     assert (found - wanted).abs().max() <= 1.01 * q.quantum(program)

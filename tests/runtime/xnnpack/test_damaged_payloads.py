@@ -210,7 +210,12 @@ FAULTS: dict[str, tuple[Callable[[], Case], Change, int | None, str]] = {
         "which was not found",
     ),
     "argument beyond the call": (convolution, value(0, external_id=9), 0, "argument 9 of 2"),
-    "argument that is given twice": (convolution, value(4, external_id=0), None, "both argument 0"),
+    "argument that is given twice": (
+        convolution,
+        value(4, external_id=0),
+        None,
+        "both claim argument 0",
+    ),
     "value that is there twice": (convolution, value(3, id_out=1), 0, "is defined twice"),
     "more arguments than there can be": (convolution, table(num_externs=5000), None, "at most"),
     "groups of 31": (

@@ -33,8 +33,8 @@ _POOL = aten.adaptive_avg_pool2d.default
 _RELU = frozenset((aten.relu.default, aten.relu_.default))
 _NORM = frozenset((aten.batch_norm.default,))
 OPERATORS = LAYERS | _SUMS | {_POOL, aten.cat.default}
-"""What is quantized by itself."""
-_LARGEST = 3.4028235e15  # a histogram takes no larger number
+"""Operators that are quantized on their own."""
+_LARGEST = 3.4028235e15  # the histogram observer overflows above it
 
 PASSING = frozenset(
     (
@@ -62,7 +62,7 @@ PASSING = frozenset(
         aten.dropout_.default,
     )
 )
-"""What keeps the scale of its operand."""
+"""Operators that keep the scale of their operand."""
 
 
 def is_annotated(node: Node) -> bool:
@@ -77,7 +77,7 @@ def annotate(node: Node, config: Config) -> None:
     if target in LAYERS:
         _annotate_layer(node, config)
     elif config.input_activation is None or config.input_activation.is_dynamic:
-        return  # only layers have weights, and quantize what they read
+        return  # only layers have weights and quantize their inputs
     elif target in _SUMS:
         _annotate_sum(node, config)
     elif target is aten.cat.default:
@@ -93,10 +93,10 @@ def _annotate_layer(node: Node, config: Config) -> None:
     if is_annotated(args[1]) or not _is_float(args[0], *((torch.float16,) if dynamic else ())):
         return
     if node.target in TRANSPOSED and _groups(node) != 1:
-        return  # no kernel takes quantized weights in groups there
+        return  # no kernel supports quantized weights in groups there
     if dynamic and not _runs_dynamically(node):
         return
-    # torchao takes the first for the activation when it folds a batch norm for training.
+    # torchao uses the first as the activation when it folds a batch norm for training.
     specs: dict[Node, Any] = {} if activation is None else {args[0]: activation}
     specs[args[1]] = _weight_spec(node, config)
     if len(args) > 2 and isinstance(args[2], Node) and config.bias is not None:
@@ -118,7 +118,7 @@ def _runs_dynamically(node: Node) -> bool:
         return True
     weight = args[1].meta["val"]
     if node.target is aten.conv2d.padding and _pads_one_side_more(node):
-        return False  # the padding would stand between the layer and what it quantizes
+        return False  # the padding would separate the layer from its quantized input
     image = node.target in (aten.conv2d.default, aten.conv2d.padding)
     return image and not (_groups(node) > 1 and weight.shape[1] == 1)
 
@@ -150,7 +150,7 @@ def _weight_spec(node: Node, config: Config) -> Any:  # noqa: ANN401
 
 
 def _with_followers(node: Node) -> list[Node]:
-    """Return a layer, and the batch norm and relu that are computed in one with it."""
+    """Return a layer, and the batch norm and relu that are fused with it."""
     found = [node]
     for kinds in (_NORM if node.target is not aten.linear.default else (), _RELU):
         users = list(found[-1].users)
@@ -224,7 +224,7 @@ def _put(node: Node, specs: dict[Any, Any], made: Any) -> None:  # noqa: ANN401
 
 
 def _is_float(node: object, *narrow: torch.dtype) -> bool:
-    """Return whether a value is a tensor of float32, or of another dtype that kernels quantize."""
+    """Return whether a value is a tensor whose dtype kernels can quantize, such as float32."""
     value = node.meta.get("val") if isinstance(node, Node) else None
     return isinstance(value, torch.Tensor) and value.dtype in (torch.float32, *narrow)
 

@@ -12,7 +12,7 @@ from compiler.backends.xnnpack.quantizer.quantizer import XNNPACKQuantizer
 
 
 def quantizer_and_configs(*, per_tensor: bool) -> tuple[XNNPACKQuantizer, dict[str, Any]]:
-    """Return a new quantizer, and its configurations by mode; ``none`` leaves operators alone.
+    """Return a new quantizer, and its configurations by mode; ``none`` does not quantize operators.
 
     Args:
         per_tensor: one scale for a weight, instead of one for each of its channels

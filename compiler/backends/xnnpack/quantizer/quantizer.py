@@ -54,8 +54,8 @@ class XNNPACKQuantizer(Quantizer):
     """Annotates graphs for ``prepare_pt2e``.
 
     A node is quantized by the first of: its name, a module it is in by path, by type, its
-    operator, and the configuration of all; what is in a named module, or one of a named type, is
-    by nothing else. None leaves a part as it is. The setters return the quantizer.
+    operator, and the global configuration; nodes in a named module, or one of a named type, follow
+    only that. None leaves a part unquantized. The setters return the quantizer.
     """
 
     supported_config_and_operators: ClassVar[list[Any]] = _supported()
@@ -81,7 +81,7 @@ class XNNPACKQuantizer(Quantizer):
     def get_supported_operator_for_quantization_config(
         cls, quantization_config: Config | None
     ) -> list[Any]:
-        """Return the patterns of operators of a configuration, of all for None."""
+        """Return the patterns of operators of a configuration, None for those of all."""
         return [
             pattern
             for config, patterns in cls.supported_config_and_operators
@@ -95,7 +95,7 @@ class XNNPACKQuantizer(Quantizer):
         return cls.supported_config_and_operators
 
     def set_global(self, quantization_config: Config) -> XNNPACKQuantizer:
-        """Set the configuration of everything without a more specific one."""
+        """Set the configuration of all nodes without a more specific one."""
         self.global_config = quantization_config
         return self
 
@@ -135,7 +135,7 @@ class XNNPACKQuantizer(Quantizer):
     def transform_for_annotation(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
         """Replace scalar operands of arithmetic by tensors, which are quantized too.
 
-        Only in those of float32: an integer as a float would make the result one.
+        Applies to float32 only: a float in place of an integer would change the result's dtype.
         """
         for node in [n for n in model.graph.nodes if n.target in _SCALED and _is_float32(n)]:
             node.args = tuple(
@@ -149,7 +149,7 @@ class XNNPACKQuantizer(Quantizer):
         named = [(get_module_name_filter(n), c) for n, c in self.module_name_config.items()]
         typed = [(_in_type(t), config) for t, config in self.module_type_config.items()]
         nodes = list(model.graph.nodes)
-        # Layers first: they know their activation, which a sum before it may not take.
+        # Layers first: they determine their activation, which a preceding add must not claim.
         for kinds in (LAYERS, OPERATORS - LAYERS):
             for node in nodes:
                 if node.target not in kinds or is_annotated(node):

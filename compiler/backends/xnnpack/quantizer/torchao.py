@@ -1,4 +1,4 @@
-"""The names of torchao that the quantizer uses; its modules carry no types."""
+"""The names of torchao that the quantizer uses; its modules have no type annotations."""
 
 from __future__ import annotations
 

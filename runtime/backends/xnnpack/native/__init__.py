@@ -1,1 +1,1 @@
-"""The engine that runs payloads by the real kernels of an installed wheel, in a process apart."""
+"""The engine that runs payloads on the native kernels of an installed wheel, in a child process."""

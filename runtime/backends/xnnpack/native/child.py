@@ -139,7 +139,7 @@ class Library:
         function.restype = c.c_int
 
     def threads(self, count: int) -> None:
-        """Create a thread pool, none for one thread."""
+        """Create a thread pool; a single thread needs none."""
         create = self._threads.pthreadpool_create
         create.argtypes, create.restype = [c.c_size_t], c.c_void_p
         self.pool = create(count) if count != 1 else None
@@ -155,7 +155,7 @@ class Library:
             raise LibraryError(f"{name}: {_STATUS[status] if known else f'status {status}'}")
 
     def build(self) -> str:
-        """Return the identifier of the kernels, empty for a library that has none."""
+        """Return the identifier of the kernels, empty if the library has none."""
         try:
             size = self.kernels.xnn_experimental_get_build_identifier_size
             data = self.kernels.xnn_experimental_get_build_identifier_data
@@ -307,7 +307,7 @@ def address(region: mmap.mmap) -> int:
 
 
 def receive(link: socket.socket) -> tuple[dict[str, Any], int | None] | None:
-    """Return a request and the file descriptor sent with it, None at the end of the socket."""
+    """Return a request and the file descriptor sent with it, None if the socket was closed."""
     head, descriptors, _, _ = socket.recv_fds(link, 4, 1)
     while len(head) < 4:
         more = link.recv(4 - len(head)) if head else b""
@@ -411,7 +411,7 @@ class Server:
 
 
 def leave_with_parent(every: float = 1.0) -> None:
-    """Exit when the parent is gone, even during a call of the library.
+    """Exit when the parent process has ended, even during a library call.
 
     Args:
         every: seconds between two checks

@@ -18,7 +18,7 @@ class ConstantStore:
 
     Args:
         process: the kernels
-        plan: has the constants
+        plan: whose constants are copied
     """
 
     def __init__(self, process: Kernels, plan: PartitionPlan) -> None:

@@ -1,4 +1,4 @@
-"""Detects whether the real kernels can be used, once, in a process of its own."""
+"""Detects whether the real kernels can be used, once, in a separate process."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class NativeEngine(Engine):
         self._steps: StepEngine | None = None
         self._seen: list[tuple[int, int, bool]] = []
         self._direct: dict[int, int] = {}
-        self._named: list[str] = []  # operators; the library is asked once
+        self._named: list[str] = []  # operators; the library is queried once
         ends = {
             value.ident: (value.argument or 0, INPUT if value.is_input else OUTPUT)
             for value in (*plan.inputs, *plan.outputs)
@@ -74,7 +74,7 @@ class NativeEngine(Engine):
             raise self._refused_at(zeros, error) from None
 
     def run(self, inputs: Sequence[Tensor], tracer: DelegateTracer) -> list[Tensor]:
-        """Run the partition as a whole, or node by node where values are logged."""
+        """Run the partition in one call, or node by node where values are logged."""
         if tracer.logs_values:
             return self.steps.run(inputs, tracer)
         held, elsewhere = self._shared.held, self._readable(inputs)

@@ -33,7 +33,7 @@ SPARE = 128
 
 
 def library_folder() -> Path | None:
-    """Return the folder of the installed library, None where there is none, without importing."""
+    """Return the folder of the installed library, None if not installed; nothing is imported."""
     found = importlib.util.find_spec(_PACKAGE)
     for place in (found.submodule_search_locations or ()) if found is not None else ():
         folder = Path(place) / "lib"
@@ -126,7 +126,7 @@ class Kernels(Protocol):
 
 
 class KernelProcess:
-    """A child process with the real kernels.
+    """A child process that runs the native kernels.
 
     Args:
         folder: of the library

@@ -70,7 +70,7 @@ class SharedValues:
         used = {held.region.number for held in self.held.values()}
         unused = [region for region in self._regions if region.number not in used]
         if len(unused) >= _MOST_UNUSED:
-            # A runtime that still points there is set up again before it runs.
+            # A runtime that still points there gets new pointers (setup) before it runs.
             self._process.discard([], [one.number for one in unused])
             self._regions[:] = [one for one in self._regions if one.number in used]
 

@@ -33,7 +33,7 @@ class StepEngine(Engine):
         process: the kernels
         store: the constants of the partition
         refused: collects the errors of all refused nodes, which are then skipped; None raises the
-            first one
+            first error instead
 
     Raises: DelegateError naming the first node that the library refuses, or that crashes it
     """
@@ -111,7 +111,7 @@ class StepEngine(Engine):
         self._run(self.plan.nodes[index])
 
     def _run(self, node: PayloadNode) -> tuple[int, int] | None:
-        """Run a node; return start and end, None where it runs inside of a later one."""
+        """Run a node; return start and end, None if it runs as part of a later one."""
         runtime = self._runtimes.get(node.index)
         self._made.update(node.outputs)
         if runtime is None:
@@ -166,7 +166,7 @@ class StepEngine(Engine):
 
 
 def blamed(error: LibraryRefusedError, plan: PartitionPlan, index: int | None) -> DelegateError:
-    """Return an error of the library with its node, as far as it is known."""
+    """Return a library error together with its node, if that is known."""
     for node in plan.nodes:
         if node.index == index:
             return at_node(error, node, plan.partition)
