@@ -1,7 +1,7 @@
-"""The backends that ETScope knows, one entry each: what a package needs to know of a backend.
+"""The backends that ETScope knows: one table with the traits of each.
 
-Everything in an entry is data or a dotted name, ``module:attribute``, which the package that needs
-it resolves; reading the table imports nothing. No other file names a backend.
+Everything in an entry is data or a dotted name, ``module:attribute``, resolved by the package that
+uses it; reading the table imports nothing. No other file names a backend.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PartitionerTraits:
     Attributes:
         alias: short name
         place: dotted name of the class; the class name is accepted as well
-        summary: where the nodes go, for lists of partitioners
+        summary: description for lists of partitioners
     """
 
     alias: str
@@ -35,12 +35,12 @@ class PartitionerTraits:
 
 @dataclass(frozen=True, slots=True)
 class PayloadChecks:
-    """What proves that a payload and a trace, or a record, belong together.
+    """Facts that prove that a payload matches a trace, or a record.
 
     Attributes:
         matmul_events: pattern of the events that convolutions and matmuls log, which are never
             merged or dropped; its group ``types`` holds the dtypes
-        matmul_nodes: targets of the payload nodes that log such an event, one each
+        matmul_nodes: targets of the payload nodes that log exactly one such event
         unchanged_ranks: by target, the ranks of constants whose bytes are those of the program
     """
 
@@ -56,11 +56,11 @@ class Backend:
     Attributes:
         id: as in program files
         short_name: in labels and tables; empty for the id without ``Backend``
-        colour: its index in the backend colours of a palette; None for one computed from its id
+        colour: its index in the backend colours of a palette; None computes one from its id
         decoder: of payloads
         marks: offset and bytes by which payloads are recognised under an unknown id
         spec_readers: a mapping from a compile spec's key to the function that reads its value
-        default_spec_reader: of all other keys
+        default_spec_reader: for all other keys
         partitioners: of the compiler
         quantizer: a function that returns a PT2E quantizer and its configurations by mode
         stock_quantizer: the class of the ``executorch`` package, below its root
@@ -68,12 +68,12 @@ class Backend:
         border_moves: a function from a program to the inputs and results that are transposed
         executor: class of the runtime's backend
         has_engines: it runs on native kernels or torch's, and node by node
-        bytes_read_past_end: bytes that kernels may read behind the end of a tensor
-        has_program_handles: debug handles inside of payloads are those of the edge program
+        bytes_read_past_end: bytes that kernels may read past the end of a tensor
+        has_program_handles: debug handles inside payloads are those of the edge program
         logs_kernel_layout: tensors logged inside have the layout of the kernels
         start_times_synthesized: it logs durations only, laid one after the other
         logs_cycles: it logs processor cycles
-        checks: None where nothing inside of payloads is comparable
+        checks: None if nothing inside payloads is comparable
     """
 
     id: str
@@ -144,7 +144,7 @@ _ADD_MUL = PartitionerTraits(
 _ALL_NODES = PartitionerTraits(
     "demo-all",
     f"{_C}demo:AllNodesPartitionerDemo",
-    "the whole-graph demonstration: everything, as a program inside the program",
+    "demonstration for entire graphs: all nodes, as a program inside the program",
 )
 _ENTRIES = (  # marks are looked up in this order
     _XNNPACK,
@@ -190,7 +190,7 @@ _ENTRIES = (  # marks are looked up in this order
         marks=((0, b"VGF1"),),
         spec_readers=f"{_SPECS}ARM",
     ),
-    # of old releases: it wrote Vela streams or TOSA, which only the marks tell apart
+    # of old releases: it wrote Vela streams or TOSA, distinguished only by their marks
     Backend("ArmBackend", spec_readers=f"{_SPECS}ARM"),
     Backend(
         "MPSBackend",
@@ -262,7 +262,7 @@ def partitioners() -> tuple[PartitionerTraits, ...]:
 
 
 def resolve(place: str) -> Any:  # noqa: ANN401 - a class, a function or a table
-    """Return what a dotted name of the table names.
+    """Return the object that a dotted name of the table refers to.
 
     Args:
         place: ``module:attribute``

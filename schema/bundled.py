@@ -73,7 +73,7 @@ AnyValue: TypeAlias = Annotated[
 @named("Value")
 @dataclass(frozen=True, slots=True)
 class BundledValue:
-    """One argument or result; None where the union is not set."""
+    """One argument or result; None if the union is not set."""
 
     val: AnyValue
 
@@ -88,7 +88,7 @@ class TestCase:
         expected_outputs: flattened results, empty when only inputs were given
     """
 
-    __test__ = False  # pytest takes every class of this name for its own
+    __test__ = False  # otherwise pytest would collect every class of this name
 
     inputs: tuple[BundledValue, ...]
     expected_outputs: tuple[BundledValue, ...] = ()
@@ -109,11 +109,11 @@ class BundledProgram:
 
     Attributes:
         method_test_suites: sorted by method name
-        program: a whole ``.pte``, header and segments included
+        program: a complete ``.pte``, header and segments included
         version: schema version, 2 in every file known
-        program_offset: where the program begins in the file, 0 in one that was not read from a file
-        file: where it came from
-        issues: odd but readable things
+        program_offset: position of the program in the file, 0 if not read from a file
+        file: path or label
+        issues: inconsistencies that did not prevent reading
         nbytes: size of the file it was read from
     """
 

@@ -25,10 +25,10 @@ class FormatError(ValueError):
 
     Attributes:
         file: path or label of the file, empty while unknown
-        offset: byte position of the offending datum in that file, None when it has no place
+        offset: byte position of the offending datum in that file, None if it has none
         field: dotted path of the field, as in ``execution_plan[0].values[3]``
-        expected: what a valid file has there
-        found: what this file has there
+        expected: content of a valid file there
+        found: content of this file there
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Severity(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something readable but odd; travels with the artifact it was found in.
+    """An inconsistency that did not prevent reading; stored with the artifact it was found in.
 
     Attributes:
         severity: how much it matters
@@ -94,10 +94,10 @@ class Issue:
 
 
 class Notes:
-    """Collects issues of one file; a broken file must not fill memory with messages.
+    """Collects issues of one file; limited, so that a broken file cannot fill memory.
 
     Attributes:
-        file: what the issues are about
+        file: path or label of the file
     """
 
     def __init__(self, file: str) -> None:

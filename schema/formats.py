@@ -26,7 +26,7 @@ class Format:
         title: name shown to people
         suffix: usual suffix, for file dialogs and exports only
         sniff: whether these first bytes are of this format
-        decode: reads the whole file
+        decode: reads the file
     """
 
     kind: str
@@ -49,7 +49,7 @@ _JSON_HINT = "; if it is a program as flatc prints it, `etscope json` writes the
 
 
 def recognise(data: memoryview) -> Format | None:
-    """Return the format of these bytes, None when no signature matches."""
+    """Return the format of these bytes, None if no signature matches."""
     head = bytes(data[:HEAD_BYTES])
     for entry in FORMATS:
         if entry.sniff(head):
@@ -66,7 +66,7 @@ def unrecognised(data: memoryview, file: str) -> FormatError:
         return FormatError("an ExecuTorch file", "an empty file", file=file, offset=0)
     return FormatError(
         "a program, external data, bundled program, ETRecord or ETDump"
-        " (a debug buffer has no signature and needs its ETDump beside it)",
+        " (a debug buffer has no signature and needs its ETDump next to it)",
         f"bytes that begin with {head.hex(' ')}{_JSON_HINT if _OBJECT.match(head) else ''}",
         file=file,
         offset=0,
@@ -76,7 +76,8 @@ def unrecognised(data: memoryview, file: str) -> FormatError:
 def looks_like_debug_buffer(data: memoryview) -> bool:
     """Return whether bytes without a signature could be a debug buffer on its own.
 
-    The runtime writes the whole buffer, zeros to the end, and tensors are not text: they have zero
+    The runtime writes the whole buffer, zeros to the end, and tensors differ from text: they have
+    zero
     bytes, or bytes that are not ASCII. Tensors are aligned, so zeros may come first.
     """
     if len(data) < 64 or any(bytes(data[-4:])):

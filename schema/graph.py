@@ -34,10 +34,10 @@ class Quantization:
 
     Attributes:
         scheme: per_tensor, per_channel, per_token, per_group
-        scale: one for per_tensor, one a channel for per_channel when they are inline
-        zero_point: one per scale; empty where the scheme has none
+        scale: one for per_tensor, one per channel for per_channel if stored inline
+        zero_point: one per scale; empty if the scheme has none
         axis: channel dimension in memory order, None for per_tensor
-        group_size: elements a group, None unless per_group
+        group_size: elements per group, None unless per_group
     """
 
     scheme: str
@@ -52,9 +52,9 @@ class TensorMeta:
     """Dtype and shape of a tensor value.
 
     Attributes:
-        scalar_type: scalar type code; -1 for a dtype that only the format has
+        scalar_type: scalar type code; -1 for a dtype of this format only
         sizes: upper bounds or symbols
-        dim_order: outermost dimension first; empty when unknown
+        dim_order: outermost dimension first; empty if unknown
         type_name: name shown for the dtype
         quantization: None for plain tensors
     """
@@ -72,7 +72,7 @@ class TensorMeta:
 
     @property
     def nbytes(self) -> int | None:
-        """Return the bytes of a dense tensor, None where a size or the type leaves them unknown."""
+        """Return the bytes of a dense tensor, None if a size or the type leaves them unknown."""
         item = scalar_type(self.scalar_type).item_bytes
         total = item
         for size in self.sizes:
@@ -90,9 +90,9 @@ class GraphValue:
         name: unique within its graph
         tensor: metadata of a tensor value; None for other kinds
         kind: tensor, int, float, bool, str, none, list, symint, other
-        literal: the value itself when it is a constant that is not a tensor
-        constant: name of the constant whose bytes it has, empty when it is computed
-        constant_bytes: bytes of that constant, None when unknown
+        literal: the value of a non-tensor constant
+        constant: name of the constant with its bytes, empty if it is computed
+        constant_bytes: size of that constant, None if unknown
     """
 
     name: str
@@ -137,14 +137,14 @@ class GraphNode:
 
     Attributes:
         name: unique within its graph
-        kind: what it is
+        kind: of node
         target: operator name and overload, as in ``aten.convolution.default``; payload node kind
         args: arguments in schema order
         outputs: names of its output values, in order
-        debug_handle: join key of the record, None when unset
+        debug_handle: join key of the record, None if unset
         modules: module stack, outermost first
-        stack_trace: Python traceback text, innermost last; empty when unknown
-        attributes: further facts worth showing (strides, flags, file place)
+        stack_trace: Python traceback text, innermost last; empty if unknown
+        attributes: further facts (strides, flags, position in the file)
         subgraphs: names of nested graphs (branches, the inside of a delegate)
         from_node: chain of source names, nearest first, each ``name.graph_id``
     """
@@ -183,7 +183,7 @@ class Graph:
         inputs: names of the user inputs
         outputs: names of the user outputs
         subgraphs: nested graphs by the name used in GraphNode.subgraphs
-        attributes: facts about the whole (payload version, flags)
+        attributes: facts about the entire graph (payload version, flags)
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The flatbuffer of each format as JSON in the form of flatc, and back.
+"""Converts the flatbuffer of each format to JSON in the form of flatc, and back.
 
 Segments after the flatbuffer of a program or data file are not part of it; `file_of`
 appends those of another file.
@@ -84,7 +84,7 @@ def to_json(kind: str, data: memoryview) -> str:
         kind: pte, ptd, bpte or etdump
         data: the file
 
-    Raises: KeyError for another kind; FormatError if it cannot be read
+    Raises: KeyError for an unknown kind; FormatError if it cannot be read
     """
     return flatc_text(FORMS[kind].read(data))
 
@@ -92,7 +92,7 @@ def to_json(kind: str, data: memoryview) -> str:
 def from_json(kind: str, text: bytes) -> bytes:
     """Return the flatbuffer that a JSON document describes, as flatc prints it or `to_json`.
 
-    Raises: KeyError for another kind; FormatError naming the field that does not follow its schema
+    Raises: KeyError for an unknown kind; FormatError naming the invalid field
     """
     return FORMS[kind].write(read_json(memoryview(text)))
 
@@ -100,7 +100,7 @@ def from_json(kind: str, text: bytes) -> bytes:
 def kind_of_json(text: bytes) -> str:
     """Return the format that a JSON document describes, by the fields of its root.
 
-    Raises: FormatError if they are of none
+    Raises: FormatError if they match no format
     """
     tree: object = read_json(memoryview(text))
     names = set(cast("dict[str, object]", tree)) if isinstance(tree, dict) else set[str]()
@@ -114,15 +114,15 @@ def kind_of_json(text: bytes) -> str:
 
 
 def file_of(kind: str, flatbuffer: bytes, original: memoryview | None = None) -> bytes:
-    """Return the file of a flatbuffer, its segments those of another file.
+    """Return a file from a flatbuffer and the segments of another file.
 
     Args:
         kind: pte, ptd, bpte or etdump
         flatbuffer: as `from_json` returns it
-        original: a file of the same kind; its segment area is taken as it is
+        original: a file of the same kind; its segment area is copied
 
-    Raises: FormatError if segments are named that are not there, or the other file is of another
-        kind or cannot be read
+    Raises: FormatError if referenced segments are missing, or the other file is of a different
+        kind or unreadable
     """
     if kind not in ("pte", "ptd"):
         return flatbuffer

@@ -10,7 +10,7 @@ class StandardPass(NamedTuple):
 
     Attributes:
         place: ``module:class``, which the compiler imports when the pass is requested
-        in_recipes: it may run before partitioners; the others need or make what only emission does
+        in_recipes: it may run before partitioners; the others depend on emission
     """
 
     place: str

@@ -58,13 +58,13 @@ def get_choice(source: dict[str, object], key: str, allowed: Iterable[str], defa
 
 
 def get_int(source: dict[str, object], key: str, default: int) -> int:
-    """Return a whole number, the default when it is missing or something else."""
+    """Return an integer, the default when it is missing or something else."""
     found = source.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) else default
 
 
 def get_optional_int(source: dict[str, object], key: str) -> int | None:
-    """Return a whole number, None when it is missing or something else."""
+    """Return an integer, None when it is missing or something else."""
     found = source.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 

@@ -25,7 +25,7 @@ class FieldKind(str, Enum):
 
     TEXT = "text"
     CHOICE = "choice"
-    NUMBER = "number"  # a whole number, possibly none
+    NUMBER = "number"  # an integer, possibly none
     FLAG = "flag"
     LINES = "lines"  # one a line
 

@@ -101,18 +101,18 @@ def engine_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def count(text: str) -> int:
-    """Return a whole number from 1."""
+    """Return an integer from 1."""
     return _whole(text, 1)
 
 
 def count_or_none(text: str) -> int:
-    """Return a whole number from 0."""
+    """Return an integer from 0."""
     return _whole(text, 0)
 
 
 def _whole(text: str, least: int) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < least:
-        raise ArgumentTypeError(f"expected a whole number from {least}, found {text!r}")
+        raise ArgumentTypeError(f"expected an integer of at least {least}, found {text!r}")
     return int(text)
 
 

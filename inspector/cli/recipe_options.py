@@ -52,7 +52,7 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
         )
     elif kind is str:
         parser.add_argument(flag, default="", metavar=found.metavar, help=found.help)
-    else:  # a whole number from 1, possibly none
+    else:  # an integer from 1, possibly none
         parser.add_argument(
             flag, type=count, default=default, metavar=found.metavar, help=found.help
         )

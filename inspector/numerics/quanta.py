@@ -68,7 +68,7 @@ class Quanta:
     def _step(self, node: FlatNode, target: Target) -> float:
         dynamic = list(self._scales(node))
         if "::quantize" in node.operator and node.node.name == target.node:
-            return 2.0 if dynamic else 1.0  # of whole numbers: a zero point is rounded too
+            return 2.0 if dynamic else 1.0  # of integers: a zero point is rounded too
         steps = [arg.literal for arg in node.node.args if arg.name == "scale"]
         found = [float(step) for step in steps if isinstance(step, (int, float))]
         return max([*found, *dynamic], default=0.0)

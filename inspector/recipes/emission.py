@@ -105,7 +105,7 @@ def _value(text: str, word: str, kind: type) -> object:
             raise WordError(f"{text!r}: expected true or false")
         return _WORDS[word]
     if not word.isascii() or not word.isdecimal() or not 0 < int(word[:12]) <= _MOST:
-        raise WordError(f"{text!r}: expected a whole number of bytes")
+        raise WordError(f"{text!r}: expected an integer of bytes")
     return int(word)
 
 

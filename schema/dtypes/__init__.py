@@ -1,1 +1,1 @@
-"""Dtypes: the scalar types of the files, and which of them an operator accepts."""
+"""Dtypes: the scalar types of files, and the dtypes that operators accept."""

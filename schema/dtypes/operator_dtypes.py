@@ -39,7 +39,7 @@ class OperatorDtypes:
 
 
 def operator_dtypes(target: str) -> OperatorDtypes | None:
-    """Return the constraints of an operator such as ``aten.add.Tensor``; None without any."""
+    """Return the constraints of an operator such as ``aten.add.Tensor``; None if unconstrained."""
     found = _table().get(target)
     if found is None:
         return None

@@ -85,14 +85,14 @@ def tensor_nbytes(code: int, sizes: tuple[int, ...]) -> int:
 
 
 def known_nbytes(code: int, sizes: tuple[int, ...]) -> int | None:
-    """Return the bytes of a dense tensor, None when its type or a size below zero hides them."""
+    """Return the bytes of a dense tensor, None if type or a negative size hides them."""
     if min(sizes, default=0) < 0:
         return None
     return tensor_nbytes(code, sizes) or (0 if scalar_type(code).item_bytes else None)
 
 
 def to_float64(raw: np.ndarray, code: int) -> np.ndarray | None:
-    """Return raw bytes as a numpy array of values, None where numpy has no such type.
+    """Return raw bytes as a numpy array of values, None if numpy has no such type.
 
     Shapes: raw uint8[nbytes] -> values[nbytes / item_bytes]; integers keep their own dtype
     """

@@ -1,4 +1,4 @@
-"""Builds traces from events or columns: for tests, benchmarks and our own runtime."""
+"""Builds traces from events or columns: for tests, benchmarks and the runtime."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from schema.etdump import DebugTensor, DebugValues, ETDump
 
 Buffer = bytes | bytearray | memoryview
 Ints = NDArray[np.int64]
-EMPTY_OFFSET = -1  # what the runtime writes for a tensor without elements
+EMPTY_OFFSET = -1  # written by the runtime for a tensor without elements
 _FAR = 2.0**62  # clamp for extents that no file can have
 
 
@@ -40,7 +40,7 @@ class TensorView:
     raw: memoryview
 
     def values(self) -> NDArray[np.generic] | None:
-        """Return the elements in row-major order, None for a type without a numpy dtype.
+        """Return the elements in row-major order, None if numpy has no such type.
 
         Shapes: sizes; floats narrower than 32 bits become float32, integers keep their type
         """
@@ -58,8 +58,8 @@ class DebugBuffer:
     """A debug buffer file.
 
     Attributes:
-        data: the whole file
-        file: where it came from
+        data: content of the file
+        file: path or label
     """
 
     data: memoryview
@@ -72,7 +72,7 @@ class DebugBuffer:
             return ()
         words = (
             "no values were logged in this run, only times. Run again with values: etscope run"
-            " --debug-level intermediate, or set_event_tracer_debug_level in a runner of your own"
+            " --debug-level intermediate, or set_event_tracer_debug_level in a custom runner"
         )
         return (Issue(Severity.INFO, self.file, words),)
 
@@ -119,7 +119,7 @@ class DebugBuffer:
     def extents(self, dump: ETDump) -> tuple[Ints, Ints]:
         """Return first byte and one past the last of each tensor that a trace logs.
 
-        Tensors without elements and those whose size cannot be known are left out. An end may
+        Tensors without elements and those of unknown size are skipped. An end may
         lie past the end of the buffer, which then belongs to another trace.
 
         Shapes: int64[n], int64[n]

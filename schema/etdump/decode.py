@@ -1,4 +1,4 @@
-"""Reads ETDump files: prefix, root, blocks; damaged blocks are cut, the others are whole.
+"""Reads ETDump files: prefix, root, blocks; damaged blocks are truncated, the others are complete.
 
 Source: etdump_schema_flatcc.fbs; the size prefix is written by the C++ runtime only.
 """
@@ -27,11 +27,11 @@ from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
 IDENTIFIER = b"ED00"
-_HEAD_BYTES = 256  # white space and a version may stand before what a JSON trace is known by
+_HEAD_BYTES = 256  # white space and a version may precede the mark of a JSON trace
 _SMALLEST = 16  # root offset, identifier, an empty table with its vtable
 _HALF_HINT = (
     "ExecuTorch up to 1.5.1 writes such traces when it logs float16 or bfloat16 tensors; "
-    "recorded without a debug buffer they are whole"
+    "recorded without a debug buffer they are complete"
 )
 
 
@@ -136,7 +136,7 @@ def _limit(data: memoryview, prefixed: bool, notes: Notes) -> int:
 
 
 def _root(data: memoryview, limit: int, base: int) -> tuple[int, int]:
-    """Return version and position of the vector of runs, -1 where there is none."""
+    """Return version and position of the vector of runs, -1 if it is missing."""
     if limit < _SMALLEST:
         raise FormatError(f"{_SMALLEST} bytes or more", str(limit), field="size prefix", offset=0)
     reader = Reader(data, limit)
@@ -202,13 +202,13 @@ def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: Notes) ->
         store = reader.read()
         if not reader.rows.bad.any():
             break
-        # The rest is read once more: damaged rows would leave holes in the numbering.
+        # The rows before it are read once more: damaged rows would leave holes in the numbering.
         _cut(runs, reader.rows, notes)
     if reader.several:
         notes.add("some events set several of profile, allocation and debug; the first is shown")
     empty = int((store.kind == EventKind.NONE).sum())
     if empty:
-        notes.add(f"{empty} events carry nothing")
+        notes.add(f"{empty} events are empty")
     if reader.odd_string:
         notes.add("some strings are not UTF-8 and are shown escaped")
     return store

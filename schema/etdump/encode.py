@@ -1,7 +1,7 @@
 """Writes ETDump files by columns, a million events without a Python loop.
 
 Order in the file: root, blocks, vectors of events, events, values, tensors, sizes, metadata,
-strings. Offsets of flatbuffers only point forward, so what is referred to comes later.
+strings. Offsets of flatbuffers only point forward, so referenced objects are written later.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _steps(numbers: Array, targets: Ints, field_at: Ints) -> Ints:
 
 
 def _all_texts(events: EventTable, runs: tuple[RunData, ...]) -> tuple[list[bytes], dict[str, int]]:
-    # Strings of events keep their indices; names of blocks are added or found among them.
+    # Strings of events keep their indices; names of blocks reuse them or are appended.
     texts = list(events.strings)
     number = {text: index for index, text in enumerate(texts)}
     for run in runs:

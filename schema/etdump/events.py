@@ -31,12 +31,12 @@ class ProfileEvent:
     """A timed scope.
 
     Attributes:
-        name: None in events that a backend logged by id
+        name: None if the backend logged by id
         chain_index: -1 outside of instructions
         instruction_id: 0 outside of instructions as stock runtimes write it
         delegate_id_int: -1 when unset
         delegate_id_str: None when unset
-        metadata: bytes of the backend, None when there are none
+        metadata: bytes of the backend, None if there are none
         start_time: ticks; the file does not record the length of a tick
         end_time: ticks
     """
@@ -69,7 +69,7 @@ class DebugEvent:
     """A logged value.
 
     Attributes:
-        value: the logged value, None where the event has none that can be read
+        value: the logged value, None if missing or unreadable
         chain_index: -1 for program outputs; a handle of 2^63 and above is negative
         instruction_id: 0 for program outputs as stock runtimes write it
         name: None in all stock traces
@@ -92,7 +92,7 @@ class Blobs(Sequence[memoryview]):
     """A read-only sequence of byte runs in one buffer.
 
     Attributes:
-        buffer: where they are
+        buffer: contains them
         starts: first byte of each, int64[n]
         sizes: bytes of each, int64[n]
     """
@@ -125,7 +125,7 @@ class Blobs(Sequence[memoryview]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventStore:
-    """The events of a whole trace as read-only columns, n events.
+    """The events of an entire trace as read-only columns, n events.
 
     Attributes:
         kind: EventKind, int8[n]
@@ -199,7 +199,7 @@ def store_of(
     blobs: Blobs | None = None,
     values: DebugValues | None = None,
 ) -> EventStore:
-    """Return a store of these columns, which become read-only; columns left out are unset."""
+    """Return a store of these columns, which become read-only; omitted columns are unset."""
     count = len(columns["kind"])
     built: dict[str, Array] = {}
     for name in COLUMNS:

@@ -228,13 +228,13 @@ def _flag(row: Row, field: str) -> bool:
 
 
 def _enum(row: Row, field: str, names: dict[str, Any]) -> int:
-    """Return a value of an enumeration, which flatc prints by name where it has one."""
+    """Return a value of an enumeration, which flatc prints by name if it has one."""
     value = row.get(field, 0)
     if isinstance(value, str) and value in names:
         return int(names[value])
     if isinstance(value, int) and -128 <= value <= 127:
         return int(value)
-    raise _wrong(f"one of {', '.join(names)}, or a number from -128 to 127", value, field)
+    raise _wrong(f"one of {', '.join(names)}, or an integer from -128 to 127", value, field)
 
 
 def _wrong(expected: str, found: object, field: str) -> FormatError:

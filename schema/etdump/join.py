@@ -13,7 +13,7 @@ from schema.etdump.values import DebugValues
 
 
 def joined(tables: Sequence[EventTable]) -> EventTable:
-    """Return the events of all tables as one; free of cost for neighbours in one trace."""
+    """Return the events of all tables as one; costs nothing for adjacent tables of one trace."""
     if not tables:
         return _whole(store_of({"kind": np.zeros(0, dtype=np.int8)}))
     stores = {id(table.store): table.store for table in tables}

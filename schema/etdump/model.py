@@ -15,7 +15,7 @@ class RunData:
 
     Attributes:
         name: ``Default`` while loading, ``Execute`` for one execution
-        bundled_input_index: test case of a bundled program, -1 for none
+        bundled_input_index: test case of a bundled program, -1 if none
         allocators: names that allocation events refer to
         events: in the order they ended
     """
@@ -34,8 +34,8 @@ class ETDump:
         version: schema version, 0 in every file known
         size_prefixed: whether the file begins with its size, as runtimes write it
         run_data: readable blocks, in the order of the file
-        file: where it came from
-        issues: odd or lost things
+        file: path or label
+        issues: inconsistencies and losses
     """
 
     version: int

@@ -59,9 +59,9 @@ class EventReader:
         self._values: DebugValues | None = None
 
     def read(self) -> EventStore:
-        """Return all rows; those that are bad hold whatever could be read.
+        """Return all rows; damaged ones contain what could be read.
 
-        Raises: FormatError if they declare more bytes than the file can hold
+        Raises: FormatError if they declare more bytes than the file can contain
         """
         self._read_kinds()  # the local arrays are freed before strings are read
         strings = self._strings()
@@ -101,7 +101,7 @@ class EventReader:
         self._columns[name][rows] = numbers
 
     def _put_rare(self, name: str, rows: Ints, numbers: Array) -> None:
-        # A column that stays unset costs no memory.
+        # A column of unset values costs no memory.
         used = numbers != -1
         if used.any():
             self._put(name, rows[used], numbers[used])

@@ -139,7 +139,7 @@ def _allocators(runs: Columns, legacy: bool, count: int) -> tuple[Ints, Ints, Co
     owners = np.repeat(runs.owners, counts)
     target, good = follow(region, rows, at, owners)
     tables, _ = columns(region, rows, target[good], owners[good])
-    # Damaged allocators are left out; their blocks are marked and lost as a whole.
+    # Damaged allocators are skipped; their blocks are marked and entirely lost.
     found = np.bincount(tables.owners, minlength=count).astype(np.int64)
     return np.cumsum(found) - found, found, tables
 
@@ -147,8 +147,8 @@ def _allocators(runs: Columns, legacy: bool, count: int) -> tuple[Ints, Ints, Co
 def _is_legacy(runs: Columns) -> bool:
     """Return whether slot 2 holds events, as in 0.1, and not allocators.
 
-    A table of events then has no slot 3, and what its entries point to first is a table
-    (ProfileEvent), where an allocator has a string.
+    A table of events then has no slot 3, and the first offset of its entries leads to a table
+    (ProfileEvent), that of an allocator to a string.
     """
     if not len(runs) or (runs.place(_EVENTS) >= 0).any():
         return False

@@ -77,7 +77,8 @@ def _lists(tables: Columns, has: Array, shift: int) -> tuple[Columns, Array, Arr
     rows = np.repeat(lists.owners, counts)
     target, good = follow(tables.region, tables.rows, at, rows)
     built, _ = columns(tables.region, tables.rows, target[good], rows[good])
-    # A damaged list shifts what follows it; its rows are bad and are read again without it.
+    # A damaged list shifts the following values; its rows are marked as damaged and are read again
+    # without it.
     list_count = np.zeros(len(tables), dtype=np.int32)
     list_count[owners] = counts
     list_start = (shift + np.cumsum(list_count) - list_count).astype(np.int32)

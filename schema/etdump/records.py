@@ -1,4 +1,4 @@
-"""Records that `encode` writes tables as, and the vtables that describe them.
+"""Records as which `encode` writes tables, and their vtables.
 
 Each event is one record: the Event table and the table it points to. An absent field keeps its
 bytes; the vtable marks it as absent.
@@ -31,7 +31,7 @@ def record_of(table: Spec[Any], before: Sequence[tuple[str, str]] = ()) -> np.dt
 
     Args:
         table: its fields give the record's fields, by name
-        before: fields of 8 bytes together in front of the table
+        before: fields of 8 bytes placed before the table
     """
     kinds = [(field.name, _dtype(field)) for field in table.fields]
     narrow = [row for row in kinds if row[1][-1] != "8"]
@@ -63,12 +63,12 @@ def vtable_of(table: Spec[Any], record: np.dtype[np.void]) -> tuple[int, tuple[i
 
 
 def optional(table: Spec[Any]) -> tuple[int, ...]:
-    """Return the slots that rows may leave out: those of offsets."""
+    """Return the slots that rows may omit: those of offsets."""
     return tuple(field.slot for field in table.fields if not isinstance(field.type, Scalar))
 
 
 class Vtables:
-    """Collects vtables and where they will be.
+    """Collects vtables and their future positions.
 
     Attributes:
         end: first byte after them
@@ -96,8 +96,8 @@ class Vtables:
 
         Args:
             table_bytes: inline size
-            offsets: place of each slot
-            optional: the slots that a row may leave out
+            offsets: of each slot
+            optional: the slots that a row may omit
             present: bit i is set where ``optional[i]`` is present, unsigned[rows]
         """
         lookup = np.zeros(1 << len(optional), dtype=np.int64)

@@ -1,8 +1,8 @@
 """Finds the events of a trace whose blocks cannot be read.
 
-The runtime of ExecuTorch up to 1.5.1 leaves its builder in the middle of a table when it meets a
-tensor type that it cannot log (float16, bfloat16). The tables that lead to the events are then
-nonsense, yet each event was finished before, one below the other. They are found by their shape
+The runtime of ExecuTorch up to 1.5.1 aborts in the middle of a table when it meets a
+tensor type that it cannot log (float16, bfloat16). The tables that refer to the events are then
+invalid, but each event was completed before, one below the other. They are found by their structure
 and grouped into blocks by the order in which runtimes log: loading, then runs that each end with
 Method::execute and the outputs of the program.
 """
@@ -24,7 +24,7 @@ from schema.etdump.values import HAS_BOOL, HAS_DOUBLE, HAS_FLOAT, HAS_INT, HAS_L
 from schema.flatbuf.columns import Columns, Ints, Region, Rows, columns
 
 Flags = NDArray[np.bool_]
-_CHUNK = 1 << 18  # positions looked at together; bounds memory
+_CHUNK = 1 << 18  # positions examined together; bounds memory
 _EVENT_BYTES = 8  # a table with one offset; flatcc now and then counts 2 bytes more
 _MOST_DIMS = 16  # kTensorDimensionLimit
 _LONGEST_NAME = 1000
@@ -33,12 +33,12 @@ _EXECUTE = "Method::execute"
 
 
 def recover(data: memoryview, limit: int) -> tuple[RunData, ...]:
-    """Return the events found by their shape as blocks; none when nothing looks like one."""
+    """Return the events found by their structure as blocks; empty if none is found."""
     at = np.concatenate([_candidates(Region(data, limit), *part) for part in _parts(limit)])
     try:
         at = at[_believable(data, limit, at)]
         store = EventReader(Region(data, limit), data, at, direct=True).read()
-    except FormatError:  # more look-alikes than the file could hold
+    except FormatError:  # more candidates than the file could contain
         return ()
     profile = store.kind == EventKind.PROFILE
     if not profile.any():

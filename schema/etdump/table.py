@@ -26,7 +26,7 @@ from schema.etdump.values import DebugValue, DebugValues
 class EventTable(Sequence[AnyEvent]):
     """Consecutive events of a store, in the order of the file; columns are views.
 
-    Two tables are equal when their events are, whatever the indices of strings and values.
+    Two tables are equal if their events are, regardless of the indices of strings and values.
 
     Attributes:
         store: columns of the whole trace
@@ -113,7 +113,7 @@ class EventTable(Sequence[AnyEvent]):
 
     @property
     def values(self) -> DebugValues:
-        """Return the logged values of the whole trace."""
+        """Return the logged values of the entire trace."""
         return self.store.values
 
     def text(self, index: int) -> str | None:

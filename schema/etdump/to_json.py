@@ -15,7 +15,7 @@ _VALUES = {int(number): name for name, number in VALUE_TYPES.items()}
 
 
 def tree_of_run(run: RunData) -> Row:
-    """Return a block of a trace as a JSON object; what is not set is left out."""
+    """Return a block of a trace as a JSON object; unset fields are omitted."""
     return {
         "name": run.name,
         "bundled_input_index": run.bundled_input_index,

@@ -48,14 +48,14 @@ class DebugValue:
     """A logged value: a type and the fields that were set, normally the one of that type.
 
     Attributes:
-        type: a `ValueType`; values of a newer schema are kept as they are
+        type: a `ValueType`; unknown values of a newer schema are kept
         tensor: set for TENSOR
         tensors: set for TENSOR_LIST
         int_value: set for INT
         float_value: set for FLOAT
         double_value: set for DOUBLE
         bool_value: set for BOOL
-        output: whether it is an output of the program; None where the field is absent
+        output: whether it is an output of the program; None if the field is absent
     """
 
     type: int
@@ -82,13 +82,13 @@ class ValueColumns:
 
     Attributes:
         type: ValueType, int8[v]
-        output: 1 or 0, -1 where absent, int8[v]
-        has: which scalar fields and whether a list is set, uint8[v]
+        output: 1 or 0, -1 if absent, int8[v]
+        has: bits for scalar fields and list that are set, uint8[v]
         int_value: int64[v]
         float_value: float32[v]
         double_value: float64[v]
         bool_value: bool[v]
-        tensor: index of the tensor, -1 for none, int32[v]
+        tensor: index of the tensor, -1 if none, int32[v]
         list_start: index of the first tensor of the list, int32[v]
         list_count: tensors of the list, int32[v]
         scalar_type: int8[t]

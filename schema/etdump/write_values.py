@@ -19,7 +19,7 @@ _LIST_BYTES = 8  # of a TensorList: its vtable and the offset of its vector
 
 @dataclass(slots=True)
 class _Box:
-    """Tables of one field: the values that have one, its bytes, its record and vtable."""
+    """Tables with a single field: the rows that have one, its bytes, record and vtable."""
 
     field: str
     scalar: str
@@ -106,7 +106,7 @@ class ValueWriter:
         return end
 
     def write(self, out: bytearray) -> None:
-        """Write everything into place."""
+        """Write all tables at their positions."""
         if not self._count:
             return
         c = self._columns

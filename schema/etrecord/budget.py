@@ -13,8 +13,8 @@ _MIB = 1 << 20
 class Budget:
     """Charges the cost of decoding against limits that grow with the file.
 
-    A record keeps one budget for all its lazily decoded parts, since they are all kept. With the
-    process itself they stay below four times the file plus 200 MB; a graph costs about eight times
+    A record has one budget for all its lazily decoded parts, since they are all kept. Including the
+    process they stay below four times the file plus 200 MB; a graph costs about eight times
     its JSON while it is decoded; stored weights, most of a record, cost nothing.
 
     Attributes:
@@ -43,7 +43,7 @@ class Budget:
     def decoding(self) -> Generator[None, None, None]:
         """Refund a third of the bytes charged in the block: the parsed JSON is freed.
 
-        Of 17 MB of JSON the parsed form takes 148 MB at most, its graph 98 MB.
+        For 17 MB of JSON the parsed form needs 148 MB at most, its graph 98 MB.
         """
         before = self.tree_left
         yield

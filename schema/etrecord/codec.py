@@ -1,4 +1,4 @@
-"""Opens records and writes them, whole or with members changed."""
+"""Opens and writes records, unchanged or with replaced members."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def encode(record: ETRecord) -> bytes:
 
 
 def replace_members(record: ETRecord, changes: Mapping[str, bytes | None]) -> ETRecord:
-    """Return a record with members changed, added at the end, or left out where None."""
+    """Return a record with members replaced, appended, or removed if None."""
     return decode(write_archive(_contents(record, changes)), file=record.file)
 
 
 def replace_member(record: ETRecord, name: str, data: bytes | None) -> ETRecord:
-    """Return a record with one member changed, added at the end, or left out if None."""
+    """Return a record with one member replaced, appended, or removed if None."""
     return replace_members(record, {name: data})
 
 
 class _Opening:
-    """Reads the small members of a record, each on its own."""
+    """Reads the small members of a record, each one separately."""
 
     def __init__(self, archive: Archive, file: str) -> None:
         self._archive = archive
@@ -68,7 +68,7 @@ class _Opening:
         if not roles.edge:
             self._issues.append(Issue(Severity.WARNING, m.EDGE, "the record has no edge program"))
         if graph_id is not None and not isinstance(graph_id, int):
-            self._issues.append(Issue(Severity.WARNING, m.GRAPH_ID, "it is not a number"))
+            self._issues.append(Issue(Severity.WARNING, m.GRAPH_ID, "it is not an integer"))
             graph_id = None
         return ETRecord(
             self._archive,
@@ -91,7 +91,7 @@ class _Opening:
         return result
 
     def _json(self, name: str) -> Json:
-        """Return a JSON member, None with an issue when it is there but cannot be read."""
+        """Return a JSON member, None if missing, or, with an issue, if unreadable."""
         if name not in self._archive:
             return None
         try:

@@ -65,7 +65,7 @@ def roles_of(archive: Archive) -> Roles:
 def sniff(head: bytes) -> bool:
     """Return whether these first bytes are those of a record, as every release writes it.
 
-    The marker is its first member; archives that were packed again may have it later, see
+    The marker is its first member; repacked archives may have it later, see
     ``is_record``.
     """
     at = 0
@@ -81,7 +81,7 @@ def sniff(head: bytes) -> bool:
 
 
 def is_record(buffer: bytes | memoryview) -> bool:
-    """Return whether a whole file is a record, wherever the marker is."""
+    """Return whether a complete file is a record, with the marker at any position."""
     data = memoryview(buffer)
     if sniff(bytes(data[:_HEAD])):
         return True
@@ -94,13 +94,13 @@ def is_record(buffer: bytes | memoryview) -> bool:
 
 
 def _is_side_file(name: str, archive: Archive) -> bool:
-    """Return whether a member belongs to a program that is there."""
+    """Return whether a member belongs to an existing program."""
     owners = [name[: -len(suffix)] for suffix in SIDE_FILES if name.endswith(suffix)]
     return bool(owners) and owners[0] in archive and not name.startswith(OWN_PREFIX)
 
 
 def _is_program(name: str, archive: Archive) -> bool:
-    """Return whether an unknown member is a program: it has weights, or looks like one."""
+    """Return whether an unknown member is a program: it has weights, or its structure."""
     if name + SIDE_FILES[0] in archive:
         return True
     member = archive.get(name)

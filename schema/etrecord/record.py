@@ -42,17 +42,17 @@ _SHOWN = 5
 class ETRecord:
     """A record. Maps are decoded on opening; graphs and tensors on first use, then kept.
 
-    Two records are equal when their readable members have the same names and bytes.
+    Two records are equal if their readable members have the same names and bytes.
 
     Attributes:
         archive: the zip archive; its members have name, size, place and compression
         roles: which member is which program
-        debug_handle_map: handles of each instruction by method, None when absent
-        delegate_map: delegate maps of each delegate instruction by method, None when absent
-        instruction_id_to_num_outs_map: outputs of each delegate instruction, None when absent
-        export_graph_id: id of the exported graph as ``from_node`` chains name it, None when absent
+        debug_handle_map: handles of each instruction by method, None if absent
+        delegate_map: delegate maps of each delegate instruction by method, None if absent
+        instruction_id_to_num_outs_map: outputs of each delegate instruction, None if absent
+        export_graph_id: id of the exported graph in ``from_node`` chains, None if absent
         file: path or label
-        issues: issues on opening; parts have issues of their own, see ``check``
+        issues: issues on opening; parts have separate issues, see ``check``
     """
 
     archive: Archive
@@ -133,7 +133,7 @@ class ETRecord:
         return self.program(name).graph
 
     def edge_graph(self, method: str = FORWARD) -> Graph | None:
-        """Return the edge graph of a method, None when the record has none.
+        """Return the edge graph of a method, None if the record has none.
 
         Raises: FormatError if it cannot be read
         """
@@ -141,7 +141,7 @@ class ETRecord:
         return self.graph(name) if name else None
 
     def exported_graph(self) -> Graph | None:
-        """Return the graph as it was exported, None when the record has none.
+        """Return the exported graph, None if the record has none.
 
         Raises: FormatError if it cannot be read
         """
@@ -170,9 +170,9 @@ class ETRecord:
         return self.saved(f"{program}_example_inputs")
 
     def reference_outputs(self) -> SavedTree:
-        """Return the expected outputs: for each method a list of cases, as the user gave them.
+        """Return the expected outputs: for each method a list of cases, as passed by the user.
 
-        A bundled program gives each case as a list of outputs, users also as a lone tensor.
+        A bundled program provides each case as a list of outputs, users also as a single tensor.
 
         Raises: FormatError if they cannot be read
         """
@@ -186,7 +186,7 @@ class ETRecord:
         return self.saved(m.INPUTS)
 
     def saved(self, name: str) -> SavedTree:
-        """Return the content of a torch.save member, not loaded when the record has none.
+        """Return the content of a torch.save member, not loaded if the record has none.
 
         Raises: FormatError if it cannot be read
         """
@@ -204,7 +204,7 @@ class ETRecord:
         return self._once("verdicts", lambda: decode_verdicts(self._parse(VERDICTS), self.file))
 
     def taken(self) -> Members:
-        """Return by method and delegate call the nodes it took; empty when not recorded.
+        """Return by method and delegate call its nodes; empty if not recorded.
 
         Raises: FormatError if they cannot be read
         """
@@ -230,7 +230,7 @@ class ETRecord:
             return {}
         return self._once("origins", lambda: decode_origins(self._parse(ORIGINS), self.file))
 
-    # ---- everything at once
+    # ---- everything together
     def check(self) -> tuple[Issue, ...]:
         """Decode every part and return all issues, those found on opening first."""
         found = list(self.issues)
@@ -267,7 +267,7 @@ class ETRecord:
 
     # ---- helpers
     def _once(self, key: str, make: Callable[[], T]) -> T:
-        """Return a kept result, or raise the kept error, so that a bad part is tried once."""
+        """Return a cached result, or raise the cached error, so that a bad part is tried once."""
         with self._lock:  # two threads that need one part would both decode it, and charge it twice
             if key not in self._cache:
                 try:

@@ -63,7 +63,7 @@ def header_fields(buffer: Buffer, *, file: str = "") -> tuple[HeaderField, ...]:
         ("length", 12, "I", "bytes of the extended header"),
         ("flatbuffer_offset", 16, "Q", "first byte after the padded header"),
         ("flatbuffer_size", 24, "Q", "bytes of the flatbuffer without the header"),
-        ("segment_base_offset", 32, "Q", "position of the segments, 0 for none"),
+        ("segment_base_offset", 32, "Q", "position of the segments, 0 if there are none"),
         ("segment_data_size", 40, "Q", "bytes of all segments and the gaps between them"),
     )
     try:

@@ -22,7 +22,7 @@ from schema.flatbuf.writer import write_root
 
 SEGMENT_ALIGNMENT = 128  # default of FlatTensorConfig
 _PADDED_HEADER = 48  # rounded up to the alignment of the flatbuffer, 16
-_WIDEST_GAP = 64 * SEGMENT_ALIGNMENT  # kept between segments of a file that was read
+_WIDEST_GAP = 64 * SEGMENT_ALIGNMENT  # preserved between segments of a file that was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,9 @@ def encode_parts(
 ) -> list[bytes | memoryview]:
     """Return external data as buffers to write one after the other; no segment is copied.
 
-    Segments of a file that was read stay where they were in the area, so that alignments wider
-    than the default survive; others are laid out one after another.
+    Segments of a file that was read keep their positions in the area, which preserves alignments
+    wider
+    than the default; others are laid out consecutively.
     """
     places = _places(data.segments, alignment)
     total = max((place.offset + place.size for place in places), default=0)

@@ -31,11 +31,11 @@ class TensorLayout:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key and the bytes it names.
+    """A key and its bytes.
 
     Attributes:
         key: qualified name of a tensor, or the key a delegate looks up
-        segment_index: which segment has the bytes; several keys may share one
+        segment_index: segment with the bytes; several keys may share one
         layout: None for opaque blobs
         offset: first byte in the segment; 0 except in the layout of 0.6
         data: the bytes, clamped to the file
@@ -58,7 +58,7 @@ class Segment:
     """A run of bytes.
 
     Attributes:
-        data: the bytes, clamped to the file when it is cut short
+        data: the bytes, clamped to the file if it is truncated
         offset: first byte counted from the segment base; -1 lets `encode` choose
     """
 
@@ -94,9 +94,9 @@ class FlatTensor:
         segments: all segments, referred to or not
         version: schema version, 0 in every file known
         tensor_alignment: None in the current layout; the alignment of tensors in 0.6
-        header: places in the file it was read from, None without a file
-        file: where it came from
-        issues: odd but readable things
+        header: positions in the file it was read from, None without a file
+        file: path or label
+        issues: inconsistencies that did not prevent reading
         nbytes: size of the file it was read from
     """
 

@@ -1,7 +1,7 @@
 """Reads many equal tables at once as numpy columns: a million rows without a Python loop.
 
-A column set covers the tables at given positions. Whatever leads outside the region marks the
-row it belongs to as bad instead of ending the read, so that a damaged file can be shown in part.
+A column set covers the tables at given positions. An offset that leads outside the region marks its
+row as damaged instead of failing, so that a damaged file can be shown in part.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _POINTER = 4
 
 
 class Region:
-    """The bytes of one flatbuffer and how much content it may still declare.
+    """The bytes of one flatbuffer and the amount of content it may still declare.
 
     Attributes:
         buffer: uint8[file bytes]
@@ -61,7 +61,7 @@ class Region:
 
 
 class Rows:
-    """Which rows of the outermost table are bad, and the first reason each.
+    """The damaged rows of the outermost table, with the first reason for each.
 
     Attributes:
         bad: bool[rows]
@@ -72,26 +72,26 @@ class Rows:
         self._reasons: list[tuple[Ints, Ints, str]] = []
 
     def mark(self, rows: Ints, at: Ints, why: str) -> None:
-        """Mark rows as bad because of the bytes at these positions."""
+        """Mark rows as damaged because of the bytes at these positions."""
         if len(rows):
             self.bad[rows] = True
             self._reasons.append((rows, at, why))
 
     def reason(self, row: int) -> tuple[int, str]:
-        """Return byte position and reason of the first damage seen in a bad row."""
+        """Return byte position and reason of the first damage found in a damaged row."""
         for rows, at, why in self._reasons:
             hits = np.flatnonzero(rows == row)
             if len(hits):
                 return int(at[hits[0]]), why
-        raise KeyError(f"row {row} is not bad")
+        raise KeyError(f"row {row} is not damaged")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The readable tables among those asked for.
+    """The readable tables at the requested positions.
 
     Attributes:
-        region: where they are
+        region: contains them
         rows: the outermost rows, to mark damage in
         owners: outermost row of each table, int64[n]
         positions: byte position of each table, int64[n]
@@ -112,7 +112,7 @@ class Columns:
         return len(self.positions)
 
     def scalar(self, field: Field) -> Array:
-        """Return a scalar field as a column; its default where it is absent.
+        """Return a scalar field as a column; its default if absent.
 
         Shapes: dtype of the field[n]
         """
@@ -148,7 +148,7 @@ class Columns:
         return found, present[good]
 
     def place(self, field: Field) -> Ints:
-        """Return where each table stores a field, -1 where it does not.
+        """Return the position of a field in each table, -1 if absent.
 
         Shapes: int64[n]
         """
@@ -182,7 +182,7 @@ def columns(
 ) -> tuple[Columns, NDArray[np.bool_]]:
     """Return the tables at these positions, and which of them are readable.
 
-    Raises: FormatError if the tables declare more bytes than the file can hold
+    Raises: FormatError if the tables declare more bytes than the file can contain
     """
     at = np.minimum(np.maximum(positions, 0), max(region.limit - _POINTER, 0))
     good = at == positions
@@ -203,7 +203,7 @@ def columns(
 
 
 def follow(region: Region, rows: Rows, at: Ints, owners: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return where the offsets stored at these positions point, and which of them are sound.
+    """Return the targets of the offsets stored at these positions, and which offsets are valid.
 
     Shapes: int64[n], bool[n]
     """
@@ -211,7 +211,7 @@ def follow(region: Region, rows: Rows, at: Ints, owners: Ints) -> tuple[Ints, ND
     target = at + step
     good = (step != 0) & (target + _POINTER <= region.limit)
     if not good.all():
-        rows.mark(owners[~good], at[~good], "an offset that leads nowhere")
+        rows.mark(owners[~good], at[~good], "an invalid offset")
     return target, good
 
 
@@ -220,7 +220,7 @@ def extents(
 ) -> tuple[Ints, Ints]:
     """Return the first byte and the number of items of the vectors at these positions.
 
-    A position of -1 and a vector that leaves the file have no items; the latter is marked.
+    A position of -1 and a vector that exceeds the file have no items; the latter is marked.
 
     Shapes: int64[n], int64[n]
     """
@@ -238,7 +238,7 @@ def items(region: Region, starts: Ints, counts: Ints, item_bytes: int) -> Ints:
     """Return the byte position of every item of all these vectors, one after another.
 
     Shapes: starts, counts int64[n] -> int64[counts.sum()]
-    Raises: FormatError if the vectors declare more bytes than the file can hold
+    Raises: FormatError if the vectors declare more bytes than the file can contain
     """
     total = int(counts.sum())
     region.spend(total * item_bytes, "vectors")

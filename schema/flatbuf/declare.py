@@ -10,13 +10,12 @@ A table of a .fbs file is written as
         quant: PerTensor | PerChannel | UnknownMember | None = None
 
 and ``table_of(Tensor)`` is the `Spec` that reader, writer, walker and fuzz tests use. The fields
-take slots in their order; an absent field has the default of the dataclass, or 0, "" or () where
-it declares none.
+get slots in order; an absent field has the default of the dataclass, or 0, "" or () without one.
 
-- a table, ``str`` and ``bool`` stand for themselves, ``memoryview`` for a vector of bytes,
+- a table, ``str`` and ``bool`` represent themselves, ``memoryview`` a vector of bytes,
   ``tuple[X, ...]`` for any other vector, ``i32`` and the like for scalars;
 - ``X | None`` is X without a default;
-- several tables, or one beside `UnknownMember`, are a union: tags in their order, from 1;
+- several tables, or one with `UnknownMember`, are a union: tags in their order, from 1;
 - a last annotation, as in ``Annotated[memoryview, Blob(16)]``, names a field type outright.
 """
 
@@ -51,7 +50,7 @@ _BUILTIN: Mapping[object, FieldType] = {bool: fb.BOOL, str: String(), memoryview
 
 @dataclass(frozen=True, slots=True)
 class UnionName:
-    """Annotation that gives a union the name of the .fbs file."""
+    """Annotation that sets the name of a union in the .fbs file."""
 
     name: str
 
@@ -84,7 +83,7 @@ def table_of(
 
     Args:
         table: the dataclass
-        name: name in the .fbs file where several tables share the dataclass
+        name: name in the .fbs file if several tables share the dataclass
         make: called with one keyword per field instead of the dataclass
     """
     return Spec(name or _names.get(table, table.__name__), make or table, lambda: _layout(table))
@@ -141,11 +140,11 @@ def _choice(members: tuple[Any, ...], name: str) -> FieldType:
 
 
 def substituted(table: Spec[T], changes: Mapping[Any, Any]) -> Spec[T]:
-    """Return a table in which other tables or unions stand at any depth, as in another release.
+    """Return a table in which nested tables or unions are replaced, as in another release.
 
     Args:
         table: the root
-        changes: the table or union to put in the place of one that is used
+        changes: replacement by table or union
     """
     done: dict[Any, Any] = dict(changes)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from schema.errors import FormatError
 
-# Of JSON that is read; the parsed objects take about ten times as much memory.
+# Limit of JSON input; the parsed objects need about ten times as much memory.
 MOST_BYTES = 64 << 20
 _TOKEN = re.compile(
-    r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))'  # to the end of the file where it is not closed
+    r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))'  # to the end of the file if it is not closed
     r"|(?P<number>-?[0-9][0-9.eE+-]*)"
     r"|(?P<word>-?[A-Za-z_][A-Za-z0-9_]*)",
     re.DOTALL,

@@ -1,6 +1,6 @@
-"""Tables as JSON in the form of flatc, and back, by the same field tables that read them.
+"""Converts tables to JSON in the form of flatc, and back, by the field tables of the reader.
 
-A union has its member's name beside it (``val_type``), bytes are lists of integers, and a value
+A union is preceded by its member's name (``val_type``), bytes are lists of integers, and a value
 of an enumeration is written as its name. An absent field has its default.
 """
 
@@ -20,7 +20,7 @@ _NO_VALUES: Mapping[int, str] = {}
 
 
 def tree_of(table: Spec[Any], value: Any, enums: Enums) -> dict[str, Any]:  # noqa: ANN401
-    """Return a table as a JSON object; optional fields that are absent are left out."""
+    """Return a table as a JSON object; absent optional fields are omitted."""
     found: dict[str, Any] = {}
     for field in table.fields:
         item: Any = getattr(value, field.name)
@@ -85,7 +85,7 @@ def _named(names: Mapping[int, str], name: str) -> int:
     for number, known in names.items():
         if known == name:
             return number
-    raise FormatError(f"one of {', '.join(names.values())}, or a number", f"{name!r}")
+    raise FormatError(f"one of {', '.join(names.values())}, or an integer", f"{name!r}")
 
 
 def _member(kind: Union, name: object, item: object, enums: Enums) -> Any:  # noqa: ANN401

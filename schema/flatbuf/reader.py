@@ -1,9 +1,10 @@
-"""A flatbuffer reader that checks every access and never does more work than the file is long.
+"""A flatbuffer reader that checks every access and whose work is bounded by the file size.
 
-The flatbuffers runtime for Python verifies nothing; a hostile offset there reads anywhere or
+The flatbuffers runtime for Python verifies nothing; a hostile offset there reads arbitrary memory
+or
 loops. Here offsets only point forward, nesting is bounded, and everything decoded is charged
-against the size of the buffer: a table again for each reference to it; strings and vectors of
-scalars, which writers share, once.
+against the size of the buffer: a table for each reference to it; strings and vectors of
+scalars, which writers share, only once.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _SCALARS = {code: struct.Struct(f"<{code}") for code in "bBhHiIqQfd"}
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How one vtable lays out the tables of one spec.
+    """Layout of the tables of one spec with a given vtable.
 
     Attributes:
         nbytes: of the table, up to the end of its last field
-        absent: values of the fields that are not stored
-        present: name, type and offset of those that are; of a union also where the tag is
+        absent: values of absent fields
+        present: name, type and offset of stored fields; for a union also the offset of the tag
     """
 
     nbytes: int
@@ -50,7 +51,7 @@ class Reader:
     Attributes:
         buffer: the bytes, from position 0 of the file so that offsets are file offsets
         limit: end of the flatbuffer region
-        issues: odd but readable things met on the way
+        issues: inconsistencies found so far
     """
 
     def __init__(self, buffer: memoryview, limit: int | None = None, *, where: str = "") -> None:
@@ -108,14 +109,14 @@ class Reader:
         """Return the position that the offset stored at a position points to."""
         target = at + self.u32(at)
         if target == at:
-            raise FormatError("an offset to another place", "an offset of 0", offset=at)
+            raise FormatError("a different offset", "an offset of 0", offset=at)
         self.check(target, _POINTER)
         return target
 
     def slots(self, at: int) -> tuple[tuple[int, ...], int]:
         """Return the vtable entries of the table at a position, and the table's inline size.
 
-        Entries beyond the 256th are left out.
+        Entries beyond the 256th are ignored.
         """
         vtable = self._vtable(at)
         self.check(vtable, _POINTER)

@@ -53,7 +53,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A vector of bytes, kept as a memoryview; align is forced when it is written."""
+    """A vector of bytes, read as a memoryview; align is applied on writing."""
 
     align: int = 1
     name: str = "[u8]"
@@ -75,7 +75,7 @@ class Vec:
 class Union:
     """A tagged table: two slots, the tag and the offset. Member 0 is NONE.
 
-    A tagger finds the tag of a value where several members share one dataclass.
+    A tagger returns the tag of a value if several members share one dataclass.
     """
 
     name: str
@@ -112,9 +112,9 @@ class Field:
     Attributes:
         name: as in the .fbs file; also the dataclass attribute
         type: Scalar, String, Blob, Vec, Union or Spec
-        default: value when the field is absent; None marks an optional field
+        default: value if the field is absent; None marks an optional field
         slot: vtable index
-        always: whether a scalar is written even when it equals the default
+        always: whether a scalar is written even if it equals the default
     """
 
     name: str
@@ -128,10 +128,10 @@ Layout = tuple[tuple[Field, ...], int]  # the fields and the number of slots
 
 
 class Spec(Generic[T]):
-    """A table: its name, what is called with its fields, and the fields in slot order.
+    """A table: its name, its constructor, and the fields in slot order.
 
-    Equality is identity, so a spec can key caches. The fields are resolved when they are first
-    asked for, so that tables may refer to tables that are declared later.
+    Equality is identity, so a spec can key caches. The fields are resolved on first
+    access, so that tables may refer to tables declared later.
     """
 
     def __init__(self, name: str, make: Callable[..., T], layout: Callable[[], Layout]) -> None:
@@ -150,7 +150,7 @@ class Spec(Generic[T]):
 
     @cached_property
     def slots(self) -> int:
-        """Return the number of slots, those that are not represented included."""
+        """Return the number of slots, including those without a field."""
         return self._resolved[1]
 
     def field(self, name: str) -> Field:
@@ -188,7 +188,7 @@ def natural_default(kind: FieldType) -> Any:  # noqa: ANN401 - any field value
 def laid_out(fields: Iterable[tuple[str, FieldType, Any, bool]]) -> Layout:
     """Return fields with their slots, given name, type, default and `Field.always` in order.
 
-    A Union takes two slots; a type of SKIP takes one and is left out.
+    A Union occupies two slots; a type of SKIP occupies one and is skipped.
     """
     found: list[Field] = []
     slot = 0
@@ -224,7 +224,7 @@ NAMED_TYPES: Mapping[str, FieldType] = MappingProxyType(
 def columns(row: str, types: Mapping[str, FieldType] = NAMED_TYPES) -> list[tuple[Any, ...]]:
     """Return the columns for `spec` from one line, as in ``axis:i32 pad:[i32] step:i32=1 n:u32?``.
 
-    A question mark makes a field optional: None, or () for a vector, where it is absent.
+    A question mark makes a field optional: None, or () for a vector, if it is absent.
 
     Args:
         row: fields as ``name:type``, separated by blanks
@@ -247,8 +247,8 @@ def tables(rows: Mapping[str, str]) -> Mapping[str, Spec[dict[str, Any]]]:
     """Return tables that are read as dicts, by name.
 
     Args:
-        rows: the fields of each table as `columns` takes them; the name of a table above stands
-            for it
+        rows: the fields of each table in the notation of `columns`; tables above can be used by
+            name
     """
     types = dict(NAMED_TYPES)
     found: dict[str, Spec[dict[str, Any]]] = {}

@@ -2,7 +2,7 @@
 
 A trace repeats a few dozen names a million times, each time as bytes of its own. Names are
 distinguished by a 64-bit mix of their words; every name is then compared with the one it was
-taken for, so that a collision costs time, never truth.
+matched to, so that a collision costs time, never correctness.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def intern(region: Region, rows: Rows, at: Ints, owners: Ints) -> tuple[Ids, tup
     present = np.flatnonzero(at >= 0)
     starts, counts = extents(region, rows, at[present], owners[present], 1)
     alike: Ints | None = None
-    if int(counts.sum()) > region.limit:  # some are shared: look at each place once
+    if int(counts.sum()) > region.limit:  # some are shared: check each position once
         _, first, alike = np.unique(starts, return_index=True, return_inverse=True)
         starts, counts = starts[first], counts[first]
     region.spend(int(counts.sum()), "strings")
@@ -41,7 +41,7 @@ def intern(region: Region, rows: Rows, at: Ints, owners: Ints) -> tuple[Ids, tup
 
 
 def _by_first_use(ids: Ids, count: int) -> tuple[Ids, Ints]:
-    # Indices must not depend on the mix, or two readings of one file would differ.
+    # Indices must not depend on the mix, or reading a file twice would give different results.
     first = np.full(count + 1, len(ids), dtype=np.int64)
     np.minimum.at(first, ids, np.arange(len(ids)))  # -1 lands in the spare last place
     order = np.argsort(first[:count], kind="stable")

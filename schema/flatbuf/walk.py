@@ -1,4 +1,4 @@
-"""Walks a flatbuffer by its field tables: every table, vtable, vector and string with its place.
+"""Walks a flatbuffer by its field tables: every table, vtable, vector and string with its position.
 
 The structure view expands Places one level at a time; size accounting asks for all extents.
 """
@@ -27,7 +27,7 @@ class Place:
         name: field name, or ``[index]`` for an element
         type: as written in .fbs files
         offset: first byte of the datum itself (the table, vector or scalar)
-        nbytes: bytes of the datum without those it points to
+        nbytes: bytes of the datum without referenced ones
         text: printable value, empty for tables
         kind: number, text, blob, vector, table or absent
         target: the type to expand with, None for leaves
@@ -83,7 +83,7 @@ def children(reader: Reader, place: Place) -> list[Place]:
 
 
 def element_count(reader: Reader, place: Place) -> int:
-    """Return the number of elements of a vector, 0 for anything else."""
+    """Return the number of elements of a vector, 0 for any other place."""
     return reader.u32(place.offset) if isinstance(place.target, Vec) else 0
 
 
@@ -217,7 +217,7 @@ def extents(reader: Reader, table: Spec[Any], base: int = 0) -> list[Extent]:
 
 
 def _apart(one: Extent, after: int) -> Extent:
-    """Return a table without bytes of the next extent: its vtable may belong to a larger table."""
+    """Return a table extent clipped at the next one: its vtable may describe a larger table."""
     if one.kind != "table" or one.offset + one.nbytes <= after:
         return one
     return replace(one, nbytes=after - one.offset)

@@ -133,7 +133,7 @@ def write_root(
     Args:
         table: the root table's fields
         value: the dataclass to write
-        identifier: four bytes after the root offset, empty for none
-        prefixed: put the size in front, as flatcc does for ETDump
+        identifier: four bytes after the root offset, empty if none
+        prefixed: write the size first, as flatcc does for ETDump
     """
     return Writer().finish(table, value, identifier or None, prefixed=prefixed)  # pyright: ignore[reportArgumentType]

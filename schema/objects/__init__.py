@@ -1,1 +1,1 @@
-"""Python objects in large numbers: the cyclic garbage collector, caches keyed by identity."""
+"""Helpers for large numbers of objects: the cyclic garbage collector, identity caches."""

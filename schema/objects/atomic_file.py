@@ -1,4 +1,4 @@
-"""Files are replaced atomically: there is the former one or the whole new one, never a part."""
+"""Files are replaced atomically: readers see the old or the complete new content, never a part."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _LONGEST = 40  # characters of the name that the temporary file repeats; file sy
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let a function write a file beside its place, and move it there at the end.
+    """Write a temporary file next to the target through a callback, then rename it.
 
     Args:
         path: file to write or replace; its folder must exist
-        write: gets the open file; an exception in it leaves what was there before
+        write: called with the open file; if it raises, the target is not changed
 
     Raises: OSError naming the file
     """
-    import tempfile  # takes as long to load as the rest of the command line
+    import tempfile  # takes as long to import as the rest of the command line
 
     temporary = ""
     try:

@@ -1,4 +1,4 @@
-"""JSON content to and from dataclasses; an error names the place, what was expected and found."""
+"""JSON content to and from dataclasses; errors name place, expected and found content."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _WORDS = {
     "object": "an object",
     "str": "a string",
     "bool": "true or false",
-    "int": "a whole number",
+    "int": "an integer",
     "float": "a number",
 }
 _TYPES: dict[type, str] = {list: "array", dict: "object", type(None): "null"}
-_SHOWN = 60  # characters of what was found
+_SHOWN = 60  # characters of the found value
 
 
 class ContentError(FormatError):
-    """JSON content of another shape: one sentence with place, expected and found."""
+    """Invalid JSON content: one sentence with place, expected and found."""
 
     @override
     def __str__(self) -> str:
@@ -46,8 +46,8 @@ def read_json(path: Path, what: str, most: int) -> Any:  # noqa: ANN401 - JSON
 
     Args:
         path: of the file
-        what: what it should hold, for the error
-        most: bytes it may have
+        what: expected content, for the error
+        most: size limit in bytes
 
     Raises: FormatError, OSError
     """
@@ -63,14 +63,14 @@ def read_json(path: Path, what: str, most: int) -> Any:  # noqa: ANN401 - JSON
 def read_versioned(
     path: Path, kind: type[_T], what: str, version: tuple[str, int], most: int
 ) -> _T:
-    """Return the value in a JSON file that has its version in it.
+    """Return the value in a JSON file with a version member.
 
     Args:
         path: of the file
         kind: as in ``from_json``
-        what: what it should hold, for the error
-        version: member that holds the version, and the one expected
-        most: bytes it may have
+        what: expected content, for the error
+        version: name of the version member, and the expected version
+        most: size limit in bytes
 
     Raises: FormatError, OSError
     """
@@ -95,7 +95,7 @@ def from_json(content: object, kind: type[_T], place: str, *, closed: bool = Fal
         content: as ``json.loads`` returns it
         kind: a dataclass or Struct, or any annotation of them
         place: name of the file, for the error
-        closed: whether members that ``kind`` does not have are errors
+        closed: whether unknown members are errors
 
     Raises: ContentError
     """
@@ -111,7 +111,7 @@ def from_json(content: object, kind: type[_T], place: str, *, closed: bool = Fal
 
 
 def shown(value: object) -> str:
-    """Return the beginning of a value, with the words that JSON has."""
+    """Return the beginning of a value in JSON notation."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return f"{value!r:.{_SHOWN}}"
@@ -151,7 +151,7 @@ def _at(content: object, path: str) -> tuple[bool, object]:
 
 
 def _key(content: object, path: str, found: str) -> str:
-    """Return the step to the first value of a type in a mapping: the library leaves its key out."""
+    """Return the step to the first value of a type in a mapping: the library omits its key."""
     _, mapping = _at(content, path.lstrip("."))
     if isinstance(mapping, dict):
         for key, value in cast("dict[str, object]", mapping).items():

@@ -12,7 +12,7 @@ def gc_suspended() -> Generator[None, None, None]:
     """Suspend the cyclic garbage collector, for short stretches of code.
 
     Python traverses all objects whenever their number has grown by a quarter. Graphs and tables
-    are kept, so that finds nothing, and for 50,000 nodes it takes longer than the compile.
+    are kept, so it finds nothing, and for 50,000 nodes it takes longer than the compile.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
 """Caches results derived from immutable objects, keyed by the identity of the objects.
 
-Hashing a frozen program walks all of it; its identity is enough and costs nothing. The cache keeps
-its keys alive, so that an address is never reused under it, and forgets the oldest entries.
+Hashing a frozen program traverses all of it; its identity is sufficient and free. The cache keeps
+its keys alive, so that addresses are not reused, and evicts the oldest entries.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _LOCK = threading.Lock()
 
 
 def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
-    """Cache by the identity of the arguments, of small values by their equality.
+    """Cache by the identity of the arguments; small values compare by equality.
 
-    Scalars, strings and tuples of them compare by value. At most 128 results are kept. Of several
-    threads that need the same result one computes it and the others wait.
+    Scalars, strings and tuples of them compare by value. At most 128 results are cached. If several
+    threads need the same result one computes it and the others wait.
     """
     entries: OrderedDict[Any, tuple[Any, R]] = OrderedDict()
     locks: dict[Any, threading.RLock] = {}
@@ -57,7 +57,7 @@ def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def clear() -> None:
-    """Forget everything, so that closed files can be unmapped."""
+    """Drop all entries, so that closed files can be unmapped."""
     with _LOCK:
         for entries in _CACHES:
             entries.clear()

@@ -50,7 +50,7 @@ def decode(
     named_data: Mapping[str, memoryview] = MappingProxyType({}),
     compile_specs: Sequence[tuple[str, bytes]] = (),
 ) -> Payload:
-    """Return the decoded payload; ``graph`` is None where it cannot be read.
+    """Return the decoded payload; ``graph`` is None if it cannot be read.
 
     Args:
         backend_id: as in the program
@@ -99,10 +99,10 @@ def describe_compile_specs(
 ) -> tuple[tuple[str, object], ...]:
     """Return (key, value) in order, values as scalars, bools, strings or plain JSON.
 
-    A value that does not have the form its key calls for is shown like one of an unknown key:
-    as text where it is text, else in hexadecimal digits.
+    A value in an unexpected form is shown like that of an unknown key:
+    as a string if printable, else in hexadecimal digits.
     """
-    # Loaded when asked for, like the decoders, of whose tables it needs some.
+    # Imported on first use, like the decoders, some of whose tables it needs.
     from schema.payloads.settings.compile_specs import describe
 
     return describe(backend_id, specs)

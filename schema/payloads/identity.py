@@ -1,8 +1,7 @@
-"""How our traces and debug maps name a payload node: by its index.
+"""Names of payload nodes in our traces and debug maps, derived from their index.
 
-The stock Inspector takes a key of a map for the name of an event when it is anywhere inside of
-that name. Its own kernels are called ``Convolution (NHWC, F32) IGEMM #1``: a bare ``1`` would be
-the node of that event, and of most others.
+The stock Inspector matches a key of a map to every event whose name contains it. Its kernels are
+called ``Convolution (NHWC, F32) IGEMM #1``: a bare ``1`` would match that event, and most others.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ def node_identity(index: int) -> str:
 
 
 def named_node(identity: int | str) -> int | None:
-    """Return the place of the node that is called so, None for a name of something else.
+    """Return the index of the node with this name, None for any other name.
 
     Older traces had the bare index.
     """
@@ -31,8 +30,8 @@ def named_node(identity: int | str) -> int | None:
 
 
 def tells_order(identity: int | str) -> bool:
-    """Return whether the tensors of a node called so have the dimensions of the program.
+    """Return whether tensors of a node with this name have the dimensions of the program.
 
-    Those of nodes with other names may lie as the delegate keeps them.
+    Tensors of other nodes may have the layout of the delegate.
     """
     return isinstance(identity, str) and _NAMED.fullmatch(identity) is not None

@@ -23,13 +23,13 @@ INLINE, NAMED = "inline", "named"
 class Part:
     """A run of payload bytes with one owner; all parts of a payload add up to its size.
 
-    Several parts have one name where the bytes of one owner are not adjacent.
+    Parts of one owner that are not adjacent have the same name.
 
     Attributes:
         name: owner, as in ``Conv2d_1`` or ``v3``
         kind: header, node, value, constant, named_reference, table, vtable, block, file,
             directory, section, text, binary, alignment (zeros between owners), unreferenced
-            (bytes that nothing in the payload points to) or undecoded
+            (bytes that nothing refers to) or undecoded
         offset: first byte in the payload
         nbytes: length
     """
@@ -47,9 +47,9 @@ class Constant:
     Attributes:
         name: key in named data, or a name unique in the payload
         nbytes: size of the constant; for a named blob without recorded size that of the blob,
-            None when that is missing
+            None if missing
         location: ``inline`` or ``named``
-        data: the bytes, None when a named blob is not at hand
+        data: the bytes, None if a named blob is missing
         role: weight, scale, shader, model, library or file
     """
 
@@ -67,13 +67,13 @@ def total_bytes(constants: Iterable[Constant]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOperator:
-    """The events that a payload node may log among the runtime's own, in order.
+    """The events that the runtime may log for a payload node, in order.
 
     Attributes:
         node: name of the graph node
         names: alternatives for the family of the event, its name up to the bracket
         followed_by: alternatives of a second event that the node may add
-        optional: the runtime may merge the node into a neighbour, so that it has no event
+        optional: the runtime may merge the node into a neighbour, and then logs no event
     """
 
     node: str
@@ -88,16 +88,16 @@ class Payload:
 
     Attributes:
         backend_id: as in the program
-        format: magics that were found, as in ``XH00/XN01``; ``unknown`` when none was
+        format: magics that were found, as in ``XH00/XN01``; ``unknown`` if none was
         size: bytes of the payload
         graph: nodes and values, None without a decoder or for a damaged payload
         parts: every byte of the payload, once, in order
-        constants: weights, scales, shaders and whatever else is data
+        constants: weights, scales, shaders and other data
         debug_handles: node name or backend's own id -> handles of the program it came from
-        summary: facts worth a line each, printable
+        summary: printable facts by name
         files: files that can be extracted, by path with ``/``
         external_ids: position in the delegate call's arguments -> graph value
-        operators: nodes in the order in which the runtime logs them, where that is known
+        operators: nodes in the order in which the runtime logs them, if known
         issues: problems, and the reason for a missing graph
     """
 

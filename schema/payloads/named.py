@@ -1,4 +1,4 @@
-"""Constants that live outside the payload, in the program's named data or a ``.ptd``."""
+"""Constants outside the payload, in the program's named data or a ``.ptd``."""
 
 from __future__ import annotations
 

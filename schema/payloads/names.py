@@ -9,7 +9,7 @@ def unique(name: str, index: int, taken: set[str]) -> str:
     Args:
         name: as the backend wrote it
         index: position of the node
-        taken: names given so far; the new one is added
+        taken: used names; the new one is added
     """
     built = name
     while built in taken:

@@ -1,8 +1,8 @@
 """Joins the runtime's events to payload nodes by their order alone.
 
-XNNPACK logs operator names in order and no id. Of all ways to lay the events over the nodes,
-those that leave the fewest nodes without an event are considered; an event that has the same
-node in all of them is joined, the others stay open.
+XNNPACK logs operator names in order and no id. Of all alignments of events and nodes,
+those with the fewest nodes without an event are considered; an event with the same
+node in all of them is joined, the others remain unjoined.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def matches(names: tuple[str, ...], event_name: str) -> bool:
 def join_by_order(
     operators: Sequence[RuntimeOperator], event_names: Sequence[str]
 ) -> tuple[str | None, ...] | None:
-    """Return the node of each event; None for an event that several nodes could have made.
+    """Return the node of each event; None for an event that several nodes could have logged.
 
-    The whole result is None when the events cannot be those of these nodes.
+    The entire result is None if the events do not fit these nodes.
 
     Args:
         operators: ``Payload.operators``
@@ -67,7 +67,7 @@ def _gapless(
 
 
 def _choices(operator: RuntimeOperator, event_names: Sequence[str], at: int) -> list[int]:
-    """Return how many of the events from ``at`` on a node may have made, fewest first."""
+    """Return the numbers of events from ``at`` on that a node may have logged, fewest first."""
     counts = [0]
     if at < len(event_names) and matches(operator.names, event_names[at]):
         counts.append(1)

@@ -20,16 +20,16 @@ Owners = Sequence[tuple[str, Owner]]  # path pattern -> owner
 
 
 def whole(size: int, name: str, kind: str) -> tuple[Part, ...]:
-    """Return the single part of a payload that is not divided; nothing for an empty one."""
+    """Return the single part of a payload that is not divided; none for an empty one."""
     return (Part(name, kind, 0, size),) if size else ()
 
 
 def cover(data: memoryview, claims: Iterable[Part]) -> tuple[Part, ...]:
     """Return parts that cover all of ``data`` once.
 
-    Claims may overlap and may end outside; the one that begins first keeps the bytes. Bytes
-    without a claim become alignment when all zero, else unreferenced. Zeros between two
-    runs of one owner go to that owner.
+    Claims may overlap and may end outside; the one that begins first wins. Bytes
+    without a claim become alignment if all are zero, else unreferenced. Zeros between two
+    runs of one owner are assigned to it.
     """
     size = len(data)
     merged: list[Part] = []
@@ -89,7 +89,7 @@ def _gap(data: memoryview, start: int, end: int) -> Part:
 
 
 def is_zero(data: memoryview) -> bool:
-    """Return whether all bytes are zero, looking at bounded pieces."""
+    """Return whether all bytes are zero, checked in bounded pieces."""
     for start in range(0, len(data), _CHUNK):
         piece = bytes(data[start : start + _CHUNK])
         if piece.count(0) != len(piece):
@@ -106,8 +106,8 @@ def flatbuffer_claims(
         reader: the reader that has decoded the payload
         table: root table
         base: where the root offset is stored; the identifier follows it
-        owners: path pattern -> owner; the first pattern that matches decides, a path without
-            one belongs to the graph's own tables
+        owners: path pattern -> owner; the first matching pattern decides, other paths belong to the
+            tables of the graph
     """
     if reader.offsets > _MOST_OFFSETS:
         return [Part("flatbuffer", "table", base, reader.limit - base)]

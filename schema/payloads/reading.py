@@ -12,13 +12,13 @@ _MAX_OFFSETS = 400_000
 
 
 class PayloadReader(Reader):
-    """A flatbuffer reader that also bounds how many offsets it follows.
+    """A flatbuffer reader that also bounds the number of offsets it follows.
 
     A payload graph of 30,000 nodes needs half of the limit; a hostile payload of a few
     megabytes could otherwise refer to millions of tables and strings.
 
     Attributes:
-        offsets: how many were followed so far
+        offsets: number followed so far
     """
 
     def __init__(self, buffer: memoryview, limit: int | None = None, *, where: str = "") -> None:
@@ -61,7 +61,7 @@ def unpack(layout: struct.Struct, data: memoryview, offset: int, field: str) -> 
 def expect_identifier(data: memoryview, base: int, allowed: tuple[bytes, ...]) -> str:
     """Return the flatbuffer identifier after ``base``.
 
-    Raises: FormatError if it is none of those allowed
+    Raises: FormatError if it is not one of those allowed
     """
     found = bytes(span(data, base, 8, "flatbuffer")[4:8])
     if found not in allowed:

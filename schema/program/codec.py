@@ -127,14 +127,14 @@ def _segments(
 
 
 def _segment_issue(file: str, index: int, why: str) -> Issue:
-    return Issue(Severity.ERROR, file, f"segment {index} cannot be read whole: {why}")
+    return Issue(Severity.ERROR, file, f"segment {index} cannot be read completely: {why}")
 
 
 def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
-    """Return the bytes of a program, laid out as the stock emitter lays them out.
+    """Return the bytes of a program, with the layout of the stock emitter.
 
-    Segment sizes are those of the bytes held; places in the file are computed again. The header
-    is left out without segment bytes, as the stock writer does.
+    Segment sizes are those of the stored bytes; positions in the file are recomputed. The header
+    is omitted without segment bytes, as by the stock writer.
     """
     table, area = _lay_out(program, alignment)
     flat = write_root(PROGRAM, table, program.identifier.encode("ascii"))
@@ -154,10 +154,10 @@ def encode_parts(
     """Return a program as buffers to write one after the other; segment bytes are not copied.
 
     Args:
-        table: the root table; its places of segments are computed again
-        segments: for each segment the buffers it consists of
-        alignment: bytes; where a segment may start, counted from the first one
-        inside: segments without buffers of their own: their bytes are these of the first segment
+        table: the root table; its segment positions are recomputed
+        segments: for each segment its buffers
+        alignment: of segments relative to the first one, in bytes
+        inside: segments without buffers: ranges of the first segment
     """
     step = math.lcm(alignment, 16)
     area: list[Buffer] = []
@@ -220,7 +220,7 @@ def _lay_out(program: Program, alignment: int) -> tuple[m.ProgramTable, bytearra
 def _inside_first(
     places: tuple[m.DataSegment, ...], views: tuple[memoryview, ...]
 ) -> dict[int, m.DataSegment]:
-    """Return the segments whose bytes are some of the first one's, and were before."""
+    """Return the segments that are, and were before, ranges of the first one."""
     if not places or places[0].offset or places[0].size != len(views[0]):
         return {}
     first = views[0]
@@ -238,7 +238,7 @@ def _kept_places(
     views: tuple[memoryview, ...],
     inside: Mapping[int, m.DataSegment],
 ) -> list[int] | None:
-    # A sound layout is kept as it is, so that rewriting a file moves nothing in it.
+    # A valid layout is kept, so that rewriting a file moves nothing in it.
     end = 0
     for index, (place, view) in enumerate(zip(places, views, strict=True)):
         if index in inside:

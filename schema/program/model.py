@@ -1,6 +1,6 @@
 """The tables of a ``.pte`` program, identifier ET12, field for field.
 
-Source: program.fbs of release 1.5 and all before; names are the file's own.
+Source: program.fbs of release 1.5 and all before; names are those of the schema.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class FrameList:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A list of instructions; stacktrace has one entry an instruction when it is there."""
+    """A list of instructions; stacktrace, if present, has one entry per instruction."""
 
     inputs: tuple[i32, ...]
     outputs: tuple[i32, ...]
@@ -378,8 +378,8 @@ class ExtendedHeader:
     Attributes:
         length: 24 in files before release 1.0, 32 since
         program_size: bytes of the flatbuffer region, counted from byte 0
-        segment_base_offset: position of the segment area, 0 for none
-        segment_data_size: bytes of the segment area, 0 when not stated
+        segment_base_offset: position of the segment area, 0 if there is none
+        segment_data_size: bytes of the segment area, 0 if not stated
     """
 
     length: int

@@ -20,12 +20,12 @@ class Program:
     """A ``.pte`` file.
 
     Attributes:
-        table: the root table with everything in it
-        header: the extended header, None in files without segments
-        segments: read-only bytes of each segment, clamped to the file when it is cut short
+        table: the root table
+        header: the extended header, None if the file has no segments
+        segments: read-only bytes of each segment, clamped to the file if it is truncated
         identifier: file identifier, ``ET12``
-        file: where it came from
-        issues: odd but readable things
+        file: path or label
+        issues: inconsistencies that did not prevent reading
     """
 
     table: m.ProgramTable
@@ -63,7 +63,7 @@ class Program:
     def delegate_data(self, delegate: m.BackendDelegate) -> memoryview:
         """Return the processed bytes of a delegate.
 
-        Raises: FormatError if its reference leads nowhere
+        Raises: FormatError if its reference is invalid
         """
         ref = delegate.processed
         if ref is None:
@@ -88,7 +88,7 @@ class Program:
         return FormatError(f"{what} index below {count}", str(index), field=user, file=self.file)
 
     def named_data_map(self) -> dict[str, memoryview]:
-        """Return the named blobs by key; entries that lead nowhere are left out."""
+        """Return the named blobs by key; invalid entries are skipped."""
         entries = self.table.named_data or ()
         return {
             entry.key: self.segments[entry.segment_index]
@@ -99,9 +99,9 @@ class Program:
     def constant_data(self, tensor: m.Tensor) -> memoryview | None:
         """Return the stored bytes of a constant or of the initial value of a mutable tensor.
 
-        None when the tensor has no bytes in this file (an activation, an external tensor).
+        None if the tensor has no bytes in this file (an activation, an external tensor).
 
-        Raises: FormatError if its buffer index leads nowhere
+        Raises: FormatError if its buffer index is invalid
         """
         extra = tensor.extra_tensor_info
         if tensor.data_buffer_idx == 0 or (extra is not None and extra.location == EXTERNAL):
@@ -140,14 +140,14 @@ class Program:
 
 
 def operator_name(plan: m.ExecutionPlan, call: m.KernelCall) -> str:
-    """Return the full name of the called operator, or a string that reports a bad index."""
+    """Return the full name of the called operator, or a string that reports an invalid index."""
     if 0 <= call.op_index < len(plan.operators):
         return plan.operators[call.op_index].full_name
     return f"operator {call.op_index} (missing)"
 
 
 def backend_id(plan: m.ExecutionPlan, call: m.DelegateCall) -> str:
-    """Return the backend of the called delegate, or a string that reports a bad index."""
+    """Return the backend of the called delegate, or a string that reports an invalid index."""
     if 0 <= call.delegate_index < len(plan.delegates):
         return plan.delegates[call.delegate_index].id
     return f"delegate {call.delegate_index} (missing)"

@@ -1,8 +1,8 @@
 """Moves constants and named blobs out of a program into external data, and back.
 
 A constant without a name gets one derived from its content, so that external data of another
-program is refused, not read. Merging restores the file that was split, byte for byte where our
-encoder or the stock emitter with its default alignment of tensors laid it out.
+program is rejected. Merging restores the original file, byte for byte if our
+encoder or the stock emitter with its default alignment of tensors wrote it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Place = tuple[int, int, int, int]
 
 
 def split(program: Program) -> tuple[Program, FlatTensor]:
-    """Return a program without its constants and named blobs, and external data that has them.
+    """Return a program without its constants and named blobs, and external data with them.
 
-    Data that methods write, payloads of delegates without a key, and constants that are external
-    already stay as they are.
+    Mutable data, payloads of delegates without a key, and constants that are already external
+    are not changed.
 
-    Raises: FormatError if bytes are not there, or two tensors have one name and other content
+    Raises: FormatError if bytes are missing, or two tensors with one name differ in content
     """
     _require_whole(program.issues, program.file)
     moved = _Moved(program)
@@ -61,12 +61,12 @@ def split(program: Program) -> tuple[Program, FlatTensor]:
 
 
 def merge(program: Program, files: Iterable[FlatTensor]) -> Program:
-    """Return a program with the external data that it reads in segments of its own.
+    """Return a program with its external data stored in its segments.
 
-    Blobs and tensors that no value of the program names become named data, since delegates look
-    keys up that the program does not show.
+    Blobs and tensors that no value of the program names become named data, since delegates look up
+    keys that the program does not list.
 
-    Raises: FormatError if data is missing, has another layout, or a key has two contents
+    Raises: FormatError if data is missing, has a different layout, or a key has two contents
     """
     _require_whole(program.issues, program.file)
     given = list(files)
@@ -79,10 +79,10 @@ def merge(program: Program, files: Iterable[FlatTensor]) -> Program:
 
 
 def alignment_of(*artifacts: Program | FlatTensor) -> int:
-    """Return the largest alignment that the segments of files were laid out with, in bytes.
+    """Return the largest segment alignment of files, in bytes.
 
-    That of a file is the smallest from 128 on by which each segment follows the one before
-    without a gap, or else the largest power of two that all of them start at a multiple of.
+    That of a file is the smallest one from 128 on that explains the position of each segment, or
+    else the largest power of two that divides all positions.
     """
     return max(map(_alignment, artifacts), default=SEGMENT_ALIGNMENT)
 
@@ -118,7 +118,7 @@ def _places(artifact: Program | FlatTensor) -> tuple[list[tuple[int, int]], int]
 
 
 class _Moved:
-    """Collects the data that goes into an external file."""
+    """Collects the data for an external file."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -155,7 +155,7 @@ class _Moved:
         self._known[key] = entry
 
     def blobs(self) -> set[int]:
-        """Add the named data; return the segments that nothing else refers to."""
+        """Add the named data; return the segments with no other reference."""
         named = self.program.table.named_data or ()
         used = sorted({entry.segment_index for entry in named})
         constants = {bytes(s.data): n for n, s in enumerate(self.segments) if used}
@@ -176,7 +176,7 @@ class _Moved:
         return set(used) - _referred(self.program.table)
 
     def _blobs_last(self, blobs: Sequence[int]) -> None:
-        """Let segments of blobs keep their order also where one is a constant's too."""
+        """Keep the order of blob segments even if one is also a constant."""
         last = dict.fromkeys(blobs)
         order = [at for at in range(len(self.segments)) if at not in last] + [*last]
         number = {at: place for place, at in enumerate(order)}
@@ -210,7 +210,7 @@ class _Moved:
 
 
 class _Filled:
-    """Resolves the data that comes from an external file."""
+    """Resolves data of external files."""
 
     def __init__(self, program: Program, files: Sequence[FlatTensor]) -> None:
         self.program = program
@@ -251,9 +251,9 @@ class _Filled:
         return area
 
     def tensor(self, tensor: m.Tensor) -> m.Tensor:
-        """Return a tensor whose bytes are in the program.
+        """Return a tensor with its bytes in the program.
 
-        Raises: FormatError if they are nowhere, or of another layout
+        Raises: FormatError if they are missing, or of a different layout
         """
         extra = tensor.extra_tensor_info
         if extra is None or extra.location != EXTERNAL:
@@ -292,9 +292,9 @@ class _Filled:
     def placed(
         self, table: m.ProgramTable
     ) -> tuple[m.ProgramTable, list[memoryview], dict[int, m.DataSegment]]:
-        """Return the tables and segments with everything in them.
+        """Return tables and segments with all data.
 
-        The last are segments whose bytes are some of the first one's.
+        The last value maps segments to ranges of the first one.
         """
         segments = list(self.program.segments)
         states = table.mutable_data_segments or ()
@@ -314,7 +314,7 @@ class _Filled:
         left = {key: home for key, home in self._home.items() if key not in self._used}
         for key, (_, entry) in left.items():
             if inside.get(key, entry.data) != entry.data:
-                text = "another one in the program"
+                text = "a different one in the program"
                 raise FormatError(
                     "one content for each key", text, field=repr(key), file=self.program.file
                 )
@@ -344,11 +344,11 @@ class _Area:
         self._known: dict[object, int] = {}
 
     def start(self, home: object) -> int | None:
-        """Return where bytes that come from one place are."""
+        """Return the position of bytes with a given origin."""
         return self.offsets[self._known[home]] if home in self._known else None
 
     def place(self, home: object, data: memoryview, step: int = 1) -> int:
-        """Return the entry of bytes that come from one place; it starts at a multiple of a step."""
+        """Return the entry of bytes with a given origin, aligned to a multiple of the step."""
         if home not in self._known:
             self.data += bytes(-len(self.data) % max(self._step, step))
             self._known[home] = len(self.offsets)
@@ -361,7 +361,7 @@ class _Area:
     def put(
         self, starts: m.SubsegmentOffsets | None, segments: list[memoryview]
     ) -> m.SubsegmentOffsets:
-        """Put the bytes into the segment that had them before, or after all others."""
+        """Store the bytes in the segment that had them before, or after all others."""
         if starts is None or starts.segment_index >= len(segments):
             starts = m.SubsegmentOffsets(len(segments), ())
             segments.append(_EMPTY)
@@ -381,7 +381,7 @@ def _require_whole(issues: Iterable[Issue], file: str) -> None:
     """
     bad = next((issue for issue in issues if issue.severity is Severity.ERROR), None)
     if bad is not None:
-        raise FormatError("a file that can be read whole", bad.message, file=file)
+        raise FormatError("a completely readable file", bad.message, file=file)
 
 
 def _tensor(value: m.EValue) -> m.Tensor | None:
@@ -420,7 +420,7 @@ def _tensors_replaced(
 
 
 def _referred(table: m.ProgramTable) -> set[int]:
-    """Return the segments that something else than a key refers to."""
+    """Return the segments referenced by anything but a key."""
     starts = (*filter(None, (table.constant_segment,)), *(table.mutable_data_segments or ()))
     processed = [one.processed for plan in table.execution_plan for one in plan.delegates]
     found = {ref.index for ref in processed if ref is not None and ref.location == IN_SEGMENT}
@@ -457,13 +457,13 @@ def _rewritten(
     segments: Sequence[memoryview],
     inside: Mapping[int, m.DataSegment] = MappingProxyType({}),
 ) -> Program:
-    """Return a program whose segments are laid out again when it is written.
+    """Return a program with a new segment layout on writing.
 
     Args:
-        program: the program with the tables of before
-        table: its places of segments are not looked at
+        program: the program with the previous tables
+        table: its segment positions are ignored
         segments: bytes of each
-        inside: segments whose bytes are these of the first one
+        inside: segments that are ranges of the first one
     """
     if program.table.segments is None and not segments:
         return replace(program, table=table)

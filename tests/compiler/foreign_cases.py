@@ -194,7 +194,7 @@ class Reporting(Partitioner):
 
 
 class Mixed(nn.Module):
-    """Inputs of whole numbers, a size, a written buffer, results of several kinds, a branch."""
+    """Inputs of integers, a size, a written buffer, results of several kinds, a branch."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -79,7 +79,7 @@ class Cache(nn.Module):
 
 
 class Counter(nn.Module):
-    """A buffer with an initial value of its own, and one of whole numbers."""
+    """A buffer with an initial value of its own, and one of integers."""
 
     total: torch.Tensor
     calls: torch.Tensor

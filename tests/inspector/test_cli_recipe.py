@@ -141,7 +141,7 @@ def test_script_of_every_change_makes_the_same_program(
         (("--backend-config", "alignment"), "'alignment' is not NAME=VALUE of the backend config"),
         (("--backend-config", "passes=1"), "'passes=1' is not NAME=VALUE of the backend config"),
         (("--backend-config", "joint_arena=1"), "'joint_arena=1': expected true or false"),
-        (("--backend-config", "alignment=x"), "'alignment=x': expected a whole number of bytes"),
+        (("--backend-config", "alignment=x"), "'alignment=x': expected an integer of bytes"),
         (("--deny-rule", "AddConfig"), "rules for partitioners need a --partitioner"),
         (("--quantize-node", "linear"), "options about quantization need --quantize MODE"),
     ],

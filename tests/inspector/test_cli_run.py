@@ -399,7 +399,11 @@ def test_run_that_cannot_be_done_is_one_sentence_and_leaves_nothing(
         ((), 2, "which program?"),
         ((CONVNET / "model.pte",), 2, "where to? -o DIR"),
         ((CONVNET / "none.pte", "-o", "out"), 3, "No such file"),
-        ((CONVNET / "model.pte", "-o", "out", "--runs", "0"), 2, "expected a whole number from 1"),
+        (
+            (CONVNET / "model.pte", "-o", "out", "--runs", "0"),
+            2,
+            "expected a integer of at least 1",
+        ),
         ((CONVNET / "model.pte", "-o", "out", "--debug-op", "("), 2, "no regular expression"),
         ((CONVNET / "model.pte", "-o", "out", "--inputs", "none.pt"), 3, "No such file"),
         ((BUNDLE, "-o", "out", "--inputs", "ones", "--bundled"), 2, "both name inputs"),

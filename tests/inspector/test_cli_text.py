@@ -35,7 +35,7 @@ def test_only_zero_looks_like_zero(quantity: Quantity, values: list[float | None
     for value, cell in zip(values, cells, strict=True):
         if value is None:
             assert cell == "missing"
-        elif head != "t / B":  # whole numbers; half a byte is none
+        elif head != "t / B":  # integers; half a byte is none
             assert (cell.strip("-0.,") == "") is (value == 0), (head, cell)
 
 

@@ -348,7 +348,7 @@ def test_report_escapes_names() -> None:
         ((PORTABLE, XNNPACK, "--method", "nowhere"), 2, "nowhere"),
         ((PORTABLE, XNNPACK, "--inputs", "nothing.pt"), 3, "nothing.pt"),
         ((PORTABLE / "model.etrecord", PORTABLE, "--measure", "2"), 2, "needs a program"),
-        ((PORTABLE, XNNPACK, "--measure", "0"), 2, "whole number from 1"),
+        ((PORTABLE, XNNPACK, "--measure", "0"), 2, "integer of at least 1"),
     ],
 )
 def test_wrong_use_is_one_sentence(arguments: tuple[object, ...], code: int, words: str) -> None:

@@ -83,7 +83,7 @@ def test_relative_requirement_has_a_factor(text: str, factor: float) -> None:
         ("latency<=1.1x", "a time with its unit, as 5ms or 300us, or as in 1.1x baseline"),
         ("latency<=0x baseline", "expected a positive factor"),
         ("latency<=-1x baseline", "expected a positive factor"),
-        ("delegates<=2.5", "delegates is a whole number"),
+        ("delegates<=2.5", "delegates is an integer"),
         ("gap.max_abs<=1e-3ms", "a number without a unit"),
         ("gap<=1", "there is gap. and one of elements, max_abs"),
         ("gap.worst<=1", "no metric 'gap.worst'"),

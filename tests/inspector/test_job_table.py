@@ -44,7 +44,7 @@ def test_toy_job_that_fails_is_one_sentence_and_leaves_nothing(tmp_path: Path) -
 
 
 def test_request_of_another_shape_names_the_field() -> None:
-    with pytest.raises(ContentError, match="count: to: expected a whole number, found 'four'"):
+    with pytest.raises(ContentError, match="count: to: expected an integer, found 'four'"):
         COUNT.read({"to": "four"})
     with pytest.raises(KeyError, match="available: compile, run"):
         kind_of(3)

@@ -130,8 +130,8 @@ def _job(**changes: Any) -> dict[str, Any]:
             "r.json: job.partitioners[1]: expected a string, found null",
         ),
         (_job(external_constants=1), "external_constants: expected true or false, found 1"),
-        (_job(rules={"min_nodes": True}), "job.rules.min_nodes: expected a whole number, found t"),
-        (_job(rules={"max_partitions": "1"}), "expected a whole number or null, found '1'"),
+        (_job(rules={"min_nodes": True}), "job.rules.min_nodes: expected an integer, found t"),
+        (_job(rules={"max_partitions": "1"}), "expected an integer or null, found '1'"),
         (_job(rules={"granularity": "fine"}), "expected maximal, module, operator, found 'fine'"),
         (
             _job(quantising={"mode": "best"}),
@@ -139,7 +139,7 @@ def _job(**changes: Any) -> dict[str, Any]:
         ),
         (_job(passes=["faster"]), "r.json: job.passes: unknown pass 'faster'; available: const"),
         (_job(backend_config=["alignment"]), "job.backend_config: 'alignment' is not NAME=VALUE"),
-        (_job(backend_config=["alignment=-1"]), "'alignment=-1': expected a whole number of bytes"),
+        (_job(backend_config=["alignment=-1"]), "'alignment=-1': expected an integer of bytes"),
         (_job(rules={"deny_op": []}), "r.json: job.rules: unknown deny_op"),
     ],
 )

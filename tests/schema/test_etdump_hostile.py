@@ -103,7 +103,7 @@ def test_decode_of_events_with_nothing_set_keeps_their_place() -> None:
     made = dump([run("Execute", [None, ProfileEvent("x"), None])])
     read = etdump.decode(etdump.encode(made))
     assert read == made
-    assert "2 events carry nothing" in read.issues[0].message
+    assert "2 events are empty" in read.issues[0].message
 
 
 def test_decode_of_text_that_is_not_utf8_shows_it_escaped() -> None:

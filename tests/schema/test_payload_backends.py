@@ -181,7 +181,7 @@ def test_ethosu_commands_finds_exactly_the_operations_written(codes: list[int]) 
         (block("cmd_data", b""), "a first block vela_bin_stream"),
         (b"vela_bin_stream\0\xff\xff\xff\xff", "block 0"),
         (stream(block("weight_data", b"short", 1)), "a key of 64 digits"),
-        (stream(block("inputs", struct.pack("<i", 3) + bytes(40))), "entries of 7 or 9 numbers"),
+        (stream(block("inputs", struct.pack("<i", 3) + bytes(40))), "entries of 7 or 9 integers"),
     ],
 )
 def test_ethosu_damaged_stream_is_refused_with_a_reason(data: bytes, sentence: str) -> None:

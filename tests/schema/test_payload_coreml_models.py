@@ -183,7 +183,7 @@ def test_weight_given_straight_to_an_operation_is_a_constant(field: int) -> None
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ({}, "weights/weight.bin is not in the folder (the first of 2 weights that are lost)"),
+        ({}, "weights/weight.bin is not in the folder (the first of 2 missing weights)"),
         ({WEIGHT_FILE: bytes(400)}, "expected the mark 0xdeadbeef"),
         ({WEIGHT_FILE: _weights(b"1234")[:80]}, "expected 64 bytes inside a payload of 80 bytes"),
     ],

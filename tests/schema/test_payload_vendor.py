@@ -181,7 +181,7 @@ def test_neutron_payload_cut_in_its_blocks_names_the_block(lost: int) -> None:
     data = neutron(NEUTRON["1.1 version 1"], 1, 70, 100, 0)[: -12 - lost]
     found = payloads.decode_strict("NeutronBackend", data)
     assert_parts(found, data)
-    assert "the weights would take 100 bytes" in found.issues[0].message
+    assert "the weights would need 100 bytes" in found.issues[0].message
 
 
 def test_neutron_header_without_microcode_is_a_warning() -> None:

@@ -43,7 +43,7 @@ def ticks(low: float, high: float, wanted: int, quantity: Quantity) -> list[Tick
         low: least value seen
         high: largest value seen
         wanted: about how many
-        quantity: TIME is cut decimally, SIZE in powers of two, counts in whole numbers
+        quantity: TIME is cut decimally, SIZE in powers of two, counts in integers
     """
     span = high - low
     if quantity is Quantity.SIZE:

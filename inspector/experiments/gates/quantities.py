@@ -50,7 +50,7 @@ _WORDS: Mapping[BoundUnit, str] = {
     BoundUnit.BYTES: "bytes, as 4096, 4KiB, 4MiB or 4MB",
     BoundUnit.TIME: "a time with its unit, as 5ms or 300us",
     BoundUnit.DECIBELS: "decibels, as 40 or 40dB",
-    BoundUnit.COUNT: "a whole number, as 3",
+    BoundUnit.COUNT: "an integer, as 3",
     BoundUnit.NUMBER: "a number without a unit, as 1e-3",
 }
 

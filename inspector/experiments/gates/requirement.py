@@ -136,7 +136,7 @@ def _absolute(text: str, metric: str, bound: str) -> float:
             f"{text!r}: {metric} is compared with {words}, or as in 1.1x baseline; found {bound!r}"
         )
     if quantity is BoundUnit.COUNT and value != int(value):
-        raise RequirementError(f"{text!r}: {metric} is a whole number; found {bound!r}")
+        raise RequirementError(f"{text!r}: {metric} is an integer; found {bound!r}")
     return value
 
 

@@ -1,1 +1,1 @@
-"""The zip archive of a record, with bounds on what its members cost."""
+"""The zip archive of a record, with bounds on the cost of its members."""

@@ -29,7 +29,7 @@ class Archive:
     """The members of a zip archive.
 
     Attributes:
-        data: the whole archive
+        data: the complete archive
         members: in directory order, unreadable ones included
         issues: issues of the archive and its members
         budget: limits of the cost of unpacking
@@ -61,7 +61,7 @@ class Archive:
         """
         member = self._by_name.get(name)
         if member is None:
-            raise FormatError("a readable member", "none of this name", field=name)
+            raise FormatError("a readable member", "no member of this name", field=name)
         if member.method == STORED:
             return self.data[member.offset : member.end]
         return self._inflate(member)
@@ -125,7 +125,7 @@ def open_archive(data: memoryview, budget: Budget | None = None) -> Archive:
         found = list(walk_local_headers(data))
         if not found:
             raise
-        text = f"{error}; {len(found)} members recovered from their own headers"
+        text = f"{error}; {len(found)} members recovered from their local headers"
         issues.append(Issue(Severity.ERROR, "zip directory", text))
     members = settle(found)
     bad = [member for member in members if member.problem]

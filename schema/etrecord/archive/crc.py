@@ -1,8 +1,8 @@
-"""Checksums of bytes that lie in several places, from the checksums of the places.
+"""Checksums of concatenated bytes, from the checksums of their pieces.
 
-The sum of zip archives (CRC-32) is the remainder of a polynomial over GF(2): that of two pieces
-one after the other is the first, moved up by the length of the second, plus the second. So bytes
-that are in a record twice, or in an archive inside of another, are summed once.
+The checksum of zip archives (CRC-32) is the remainder of a polynomial over GF(2): that of a
+concatenation is the first, shifted by the length of the second, plus the second. So bytes
+that a record contains twice, or in a nested archive, are summed once.
 
 Source: RFC 1952 (polynomial, order of bits)
 """

@@ -1,7 +1,7 @@
 """The directory of a zip archive, read without trusting it.
 
-Every member is checked on its own: one with a bad name, place or method keeps its row and gets
-a ``problem``, so that the others can still be read. Sizes and places come from the central
+Every member is checked on its own: one with a bad name, position or method keeps its row and gets
+a ``problem``, so that the others can still be read. Sizes and positions come from the central
 directory; a truncated archive falls back to walking the local headers.
 
 Source: APPNOTE.TXT 4.3 (records), 4.5.3 (zip64 extra field).
@@ -35,13 +35,13 @@ class Member:
     Attributes:
         name: path inside the archive
         size: bytes of the content
-        packed: bytes the content takes in the archive
+        packed: size of the content in the archive
         method: 0 stored, 8 deflated
         crc: checksum of the content
         header: position of the local header
         offset: position of the (packed) content
         stamp: DOS date and time
-        problem: why the content cannot be read; empty when it can
+        problem: why the content cannot be read; empty if it can
     """
 
     name: str
@@ -105,7 +105,7 @@ def walk_local_headers(data: memoryview) -> Iterator[Member]:
 def settle(members: list[Member]) -> list[Member]:
     """Return the members with overlaps and shadowed names marked.
 
-    The last of several members of one name counts, as in every zip reader.
+    The last of several members of one name wins, as in every zip reader.
     """
     order = sorted(range(len(members)), key=lambda index: members[index].header)
     result = list(members)
@@ -130,7 +130,7 @@ def _locate(data: memoryview) -> tuple[int, int, int, int]:
     tail_at = max(0, len(data) - END.size - _MAX_COMMENT)
     found = bytes(data[tail_at:]).rfind(END_MAGIC)
     if found < 0 or tail_at + found + END.size > len(data):
-        raise FormatError("a zip end record", "none in the last 64 KiB")
+        raise FormatError("a zip end record", "no record in the last 64 KiB")
     end_at = tail_at + found
     _, _, _, _, count, size, offset, _ = END.unpack_from(data, end_at)
     locator_at = end_at - LOCATOR64.size
@@ -145,7 +145,8 @@ def _locate(data: memoryview) -> tuple[int, int, int, int]:
             offset=end_at,
         )
     if start > offset and bytes(data[:4]) == LOCAL_MAGIC:
-        # The end record of an archive stored inside this one, whose own end is missing.
+        # The end record of an archive stored inside this one, while that of the outer archive is
+        # missing.
         raise FormatError(f"a directory at byte {start}", f"one for byte {offset}", offset=end_at)
     return start, end_at, count, start - offset
 
@@ -156,7 +157,7 @@ def _end64_at(data: memoryview, locator_at: int) -> int:
         fits = 0 <= place <= locator_at - END64.size
         if fits and bytes(data[place : place + 4]) == END64_MAGIC:
             return place
-    raise FormatError("a zip64 end record", f"none at byte {at}", offset=locator_at)
+    raise FormatError("a zip64 end record", f"no record at byte {at}", offset=locator_at)
 
 
 def _central_entry(data: memoryview, at: int, stop: int, shift: int) -> tuple[Member, int]:
@@ -182,7 +183,7 @@ def _central_entry(data: memoryview, at: int, stop: int, shift: int) -> tuple[Me
 
 
 def _widen(extra: bytes, size: int, packed: int, header: int) -> tuple[int, int, int]:
-    """Return the sizes and the position, from the zip64 extra field where they are saturated."""
+    """Return the sizes and the position, from the zip64 extra field if they are saturated."""
     values = [size, packed, header]
     at = 0
     while at + 4 <= len(extra):
@@ -216,7 +217,7 @@ def _method_problem(flags: int, method: int, size: int, packed: int) -> str:
     if method not in (STORED, DEFLATED):
         return f"its compression method {method} is neither stored nor deflate"
     if method == STORED and size != packed:
-        return f"it is stored, yet {size} bytes take {packed}"
+        return f"it is stored, but {size} bytes have a packed size of {packed}"
     return ""
 
 
@@ -225,7 +226,7 @@ def _name(raw: bytes, flags: int) -> tuple[str, str]:
     try:
         name = raw.decode("utf-8" if flags & _UTF8 else "cp437")
     except UnicodeDecodeError:
-        return raw.decode("utf-8", "backslashreplace"), "its name is not valid text"
+        return raw.decode("utf-8", "backslashreplace"), "its name cannot be decoded"
     parts = name.split("/")
     unsafe = name.startswith("/") or "\\" in name or ".." in parts or ":" in parts[0]
     if unsafe or not name or not name.isprintable():

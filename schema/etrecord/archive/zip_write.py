@@ -37,18 +37,18 @@ Bytes: TypeAlias = "bytes | memoryview"
 
 
 class Pieces:
-    """Bytes that lie in several places, written one after the other; none is copied.
+    """Byte buffers to write one after the other without copying.
 
     Attributes:
-        parts: the bytes
-        size: all of them
-        crc: their checksum; large parts are summed once, wherever else they are written to
+        parts: the buffers
+        size: in total
+        crc: their checksum; large parts are summed once, even if written several times
     """
 
     __slots__ = ("crc", "parts", "size")
 
     def __init__(self, parts: Iterable[Bytes], sums: Sums) -> None:
-        """Take bytes in their order, with the sums of those that were written before."""
+        """Store buffers in order, with the checksums of those written before."""
         self.parts = tuple(parts)
         self.size = sum(map(len, self.parts))
         self.crc = 0

@@ -42,7 +42,7 @@ class ArgumentReader:
         self._dtype_names = dtype_names
 
     def read(self, name: str, union: Json, subgraph: SubgraphReader) -> Argument:
-        """Return one argument; graphs inside it go to ``subgraph``, which names them."""
+        """Return one argument; nested graphs are passed to ``subgraph``, which names them."""
         tag, value = unfold(union)
         if tag == "as_tensor":
             return Argument(name, (text(value["name"]),))
@@ -75,7 +75,7 @@ class ArgumentReader:
         return Argument(name, (), repr(value)[:_MAX_SHOWN])
 
     def _enumerated(self, tag: str, value: Json) -> object:
-        """Return the printable form of a constant with a name, None for other tags."""
+        """Return the printable form of a constant with a name, None for any other tag."""
         if tag == "as_scalar_type":
             return self._dtype_names.get(value, f"dtype_{value}")
         if tag == "as_memory_format":
@@ -128,7 +128,7 @@ def _shape_of_groups(groups: Json) -> str:
 def _plain(value: Json) -> object:
     if value is None or isinstance(value, (int, float, str)):
         return value
-    raise TypeError(f"a {type(value).__name__} where a constant belongs")
+    raise TypeError(f"a {type(value).__name__} instead of a constant")
 
 
 def frozen(value: Json) -> object:

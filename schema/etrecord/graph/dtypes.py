@@ -70,7 +70,7 @@ def serde_dtype_names(major: int) -> dict[int, str]:
 
 
 def scalar_type_number(name: str) -> int:
-    """Return the scalar type code of a torch dtype name, -1 if it has none."""
+    """Return the scalar type code of a torch dtype name, -1 if unknown."""
     known = BY_NAME.get(name)
     return known.code if known else UNKNOWN_TYPE
 

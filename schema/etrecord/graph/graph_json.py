@@ -33,7 +33,7 @@ class RecordedProgram:
         graph: its graph; delegates and branches are subgraphs
         schema_version: of the JSON, as written
         verifiers: dialects it was checked against, as in TRAINING or EDGE
-        range_constraints: smallest and largest value of each symbol, None where unbounded
+        range_constraints: smallest and largest value of each symbol, None if unbounded
         mutated: whether it was recorded after memory planning had rewritten it
         issues: parts that could not be read
     """

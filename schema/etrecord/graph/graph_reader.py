@@ -18,12 +18,12 @@ from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 ALLOCATION = "memory.alloc"
 _CALL_DELEGATE = "executorch_call_delegate"
 _WRAPS_WRITES = ("higher_order.auto_functionalized", "higher_order.auto_functionalized_v2")
-_MAX_EXPANSIONS = 100_000  # of a list of values where it is read
+_MAX_EXPANSIONS = 100_000  # of a list of values that is read
 _UNUSED = re.compile(r"(.+)_unused_\d+")
 
 
 class GraphReader:
-    """Reads one graph; nested graphs get readers of their own."""
+    """Reads one graph; nested graphs get separate readers."""
 
     def __init__(self, shared: Shared, signature: Signature | None = None) -> None:
         self._shared = shared
@@ -234,7 +234,7 @@ class GraphReader:
         return self._keep(name, GraphReader(self._shared).read(name, tree))
 
     def _keep(self, name: str, graph: Graph) -> str:
-        """Store a nested graph and return the name it got; one that is used twice is kept once."""
+        """Store a nested graph and return its name; one that is used twice is stored once."""
         latest = self._latest.get(name, name)
         if latest in self._subgraphs and self._subgraphs[latest] != graph:
             latest = f"{name}_{len(self._subgraphs)}"
@@ -257,7 +257,7 @@ def _raw_target(target: Json) -> str:
 
 
 def _outputs(outputs: Json) -> tuple[tuple[str, ...], tuple[object, ...] | None]:
-    """Return the names of all outputs and, unless there is one plain output, how they nest.
+    """Return the names of all outputs and, unless there is one plain output, their nesting.
 
     In the nesting a list is a tuple of names and an absent output is None.
     """

@@ -1,7 +1,7 @@
-"""JSON whose depth and size are known before it is parsed.
+"""JSON whose depth and size are bounded before it is parsed.
 
-The parser of the standard library recurses in C and makes up to eighty bytes of objects out of
-three bytes of text, so the structure is counted first, in numpy, over blocks of the JSON.
+The parser of the standard library recurses in C and creates up to eighty bytes of objects from
+three bytes of JSON, so the structure is counted first, in numpy, over blocks of the JSON.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _real_quotes(block: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def _without_surrogates(tree: Json) -> Json:
-    """Return the tree with unpaired surrogates replaced, which no text encoder accepts."""
+    """Return the tree with unpaired surrogates replaced, which no encoding accepts."""
     if isinstance(tree, str):
         return tree.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(tree, list):

@@ -74,7 +74,7 @@ class FxNames:
             tries += 1
             number += (
                 1 if tries < _MAX_STEPS else tries
-            )  # bounds the search among names chosen to collide
+            )  # bounds the search if names collide maliciously
             wanted = f"{base}_{number}"
         self._used.add(wanted)
         self._counts[base] = number

@@ -2,7 +2,8 @@
 
 The stock tool turns the JSON back into a torch.fx graph: outputs of one node become ``getitem``
 nodes, nested graphs and lowered modules become ``get_attr`` nodes, and nodes without a stored
-name get a new one. Our graphs keep the names of the file; this list has those of the stock tool.
+name get a new one. Our graphs keep the names of the file; this list has the names of the stock
+tool.
 
 Source: exir/serde/export_serialize.py and serialize.py, ``GraphModuleDeserializer``;
 torch/fx/graph.py, ``Graph.create_node``
@@ -30,9 +31,9 @@ class ListedNode:
         name: torch.fx name
         op: placeholder, call_function, get_attr or output
         target: operator without its dialect; attribute or placeholder name
-        debug_handle: as in the file, 0 included; None when absent
-        stack_trace: traceback text, empty when absent
-        source: name of our node it came from
+        debug_handle: as in the file, 0 included; None if absent
+        stack_trace: traceback string, empty if absent
+        source: name of the corresponding node of our graph
     """
 
     name: str

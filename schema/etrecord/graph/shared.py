@@ -1,4 +1,4 @@
-"""State that all graphs of one program share while they are read."""
+"""State shared by all graphs of one program while they are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Shared:
         arguments: decodes arguments
         metas: decodes tensor metadata
         sources: decodes node metadata
-        lowered: decodes the string of a lowered module, given its name
+        lowered: decodes the string of a named lowered module
         issues: parts that could not be read
         mutated: whether planned allocations were seen
     """

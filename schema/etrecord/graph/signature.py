@@ -28,9 +28,9 @@ class Slot:
     Attributes:
         kind: user_input, parameter, buffer, tensor_constant, custom_obj, token, constant_input;
             user_output, buffer_mutation, user_input_mutation, loss_output, …
-        name: value it is about; empty when the position decides
+        name: its value; empty if the position decides
         target: its parameter, buffer or input
-        persistent: whether a buffer is part of the state dict, None when unknown
+        persistent: whether a buffer is part of the state dict, None if unknown
     """
 
     kind: str
@@ -54,9 +54,9 @@ class Signature:
     by_name: dict[str, Slot] = field(default_factory=dict[str, Slot])
 
     def input(self, index: int, name: str) -> Slot:
-        """Return the role of an input; a user input where the file is silent.
+        """Return the role of an input; a user input if the file does not specify it.
 
-        Constants have no name of their own, so that the position decides.
+        Constants are unnamed, so their position decides.
         """
         slot = self.inputs[index] if index < len(self.inputs) else None
         if slot and (not name or slot.name in ("", name)):

@@ -1,7 +1,7 @@
 """Where a node came from: module stack, stack trace, debug handle and ancestors.
 
-All of it is strings in the JSON, and most repeat from node to node, so that each distinct
-string is parsed once and kept once.
+All of it is strings in the JSON, and most repeat from node to node, so each distinct
+string is parsed and stored once.
 
 Source: exir/serde/export_serialize.py and serialize.py, ``serialize_metadata``.
 """
@@ -33,11 +33,11 @@ class SourceMeta:
     """The decoded metadata of one node.
 
     Attributes:
-        debug_handle: None when unset
+        debug_handle: None if unset
         modules: outermost first
         stack_trace: traceback text
         from_node: ``name.graph_id``, nearest first
-        extras: what stays a string, by its key in the file
+        extras: other metadata as strings, by key in the file
     """
 
     debug_handle: int | None
@@ -62,7 +62,7 @@ class SourceMetaReader:
         self._frames: dict[tuple[str, str], ModuleFrame] = {}
 
     def read(self, metadata: dict[str, Json]) -> SourceMeta:
-        """Return the decoded metadata; strings that do not parse are kept as they are."""
+        """Return the decoded metadata; strings that cannot be parsed are kept unchanged."""
         extras: dict[str, object] = {}
         for key, text in metadata.items():
             if key not in _KNOWN:
@@ -86,7 +86,7 @@ class SourceMetaReader:
         return self._texts.setdefault(text, text)
 
     def _handle(self, text: Json, extras: dict[str, object]) -> int | None:
-        """Return the handle; 0, which the stock tool writes for none, stays visible."""
+        """Return the handle; 0, which the stock tool writes for a missing handle, is preserved."""
         if text is None:
             return None
         shown = str(text)

@@ -13,7 +13,7 @@ from schema.graph import Dim, TensorMeta
 NONE = ("as_none", ())
 _MAX_RANK = 64
 _MAX_NUMEL = 1 << 62
-# raised while JSON of another shape is read
+# raised when reading JSON of unexpected structure
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
 
@@ -39,7 +39,7 @@ def sequence(tree: Json) -> list[Json]:
     Raises: TypeError if it is anything else
     """
     if not isinstance(tree, list):
-        raise TypeError(f"a {type(tree).__name__} where a list belongs")
+        raise TypeError(f"a {type(tree).__name__} instead of a list")
     return cast("list[Json]", tree)
 
 
@@ -49,12 +49,12 @@ def text(value: Json) -> str:
     Raises: TypeError if it is not a string
     """
     if value.__class__ is not str:
-        raise TypeError(f"a {type(value).__name__} where a name belongs")
+        raise TypeError(f"a {type(value).__name__} instead of a name")
     return value
 
 
 def dim(value: Json) -> tuple[Dim, int | None]:
-    """Return an extent, an expression where it is symbolic, and its value if one is known."""
+    """Return an extent, an expression if it is symbolic, and its value if known."""
     if value.__class__ is int:
         return value, value
     tag, inner = unfold(value)
@@ -71,7 +71,7 @@ def dim(value: Json) -> tuple[Dim, int | None]:
 
 
 def dim_order(strides: Sequence[int | None]) -> tuple[int, ...]:
-    """Return the dimensions from outermost to innermost, empty when a stride is unknown.
+    """Return the dimensions from outermost to innermost, empty if a stride is unknown.
 
     Equal strides keep their order, as in exir/tensor.py ``dim_order_from_stride``.
     """

@@ -1,1 +1,1 @@
-"""Members of a record beside its graphs: maps, delegates, verdicts, refusals, origins."""
+"""Members of a record besides its graphs: maps, delegates, verdicts, refusals, origins."""

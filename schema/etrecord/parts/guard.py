@@ -1,7 +1,7 @@
-"""Refusals: partitions that the engine which would run them does not load.
+"""Refusals: partitions that their engine does not load.
 
-A record holds them as JSON under a name that the stock tool does not read as a graph. It has the
-member only when something was refused.
+A record stores them as JSON under a name that the stock tool does not read as a graph. The
+member exists only if a partition was refused.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ PHASES = (INITIALISATION, SHAPES, ENDED)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A partition that was refused, and the operator that is to blame.
+    """A partition that was refused, and the operator that caused it.
 
     Attributes:
         method: it belongs to
-        delegate: its place among the delegates of the method
+        delegate: its index among the delegates of the method
         backend: id of its backend
         engine: name of the engine that refused it
-        phase: ``initialisation``, ``shapes`` when its first run would fail, or ``ended`` when the
-            process of the engine died of it
+        phase: ``initialisation``, ``shapes`` if its first run would fail, or ``ended`` if it
+            crashed the
+            process of the engine
         reason: the message of the engine, one sentence without a full stop
-        place: of the node in the payload, None when no node could be named
-        kind: of that node, empty without one
-        node: of the recorded edge program, empty when unknown
-        exported: the node of the exported program it came from, empty when unknown; it has the
-            same name however the program is lowered
+        place: index of the node in the payload, None if unknown
+        kind: of that node, empty if unknown
+        node: of the recorded edge program, empty if unknown
+        exported: its node of the exported program, empty if unknown; this name does not depend on
+            the
+            lowering
         operator: of that node, as in ``aten.add.Tensor``
         partitioner: that took the node
         rule: of the partitioner that accepted it
-        source: ``file:line`` of the user's code, empty when unknown
-        others: edge nodes that became the same node of the payload
+        source: ``file:line`` of the user's code, empty if unknown
+        others: edge nodes fused into the same payload node
     """
 
     method: str
@@ -75,7 +77,7 @@ class Refusal:
 
     @property
     def remedies(self) -> tuple[str, ...]:
-        """Return the options that keep the operator out, the narrowest first."""
+        """Return the options that exclude the operator, the most specific first."""
         if not self.node:
             return ()
         name = self.exported or self.node
@@ -99,7 +101,7 @@ def encode_refusals(refusals: Sequence[Refusal]) -> bytes:
 def decode_refusals(tree: Any, file: str = "") -> tuple[Refusal, ...]:  # noqa: ANN401 - parsed JSON
     """Return refusals.
 
-    Raises: FormatError if the JSON is of another shape or version
+    Raises: FormatError if structure or version of the JSON is unknown
     """
     try:
         if tree["version"] != VERSION:
@@ -112,7 +114,7 @@ def decode_refusals(tree: Any, file: str = "") -> tuple[Refusal, ...]:  # noqa: 
 def refusal_from(entry: Any) -> Refusal:  # noqa: ANN401 - parsed JSON
     """Return the refusal in a JSON object.
 
-    Raises: KeyError, TypeError, ValueError, AttributeError for another shape
+    Raises: KeyError, TypeError, ValueError, AttributeError for any other structure
     """
     texts = {one.name: entry[one.name] for one in fields(Refusal) if one.type == "str"}
     if not all(isinstance(text, str) for text in texts.values()):

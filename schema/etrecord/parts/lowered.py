@@ -27,13 +27,13 @@ class CompileSpec:
 
 @dataclass(frozen=True, slots=True)
 class NamedData:
-    """One named blob the delegate asked the program to carry.
+    """One named blob that the delegate stored in the program.
 
     Attributes:
         key: name in the program
         data: the bytes
         alignment: bytes
-        external_tag: file it goes to, empty when it stays in the program
+        external_tag: name of its file, empty if it is in the program
     """
 
     key: str
@@ -47,12 +47,12 @@ class LoweredModule:
     """A delegate inside a recorded graph.
 
     Attributes:
-        name: attribute it was stored under, as in ``lowered_module_0``
+        name: attribute name, as in ``lowered_module_0``
         backend_id: as in the program
         processed: the delegate payload
         compile_specs: as in the program
         original: the graph it was lowered from
-        named_data: blobs beside the payload
+        named_data: blobs referenced by the payload
         saved_state_dict: torch.save file of the parameters of ``original``
         saved_constants: torch.save file of its constants
     """
@@ -128,7 +128,7 @@ def _named_data(tree: Json) -> tuple[NamedData, ...]:
 
 
 def _blob(entry: Json) -> tuple[bytes, int]:
-    """Return bytes and alignment; releases 0.6 to 1.0 kept the alignment beside the bytes."""
+    """Return bytes and alignment; releases 0.6 to 1.0 stored the alignment next to the bytes."""
     if isinstance(entry, str):
         return from_base64(entry), 1
     return from_base64(entry["buffer"]), _alignment(entry)

@@ -1,7 +1,7 @@
 """The maps from instructions to debug handles and delegates.
 
-JSON turns their integer keys into strings. A release before 1.0 could also write a map without the
-level of methods; it is read as that of ``forward``.
+JSON turns their integer keys into strings. A release before 1.0 could also write a map without
+methods; it is read as that of ``forward``.
 
 Source: exir/emit/_emitter.py ``EmitterOutput``; devtools/etrecord/_etrecord.py
 """
@@ -19,7 +19,7 @@ from schema.etrecord.graph.unions import BROKEN, mapping
 T = TypeVar("T")
 FORWARD = "forward"
 _MAX_DIGITS = 18
-_MOST_OUTPUTS = 1 << 16  # of one call; a line is written for each
+_MOST_OUTPUTS = 1 << 16  # of one call; each one becomes a line
 Problems: TypeAlias = list[str]
 
 
@@ -87,7 +87,7 @@ def _instruction(key: str) -> int:
 
 def _integer(entry: Json) -> int:
     if entry.__class__ is not int:
-        raise TypeError(f"a {type(entry).__name__} where an integer belongs")
+        raise TypeError(f"a {type(entry).__name__} instead of an integer")
     return entry
 
 

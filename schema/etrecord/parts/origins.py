@@ -1,7 +1,7 @@
-"""Origins: the recorded node of each instruction, where the compiler that wrote both stored it.
+"""Origins: the recorded node of each instruction, if the compiler that wrote both stored it.
 
-Several nodes may share a debug handle, so that a handle alone leaves open which of them it means.
-They travel in a record as JSON under a name that the stock tool does not read as a graph.
+Several nodes may share a debug handle, so a handle alone is ambiguous. A record stores origins as
+JSON under a name that the stock tool does not read as a graph.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _Names = dict[int, tuple[str, ...]]
 class Origins:
     """The origins of one method; a node in a nested graph is called ``cond/0/NAME``.
 
-    Before the name stand the node that has the nested graph and the place of it among its graphs.
+    The prefix is the node that has the nested graph and the index among its graphs.
 
     Attributes:
         nodes: instruction that calls a kernel -> the recorded node
         results: instruction that calls a delegate -> the recorded values it returns
-        inside: the same -> identifier that the delegate logs -> its nodes
+        inside: instruction that calls a delegate -> identifier that it logs -> nodes
     """
 
     nodes: dict[int, str] = field(default_factory=dict[int, str])
@@ -49,7 +49,7 @@ def encode_origins(methods: Mapping[str, Origins]) -> bytes:
 def decode_origins(tree: Any, file: str = "") -> Mapping[str, Origins]:  # noqa: ANN401 - parsed JSON
     """Return the origins by method.
 
-    Raises: FormatError if the JSON is of another shape or version
+    Raises: FormatError if structure or version of the JSON is unknown
     """
     try:
         if tree["version"] != VERSION:

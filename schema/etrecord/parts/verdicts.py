@@ -1,6 +1,6 @@
-"""Verdicts: for every node of a partitioned graph which partitioner decided what, and why.
+"""Verdicts: for every node of a partitioned graph the decision of each partitioner, and why.
 
-They travel in a record as JSON under a name that the stock tool does not read as a graph.
+A record stores them as JSON under a name that the stock tool does not read as a graph.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Verdict:
         node: name in the recorded edge program; of the exported program for a node that was
             decomposed away
         operator: as in ``aten.add.Tensor``
-        debug_handle: of the node, None when it has none
-        partitioner: who looked at it
+        debug_handle: of the node, None if it has none
+        partitioner: that decided
         rule: id of the rule that decided
         outcome: the decision
-        reason: in words, with the values that decided
-        source: ``file:line`` of the user's code, empty when unknown
-        backend: where a delegated node went, empty for others
-        partition: tag of the partition, empty for nodes outside of all
+        reason: as a sentence, with the values that decided
+        source: ``file:line`` of the user's code, empty if unknown
+        backend: of a delegated node, empty for others
+        partition: tag of the partition, empty for nodes outside of partitions
     """
 
     node: str
@@ -62,7 +62,7 @@ class Verdict:
 
 Verdicts = Mapping[str, tuple[Verdict, ...]]
 Members = Mapping[str, Mapping[int, tuple[str, ...]]]
-"""By method and instruction that calls a delegate: the nodes it took, as their graph names them."""
+"""By method and instruction that calls a delegate: its nodes, by their names in the graph."""
 _TEXTS = ("node", "operator", "partitioner", "rule", "reason", "source", "backend", "partition")
 
 
@@ -85,7 +85,7 @@ def encode_verdicts(verdicts: Mapping[str, Sequence[Verdict]], members: Members)
 def decode_verdicts(tree: Any, file: str = "") -> Verdicts:  # noqa: ANN401 - parsed JSON
     """Return verdicts by method.
 
-    Raises: FormatError if the JSON is of another shape or version
+    Raises: FormatError if structure or version of the JSON is unknown
     """
     try:
         if tree["version"] != VERSION:
@@ -100,9 +100,9 @@ def decode_verdicts(tree: Any, file: str = "") -> Verdicts:  # noqa: ANN401 - pa
 
 
 def decode_members(tree: Any, file: str = "") -> Members:  # noqa: ANN401 - parsed JSON
-    """Return which nodes are in which call of a delegate; empty where that was not written.
+    """Return which nodes are in which call of a delegate; empty if not recorded.
 
-    Raises: FormatError if the JSON is of another shape
+    Raises: FormatError if the structure of the JSON is unknown
     """
     try:
         methods: dict[str, dict[str, list[Any]]] = tree.get("calls", {})

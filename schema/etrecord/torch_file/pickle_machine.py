@@ -1,6 +1,6 @@
 """Runs the opcodes of a pickle without importing or calling anything.
 
-A global is only a name, and the call of ``REDUCE`` goes to a function of ours that
+A global is only a name, and ``REDUCE`` calls a function of ours that
 returns plain data. Work is bounded by the number of opcodes, memory by that and by the length
 of the pickle; dictionary keys are limited to types whose hashes cannot be forced to collide.
 
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from schema.errors import FormatError
 
 Value: TypeAlias = Any
-MAX_OPCODES = 600_000  # a saved tensor takes about forty
+MAX_OPCODES = 600_000  # a saved tensor needs about forty
 _MAX_INTEGER_BYTES = 9
 _MAX_DIGITS = 30
 _UINT8, _UINT16, _UINT32, _UINT64, _INT32, _DOUBLE = map(
@@ -28,7 +28,7 @@ _KEYS = (str, int, float, bool, bytes, type(None))
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """A module attribute by name, never looked up."""
+    """A module attribute by name, never imported."""
 
     module: str
     name: str
@@ -114,7 +114,7 @@ class PickleMachine:
 
     # ---- stack
     def push(self, value: Value) -> None:
-        """Put a value on the stack."""
+        """Push a value onto the stack."""
         self._stack.append(value)
 
     def _pop(self) -> Value:
@@ -160,12 +160,12 @@ class PickleMachine:
         self.remember(len(self._memo))
 
     def recall(self, key: int) -> None:
-        """Put a stored value on the stack."""
+        """Push a stored value onto the stack."""
         self.push(self._memo[key])
 
     # ---- containers and objects
     def append(self, values: list[Value]) -> None:
-        """Append values to the list on top; anything else keeps ignoring them."""
+        """Append values to the list on top; other objects ignore them."""
         target = self._stack[-1]
         if isinstance(target, list):
             target.extend(values)  # pyright: ignore[reportUnknownMemberType] -- a list of anything
@@ -181,7 +181,7 @@ class PickleMachine:
             target[key] = value
 
     def dictionary(self, values: list[Value]) -> None:
-        """Put a dictionary of alternating keys and values on the stack."""
+        """Push a dictionary of alternating keys and values onto the stack."""
         self.push({})
         self.set_items(values)
 

@@ -32,7 +32,7 @@ class TensorData:
         strides: elements between neighbours in each dimension
         storage_offset: first element within the storage
         storage_key: name of the storage, shared by tensors that alias; empty without storage
-        data: bytes from the first to the last element, None when the file does not hold them
+        data: bytes from the first to the last element, None if the file lacks them
         big_endian: whether the elements are in big-endian order
         requires_grad: as saved
         is_parameter: whether it was saved as a parameter
@@ -69,9 +69,9 @@ class TensorData:
         return True
 
     def to_numpy(self) -> npt.NDArray[Any] | None:
-        """Return the elements, a view where numpy has the type; bf16 and fp8 become float32.
+        """Return the elements, a view if numpy has the type; bf16 and fp8 become float32.
 
-        None when the bytes are missing or the type has no value view.
+        None if the bytes are missing or the type cannot be converted.
 
         Shapes: result has ``sizes``; read-only
         """
@@ -89,7 +89,7 @@ class TensorData:
 
 
 def span_elements(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Return how many elements of the storage lie between the first and the last, both included."""
+    """Return the number of storage elements from the first to the last, both included."""
     if not all(sizes):
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))

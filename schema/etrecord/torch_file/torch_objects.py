@@ -30,12 +30,12 @@ _FORK_MAJOR = 5
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A persistent id: the bytes several tensors may share.
+    """A persistent id: bytes that several tensors may share.
 
     Attributes:
         scalar_type: scalar type code
-        key: name of the member that holds the bytes
-        data: the bytes, None when the archive does not hold them
+        key: name of the member with the bytes
+        data: the bytes, None if the archive lacks them
     """
 
     scalar_type: int
@@ -100,7 +100,7 @@ class TorchObjects:
         self.note(f"objects of type {name} are not loaded")
         return Opaque(name)
 
-    # ---- factories: None when the arguments do not fit
+    # ---- factories: None if the arguments are invalid
     def tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
         """Return a tensor over a typed storage."""
         storage, offset, sizes, strides, requires_grad = (*arguments, *(None,) * 5)[:5]
@@ -184,7 +184,7 @@ class TorchObjects:
         return cast("tuple[Value, ...]", sizes) if isinstance(sizes, tuple) else None
 
     def complex_number(self, arguments: tuple[Value, ...]) -> complex | None:
-        """Return a complex number from its two parts."""
+        """Return a complex value from its two parts."""
         parts = [part for part in arguments if isinstance(part, (int, float))]
         return complex(*parts) if len(parts) == len(arguments) == 2 else None
 
@@ -202,7 +202,7 @@ class TorchObjects:
         return TensorData(code, tuple(sizes), tuple(strides), offset)
 
     def _filled(self, built: TensorData, storage: Storage, requires_grad: bool) -> TensorData:
-        """Return the tensor with its bytes, without them if they leave the storage."""
+        """Return the tensor with its bytes, without them if they exceed the storage."""
         item = scalar_type(built.scalar_type).item_bytes
         start = built.storage_offset * item
         stop = start + span_elements(built.sizes, built.strides) * item

@@ -26,7 +26,7 @@ class SavedTree:
 
     Attributes:
         value: lists, tuples, dicts, scalars, strings, TensorData and Opaque; None if not loaded
-        issues: what is missing or was not loaded
+        issues: missing or unsupported parts
         loaded: whether ``value`` is the content
     """
 
@@ -38,7 +38,7 @@ class SavedTree:
 def read_torch_save(data: memoryview, where: str, budget: Budget | None = None) -> SavedTree:
     """Return the content of a torch.save file; tensor bytes stay views into it.
 
-    The stock tool writes an empty file for an absent datum, and legacy pickles are
+    The stock tool writes an empty file for absent data, and legacy pickles are
     reported, not loaded.
 
     Raises: FormatError if it is neither, or cannot be read

@@ -37,10 +37,10 @@ def write_tensors(
 
     Args:
         tensors: their layouts, each with the key of its storage
-        storages: the bytes of the storages in their order; those of one key have one dtype
-        sums: the checksums of storages that were written before
+        storages: the bytes of the storages in order; tensors of one key have one dtype
+        sums: checksums of storages written before
 
-    Raises: ValueError if a tensor is of a type that torch has no storage for
+    Raises: ValueError if torch has no storage for the type of a tensor
     """
     kinds = {tensor.storage_key: _item_bytes(tensor) for tensor in tensors.values()}
     elements = {key: len(data) // kinds[key] for key, data in storages.items()}
@@ -55,10 +55,10 @@ def write_tensors(
 def write_zeros(tensors: Mapping[str, TensorData]) -> bytes:
     """Return a torch.save file of a dictionary of tensors of the same layout, full of zeros.
 
-    Tensors that share a storage share it still. One that was saved without bytes is written as
-    one zero that is repeated, so that it costs nothing here either.
+    Tensors that share a storage still share it. A tensor saved without bytes is written as
+    one repeated zero, so that it costs nothing either.
 
-    Raises: ValueError if a tensor is of a type that torch has no storage for
+    Raises: ValueError if torch has no storage for the type of a tensor
     """
     storages = _storages(tensors.values())
     numbers = {key: number for number, key in enumerate(storages)}
@@ -90,7 +90,7 @@ def _item_bytes(tensor: TensorData) -> int:
 
 
 def _key(tensor: TensorData) -> Key:
-    """Return the key of the storage that tensors share, None for a tensor without bytes."""
+    """Return the key of the storage that tensors share, None if a tensor has no bytes."""
     shared = tensor.data is not None and tensor.storage_key
     return tensor.scalar_type, tensor.storage_key if shared else None
 

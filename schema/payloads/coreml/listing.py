@@ -1,7 +1,7 @@
-"""A MIL program as the text that a compiled model holds (``model.mil``).
+"""Reads the text form of a MIL program in a compiled model (``model.mil``).
 
 Statements are ``TYPE name = operation(argument = value, …)[attribute = value, …];`` in functions
-``func name<opset>(TYPE name, …) { … } -> (name, …);``. Nested blocks are refused.
+``func name<opset>(TYPE name, …) { … } -> (name, …);``. Nested blocks are rejected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Literal:
 def read_listing(data: memoryview) -> dict[str, Function]:
     """Return the functions of a program by name.
 
-    Raises: FormatError if the text is not such a program
+    Raises: FormatError for any other text
     """
     if len(data) > _MAX_TEXT:
         raise FormatError(f"a text below {_MAX_TEXT} bytes", f"{len(data)} bytes")
@@ -51,7 +51,7 @@ def read_listing(data: memoryview) -> dict[str, Function]:
 
 
 class _Reader:
-    """Walks the words of a program."""
+    """Iterates over the words of a program."""
 
     def __init__(self, words: list[str]) -> None:
         self._words = words
@@ -252,7 +252,7 @@ class _Reader:
         return Argument(name, tuple(names), literal)
 
     def _free(self, name: str) -> str:
-        """Return a name that no value has, and take it."""
+        """Return an unused name and reserve it."""
         built = name
         while True:
             self._aside += 1

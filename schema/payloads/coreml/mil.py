@@ -1,4 +1,4 @@
-"""A MIL program as graphs: functions, blocks, operations.
+"""Converts a MIL program to graphs: functions, blocks, operations.
 
 Source: coremltools mlmodel/format/MIL.proto (field numbers)
 """
@@ -91,7 +91,7 @@ def _named_value(message: memoryview, budget: Budget) -> GraphValue:
 
 
 class _Scope(Mapping[str, GraphValue]):
-    """The values of a block seen from one inside it; nothing is copied."""
+    """The values visible in a block, those of enclosing blocks included; nothing is copied."""
 
     def __init__(self, inner: Mapping[str, GraphValue], outer: Mapping[str, GraphValue]) -> None:
         self._inner = inner
@@ -109,7 +109,7 @@ class _Scope(Mapping[str, GraphValue]):
 
 
 class _BlockReader:
-    """Reads the blocks of one function; nested ones are collected by name."""
+    """Reads the blocks of one function; nested blocks are collected by name."""
 
     def __init__(self, budget: Budget) -> None:
         self.nested: dict[str, Graph] = {}
@@ -222,7 +222,7 @@ class _BlockReader:
         return Argument(key, tuple(names), literal)
 
     def _stored(self, owner: str, key: str, value: MilValue, values: dict[str, GraphValue]) -> str:
-        """Return the name of a value that an operation takes straight from a weight file."""
+        """Return the name of an operand read directly from a weight file."""
         name = unique(f"{owner}.{key}", len(self.weights), self._constants)
         while name in values:
             name = unique(f"{name}'", len(self.weights), self._constants)

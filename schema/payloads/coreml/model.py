@@ -20,7 +20,7 @@ _NETWORKS = {
     403: "neural network classifier",
     500: "neural network",
 }
-# models without a graph of their own; any other field from the first of them on is a model too
+# models without a graph; every other field from the first of them on is a model too
 _FIRST_MODEL = 200
 _OTHERS = {
     200: "pipeline classifier",
@@ -46,7 +46,7 @@ class Program:
     Attributes:
         specification: version of the Core ML specification
         kind: ``ML program``, or another kind of model
-        default: name of the function that runs when none is requested
+        default: name of the function that runs by default
         functions: graph by function name; nested blocks are subgraphs
         weights: by function, by the name of the constant
         opsets: opset by function name
@@ -87,7 +87,7 @@ def read_model(data: memoryview) -> Program:
         elif number_ >= _FIRST_MODEL:
             models.setdefault(number_, []).append(nested(value))
     for kind, pieces in models.items():
-        # Of a message that is there more than once, the parts belong together.
+        # Repeated occurrences of a message are merged.
         whole = pieces[0] if len(pieces) == 1 else memoryview(b"".join(pieces))
         _read(program, kind, whole, features, budget)
     return program
@@ -114,9 +114,9 @@ def _read(
 
 
 def read_text(data: memoryview) -> Program:
-    """Return the program of a compiled model, which holds it as text.
+    """Return the program of a compiled model, stored as text.
 
-    Raises: FormatError if the text is not such a program
+    Raises: FormatError for any other text
     """
     program = Program(kind="compiled ML program")
     _keep(program, read_listing(data))

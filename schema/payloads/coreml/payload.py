@@ -184,7 +184,7 @@ def _weights(
         part = Part(name, "constant", file.offset + blob.offset, len(blob.data))
         claims.setdefault(file.path, []).append(part)
     if wrong:
-        more = f" (the first of {len(wrong)} weights that are lost)" if len(wrong) > 1 else ""
+        more = f" (the first of {len(wrong)} missing weights)" if len(wrong) > 1 else ""
         issues.append(Issue(wrong[0][0], _WHERE, wrong[0][1] + more))
     return tuple(constants), claims
 

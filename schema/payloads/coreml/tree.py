@@ -1,7 +1,7 @@
 """The flattened folder of a Core ML payload.
 
-All files one after the other, then the text of a JSON directory written backwards, so that it is
-found from the last byte. Source: backends/apple/coreml/runtime/inmemoryfs
+All files one after the other, then a JSON directory written backwards, so that it can be read from
+the last byte. Source: backends/apple/coreml/runtime/inmemoryfs
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def read_tree(data: memoryview, issues: list[Issue]) -> Tree:
 
 
 def _directory(data: memoryview) -> tuple[dict[str, Any], int]:
-    # Latin-1 keeps one character a byte, so that the end of the JSON is a byte count.
+    # Latin-1 maps each byte to one character, so that the end of the JSON is a byte count.
     raw = bytes(data[-_WINDOW:])[::-1]
     try:
         nbytes = json.JSONDecoder().raw_decode(raw.decode("latin-1"))[1]

@@ -54,7 +54,7 @@ DATATYPES: dict[int, tuple[str, int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MilType:
-    """A type in the words of GraphValue.kind; a state is shown as the tensor it holds."""
+    """A type in terms of GraphValue.kind; a state is shown as its tensor."""
 
     kind: str
     tensor: TensorMeta | None = None

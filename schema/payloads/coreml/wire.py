@@ -14,7 +14,7 @@ Value = int | memoryview
 
 
 class Budget:
-    """Counts the fields of one file, so that a message of millions of empty ones ends."""
+    """Counts the fields of one file, so that a message of millions of empty fields is rejected."""
 
     def __init__(self, fields: int = _MAX_FIELDS) -> None:
         self._left = fields
@@ -32,7 +32,7 @@ class Budget:
 def fields(message: memoryview, budget: Budget) -> Iterator[tuple[int, Value]]:
     """Yield (field number, value) of a message; nested messages and strings stay bytes.
 
-    Raises: FormatError where the bytes are not a message
+    Raises: FormatError if the bytes are not a message
     """
     at, end = 0, len(message)
     while at < end:
@@ -83,9 +83,9 @@ def signed(value: int) -> int:
 
 
 def text(value: Value) -> str:
-    """Return a text field."""
+    """Return a string field."""
     if isinstance(value, int):
-        raise FormatError("a text field", "a number")
+        raise FormatError("a string field", "a number")
     return bytes(value).decode("utf-8", "backslashreplace")
 
 

@@ -1,4 +1,4 @@
-"""The NPU command stream: which operations run, in which order, on which shapes.
+"""The NPU command stream: operations in order, with their shapes.
 
 A word with bit 14 set is followed by a 32-bit operand; register writes accumulate until an
 operation starts. Source: Arm Ethos-U NPU command stream (cmd0 and cmd1 numbers); core driver

@@ -135,7 +135,7 @@ def _tensors(data: memoryview | None, what: str) -> tuple[Tensor, ...]:
     if count == 0:
         return ()
     if count < 0 or rest or words % count or words // count not in _ENTRY_WORDS:
-        raise FormatError("entries of 7 or 9 numbers", f"{count} in {words} words", field=what)
+        raise FormatError("entries of 7 or 9 integers", f"{count} in {words} words", field=what)
     width = words // count
     numbers = struct.unpack_from(f"<{words}i", data, 4)
     entries = [numbers[start : start + width] for start in range(0, words, width)]

@@ -138,7 +138,7 @@ def _fact(column: Column, item: Any) -> object:  # noqa: ANN401 - a number, a te
 
 
 def _operands(column: Column, item: Any) -> tuple[tuple[Slot, ...], object]:  # noqa: ANN401
-    """Return the slots a field refers to, and its literal where there are none."""
+    """Return the slots a field refers to, and its literal if there are none."""
     code = column.code.strip("[]")
     items = cast("tuple[Any, ...]", item if isinstance(item, tuple) else (item,))
     if code in "tv":
@@ -217,7 +217,7 @@ def _effect(rows: tuple[_Use, ...], done: Mapping[int, Effect], purse: _Purse) -
 
 
 class _Shared:
-    """State that all chains of one payload share."""
+    """State shared by all chains of one payload."""
 
     def __init__(
         self,
@@ -293,7 +293,7 @@ def _last_reads(
 
 
 class _ChainReader:
-    """Names the values of one chain as its instructions write their slots."""
+    """Names the values of one chain while its instructions write their slots."""
 
     def __init__(self, shared: _Shared, last: Mapping[Slot, int]) -> None:
         self.values: dict[str, GraphValue] = {}

@@ -25,7 +25,7 @@ _OPERATION = r"MLXGraph\.instruction_chains\[(\d+)\]\.instructions\[(\d+)\]"
 def decode_payload(source: Source) -> Payload:
     """Decode an MLX payload.
 
-    Raises: FormatError if it is none or its tables cannot be read
+    Raises: FormatError for any other payload, or unreadable tables
     """
     data = source.data
     first, magic, offset, size = unpack(_HEADER, data, 0, "header")

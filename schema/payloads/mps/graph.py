@@ -36,7 +36,7 @@ def _kind(node: t.Node) -> str:
 def to_graph(
     graph: t.MPSGraph, types: Types, constants: Mapping[int, Constant], issues: list[Issue]
 ) -> Graph:
-    """Return the graph; ids that lead nowhere become values of kind other.
+    """Return the graph; invalid ids become values of kind other.
 
     Args:
         graph: the payload
@@ -57,7 +57,7 @@ def to_graph(
     used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
     for name in sorted((used | {*inputs, *outputs}) - values.keys()):
         values[name] = GraphValue(name, kind="other")
-        issues.append(Issue(Severity.ERROR, _WHERE, f"{name} is used and is not among the values"))
+        issues.append(Issue(Severity.ERROR, _WHERE, f"{name} is used but not defined"))
     facts = MappingProxyType({"version": graph.version or ""})
     return Graph("MPS", nodes, values, inputs, outputs, attributes=facts)
 

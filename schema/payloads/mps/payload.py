@@ -27,7 +27,7 @@ _WHERE = "MPS payload"
 def decode_payload(source: Source) -> Payload:
     """Decode an MPS payload.
 
-    Raises: FormatError if it is none or its tables cannot be read
+    Raises: FormatError for any other payload, or unreadable tables
     """
     data = source.data
     place = _segment(data)

@@ -24,7 +24,7 @@ _GRAPH = r"Program\.methods\[(\d+)\]\.graph\."
 def decode_payload(source: Source) -> Payload:
     """Decode a native payload.
 
-    Raises: FormatError if it is none or its tables cannot be read
+    Raises: FormatError for any other payload, or unreadable tables
     """
     data = source.data
     expect_identifier(data, 0, (b"NPTG",))

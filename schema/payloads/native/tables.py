@@ -88,7 +88,7 @@ class TensorArg:
 
 @dataclass(frozen=True, slots=True)
 class NoneArg:
-    """None."""
+    """The value None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class TensorListArg:
 
 @dataclass(frozen=True, slots=True)
 class OptionalTensorListArg:
-    """Values by name; where ``has_value`` is false the entry is None."""
+    """Values by name; if ``has_value`` is false the entry is None."""
 
     names: tuple[str, ...] = ()
     has_value: tuple[bool, ...] | None = None

@@ -1,6 +1,6 @@
-"""Decodes an OpenVINO payload: three ranges, of which the last is the model's XML.
+"""Decodes an OpenVINO payload: three ranges, the last one the model's XML.
 
-The layout is that of the CPU plugin's own stream and is tied to its version: six 64-bit integers
+The layout is that of the CPU plugin's stream and depends on its version: six 64-bit integers
 (custom data, constants, model: offset and size each), then the ranges. The XML is obscured with
 a fixed 12-byte key. Since 2026 a string with the version precedes it, after a mark, an integer and
 the string's length. The exports of plugins of other devices are opaque.
@@ -40,7 +40,7 @@ _WHERE = "OpenVINO payload"
 def decode_payload(source: Source) -> Payload:
     """Decode an exported model of the CPU plugin; that of another device is opaque.
 
-    Raises: FormatError if the bytes are not laid out like one
+    Raises: FormatError for any other layout
     """
     device = dict(source.compile_specs).get("device", b"")
     name = bytes(device).decode("utf-8", "backslashreplace")
@@ -71,7 +71,7 @@ def _is_stream(data: memoryview) -> bool:
 
 def _foreign(source: Source, device: str) -> Payload:
     kind = "ELF" if bytes(source.data[:4]) == b"\x7fELF" else "unknown"
-    text = f"what the plugin of {device} exports is known to that plugin only"
+    text = f"the export format of the {device} plugin is not public"
     return Payload(
         source.backend_id,
         f"OpenVINO export for {device}",

@@ -1,1 +1,1 @@
-"""Payload formats of one module each: keys, text, headers, opaque bytes."""
+"""Payload formats with one module each: keys, text, headers, opaque bytes."""

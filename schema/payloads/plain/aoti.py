@@ -49,7 +49,7 @@ def decode_payload(source: Source) -> Payload:
 
 
 def _lines(data: memoryview) -> list[tuple[int, str]]:
-    """Return offset and text of every line that is not empty."""
+    """Return offset and content of every non-empty line."""
     raw = bytes(data[: _MAX_TEXT + 1])
     if len(raw) > _MAX_TEXT or not raw.isascii() or b"_blob" not in raw:
         raise FormatError("lines of keys that end in _blob", repr(raw[:16])[1:], offset=0)

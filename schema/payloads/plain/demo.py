@@ -1,4 +1,4 @@
-"""Payloads of the demonstration backends: a line of text, or a whole program inside.
+"""Payloads of the demonstration backends: a line of text, or a complete program.
 
 Source: exir/backend/test/{backend_with_compiler_demo,backend_with_delegate_mapping_demo,
 backend_with_preprocess_all_demo}.py, exir/backend/test/demos/rpc
@@ -24,7 +24,7 @@ _HANDLE = "<debug_handle>"
 
 
 def decode_text(source: Source) -> Payload:
-    """Decode the instruction text of BackendWithCompilerDemo and its relatives.
+    """Decode the instruction text of BackendWithCompilerDemo and similar backends.
 
     ``1version:0#op:demo::aten.sin.default, numel:1, dtype:torch.float32<debug_handle>1#``
 
@@ -65,7 +65,7 @@ def _text(data: memoryview) -> str:
     try:
         return bytes(data).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FormatError("a text in UTF-8", "other bytes", offset=error.start) from None
+        raise FormatError("UTF-8", "other bytes", offset=error.start) from None
 
 
 def _node(piece: str, index: int) -> GraphNode:
@@ -103,9 +103,9 @@ def decode_plain_text(source: Source) -> Payload:
 
 
 def decode_program(source: Source) -> Payload:
-    """Decode a payload that is a program of its own (ExecutorBackend).
+    """Decode a payload that is a complete program (ExecutorBackend).
 
-    Its plans are left to the program reader; the payload offers the file.
+    Its plans are read by the program reader; the payload only provides the file.
 
     Raises: FormatError if it is not a program
     """

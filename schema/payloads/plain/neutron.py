@@ -21,13 +21,13 @@ _MARK = b"nMCd"
 _MICROCODE = struct.Struct("<15I")  # mark, then integers; sizes in bytes
 _MICROCODE_BYTES, _WEIGHTS_BYTES, _SCRATCH = 6, 7, 9
 _WHERE = "Neutron payload"
-# counts before the formats, whether there are maps, whether the version follows; newest first
+# counts before the formats, whether maps exist, whether the version follows; newest first
 _LAYOUTS = ((3, True, True), (3, True, False), (2, False, False))
 
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The header in one of its layouts; ``version`` is None where it holds none."""
+    """The header in one of its layouts; ``version`` is None if it has none."""
 
     nbytes: int
     inputs: int
@@ -119,7 +119,7 @@ def _blocks(data: memoryview, header: _Header, issues: list[Issue]) -> list[Part
         (("microcode", "binary"), ("weights", "constant")), sizes, strict=True
     ):
         if at + size > len(data):
-            text = f"the {name} would take {size} bytes, {max(0, len(data) - at)} follow"
+            text = f"the {name} would need {size} bytes, {max(0, len(data) - at)} follow"
             issues.append(Issue(Severity.ERROR, _WHERE, text))
             break
         built.append(Part(name, kind, at, size))

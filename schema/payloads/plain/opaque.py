@@ -1,6 +1,6 @@
 """Facts about bytes that have no decoder: hash, entropy, strings.
 
-Nothing of this is computed when a file is opened.
+They are computed on demand, not on opening a file.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def embedded_texts(
 
     Args:
         data: the bytes
-        shortest: length below which a run is taken for chance
+        shortest: length below which a run is considered chance
         most: number of strings after which the search ends
     """
     pattern = re.compile(rb"[\x20-\x7e]{%d,}" % max(1, shortest))

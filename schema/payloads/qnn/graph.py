@@ -26,7 +26,7 @@ _PAIR, _BITS = struct.Struct("<fi"), struct.Struct("<Q")
 
 
 def constant_name(graph: int, tensor: int) -> str:
-    """Return the name of a tensor among those of all graphs."""
+    """Return a name of a tensor that is unique over all graphs."""
     return f"t{tensor}" if not graph else f"t{graph}.{tensor}"
 
 
@@ -40,7 +40,7 @@ def node_names(graph: t.GraphTable, number: int) -> tuple[str, ...]:
 
 
 def to_graph(graph: t.GraphTable, number: int, issues: list[Issue]) -> Graph:
-    """Return the graph; indices that lead nowhere become values of kind other."""
+    """Return the graph; invalid indices become values of kind other."""
     values = {
         constant_name(number, index): _value(constant_name(number, index), tensor)
         for index, tensor in enumerate(graph.tensors)
@@ -52,7 +52,7 @@ def to_graph(graph: t.GraphTable, number: int, issues: list[Issue]) -> Graph:
     used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
     for name in sorted(used - values.keys()):
         values[name] = GraphValue(name, kind="other")
-        issues.append(Issue(Severity.ERROR, WHERE, f"{name} is used and is not among the tensors"))
+        issues.append(Issue(Severity.ERROR, WHERE, f"{name} is used but not defined"))
     return Graph(
         graph.name or f"graph_{number}",
         nodes,

@@ -1,7 +1,8 @@
 """Decodes a QNN payload.
 
-The context binary is the vendor's secret. Releases 0.6 and 0.7 could also leave the compilation to
-the device and wrote the graph itself, as QCIR.
+The format of the context binary is not public. Releases 0.6 and 0.7 could also defer the
+compilation to
+the device and stored the graph itself, as QCIR.
 
 Source: backends/qualcomm/runtime/backends/QnnCustomProtocol.h of releases 0.6, 1.0, 1.2 and 1.5.1
 """

@@ -1,4 +1,4 @@
-"""Tables of QCIR, the graph that early releases left to the device to compile.
+"""Tables of QCIR, the graph that early releases compiled on the device.
 
 Source: backends/qualcomm/aot/ir/qcir.fbs of releases 0.6 and 0.7
 """

@@ -32,7 +32,7 @@ def _describe(backend_id: str, key: str, value: bytes) -> object:
 
 
 def plain(value: bytes) -> object:
-    """Return text where the bytes are printable text, else hexadecimal digits."""
+    """Return the bytes as a string if printable, else in hexadecimal digits."""
     if not value:
         return ""
     try:

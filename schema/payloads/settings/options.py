@@ -100,12 +100,12 @@ def _flatten(options: Mapping[str, Any], prefix: str, found: dict[str, object]) 
 
 
 def qnn_facts(specs: CompileSpecs) -> dict[str, object]:
-    """Return the options of the QNN compile specs; nothing where they cannot be read."""
+    """Return the options of the QNN compile specs; empty if they cannot be read."""
     return _facts(QNN_OPTIONS, specs)
 
 
 def samsung_facts(specs: CompileSpecs) -> dict[str, object]:
-    """Return the options of the Exynos compile specs; nothing where they cannot be read."""
+    """Return the options of the Exynos compile specs; empty if they cannot be read."""
     return _facts(SAMSUNG_OPTIONS, [item for item in specs if item[1][4:8] == b"EETO"])
 
 

@@ -22,7 +22,7 @@ Constants = Mapping[tuple[str, str], Constant]
 
 
 def block_names(graph: t.TosaGraph) -> Iterator[tuple[t.TosaBasicBlock, str]]:
-    """Yield each block with a name of its own: the region's where it is the only block."""
+    """Yield each block with a unique name: that of the region if it is the only block."""
     for index, region in enumerate(graph.regions):
         for number, block in enumerate(region.blocks):
             name = region.name or block.name or f"region_{index}"
@@ -69,7 +69,7 @@ def _block(
     named = {text for node in nodes for text in (*node.inputs, *node.outputs)}
     for missing in sorted((named | {*block.inputs, *block.outputs}) - values.keys()):
         values[missing] = GraphValue(missing, kind="other")
-        text = f"{missing} is used in block {name} and defined nowhere"
+        text = f"{missing} is used in block {name} but not defined"
         issues.append(Issue(Severity.ERROR, _WHERE, text))
     return Graph(name, nodes, values, block.inputs, block.outputs)
 

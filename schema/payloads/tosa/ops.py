@@ -61,7 +61,7 @@ OPERATORS: tuple[str, ...] = (*_NAMES_1_0.split(), *_NAMES_1_1.split())
 CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
 _CONV = "pad:[i32] stride:[i32] dilation:[i32] local_bound:bool acc_type:u32"
-# The attributes of operators, those without any left out; see `columns`.
+# The attributes of operators, operators without any are omitted; see `columns`.
 _ATTRIBUTES: Mapping[str, str] = MappingProxyType(
     {
         "ARGMAX REDUCE_MAX REDUCE_MIN": "axis:i32 nan_mode:u32",
@@ -98,7 +98,7 @@ class Release:
 
     Attributes:
         operators: name by code, 0 is UNKNOWN
-        dtypes: name and scalar type by code; -1 without an equal type
+        dtypes: name and scalar type by code; -1 without an equivalent type
         attributes: attribute table by union tag
     """
 

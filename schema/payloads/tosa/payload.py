@@ -21,7 +21,7 @@ _BLOCK = r"TosaGraph\.regions\[(\d+)\]\.blocks\[(\d+)\]\."
 def decode_payload(source: Source) -> Payload:
     """Decode a TOSA flatbuffer.
 
-    Raises: FormatError if it is none or its tables cannot be read
+    Raises: FormatError for any other flatbuffer, or unreadable tables
     """
     data = source.data
     expect_identifier(data, 0, (b"TOSA",))

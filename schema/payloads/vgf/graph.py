@@ -1,7 +1,7 @@
-"""A VGF container as the graph that every view understands.
+"""Converts a VGF container to the common graph model.
 
-With a single graph segment the module's own operations are the graph; otherwise each segment is
-a node whose inside is its module.
+With a single graph segment the operations of its module are the graph; otherwise each segment is
+a node with its module as subgraph.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def to_graph(
     constants: Sequence[Constant],
     issues: list[Issue],
 ) -> Graph:
-    """Return the graph; a module that cannot be read is an issue and leaves its segment closed."""
+    """Return the graph; an unreadable module becomes an issue, and its segment has no subgraph."""
     values = {
         f"resource_{index}": _value(index, entry) for index, entry in enumerate(resources.mrt_entry)
     }

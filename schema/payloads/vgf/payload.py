@@ -68,7 +68,7 @@ class _Container:
 def decode_payload(source: Source) -> Payload:
     """Decode a VGF container.
 
-    Raises: FormatError if it is none or a section cannot be read
+    Raises: FormatError for any other payload, or unreadable sections
     """
     data = source.data
     container = _open(data)

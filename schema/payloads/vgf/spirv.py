@@ -37,7 +37,7 @@ Words = tuple[int, ...]
 def instructions(words: Sequence[int]) -> Iterator[tuple[int, Words]]:
     """Yield (opcode, operand words) of a module.
 
-    Raises: FormatError if it is not SPIR-V or an instruction does not fit
+    Raises: FormatError if it is not SPIR-V or an instruction exceeds it
     """
     if len(words) < 5 or words[0] != _MAGIC:
         found = f"{words[0]:#x}" if words else "nothing"

@@ -37,7 +37,7 @@ def node_names(graph: t.VkGraph) -> tuple[str, ...]:
 def to_graph(graph: t.VkGraph, constants: list[Constant], issues: list[Issue]) -> Graph:
     """Return the graph; problems are added to ``issues``.
 
-    Raises: FormatError never; ids that lead nowhere become values of kind other
+    Invalid ids become values of kind other
     """
     values = {
         value_name(index): _value(index, value, constants, issues)

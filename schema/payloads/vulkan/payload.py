@@ -29,7 +29,7 @@ Header = tuple[int, int, int, int]  # flatbuffer offset and size, byte area offs
 def decode_payload(source: Source) -> Payload:
     """Decode a Vulkan payload.
 
-    Raises: FormatError if it is none or its tables cannot be read
+    Raises: FormatError for any other payload, or unreadable tables
     """
     data = source.data
     header = _header(data)

@@ -61,7 +61,7 @@ class OperatorCall:
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """None."""
+    """The value None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class VkTensor:
-    """A tensor; constant_id and mem_obj_id are negative for none."""
+    """A tensor; constant_id and mem_obj_id are negative if absent."""
 
     datatype: i8 = 0
     dims: tuple[u32, ...] = ()

@@ -28,7 +28,7 @@ def decode(data: bytes | memoryview) -> m.XNNGraph:
 
 
 def header_of(data: memoryview) -> tuple[int, int, int, int] | None:
-    """Return flatbuffer offset and size, constant offset and size; None for a bare flatbuffer.
+    """Return flatbuffer offset and size, constant offset and size; None if there is no header.
 
     Raises: FormatError if the header is too short or points outside the payload
     """
@@ -84,11 +84,11 @@ def _aligned(nbytes: int) -> int:
 
 
 def constant_data(graph: m.XNNGraph, index: int, named_data: NamedData) -> memoryview | None:
-    """Return the bytes of a constant, None when its named blob is not at hand.
+    """Return the bytes of a constant, None if its named blob is missing.
 
-    The stock runtime looks in the flatbuffer's own buffers only without a header.
+    The stock runtime uses the buffers of the flatbuffer only without a header.
 
-    Raises: FormatError if the index or the range leads nowhere
+    Raises: FormatError if the index or the range is invalid
     """
     entries = graph.table.constant_data or ()
     if graph.has_header and index < len(entries):

@@ -192,5 +192,5 @@ def _define_missing(
         for name in (*node.inputs, *node.outputs):
             if name not in values:
                 values[name] = GraphValue(name, kind="other")
-                text = f"{node.name} refers to {name}, which is not among the values"
+                text = f"{node.name} refers to {name}, which is not defined"
                 issues.append(Issue(Severity.ERROR, _WHERE, text))

@@ -1,6 +1,6 @@
-"""Names that the XNNPACK runtime gives each node kind in its profile.
+"""Names of each node kind in the profile of the XNNPACK runtime.
 
-The stock runtime logs one event for an operator, in node order, named after the kernel family
+The stock runtime logs one event per operator, in node order, named after the kernel family
 with a running index: ``Convolution (NHWC, F32) IGEMM #2``. There is no node id, so events can
 only be joined by order and name.
 """
@@ -15,7 +15,7 @@ from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack import nodes as n
 
 # Families as printed before the first parenthesis. The second and later ones are other
-# releases' names, or what the runtime picks for special shapes (1x1 convolution = linear).
+# releases' names, or kernels for special shapes (1x1 convolution = linear).
 FAMILIES: dict[str, tuple[str, ...]] = {
     "Add": ("Add",),
     "FullyConnected": ("Fully Connected", "Dynamic Fully Connected"),
@@ -66,7 +66,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "Cos": ("Cosine",),
 }
 
-# The runtime puts the bounds of these into an operator of their own.
+# The runtime applies the bounds of these in a separate operator.
 _SPLIT_BOUNDS = frozenset({"Add", "Subtract", "Multiply", "Div", "GlobalAvgPooling2d"})
 # These may be fused into a neighbour: a convert into a dynamically quantized linear, a pad into
 # a convolution, a clamp into its producer, one reshape or copy into the next.

@@ -16,7 +16,7 @@ from schema.payloads.xnnpack.nodes import NODE_UNION, NodeForm
 
 MAGIC = b"XH00"
 IDENTIFIERS = (b"XN01", b"XN00")
-NO_VALUE = 0xFFFFFFFF  # an operand that is left out; also "not external"
+NO_VALUE = 0xFFFFFFFF  # an omitted operand; also "not external"
 NAMED_OFFSET = 0xFFFFFFFFFFFFFFFF  # the constant is in named data
 INSERTED_HANDLE = 65535  # the compiler added the node; no operator of the program is its origin
 EXTERNAL_INPUT, EXTERNAL_OUTPUT = 1, 2  # bits of TensorValue.flags
@@ -155,7 +155,7 @@ class XValue:
 
     @property
     def tensor(self) -> TensorValue | None:
-        """Return the tensor inside, None for a value of a newer schema."""
+        """Return the tensor inside, None if it is of a newer schema."""
         inner = self.xvalue_union
         if isinstance(inner, QuantizedTensorValue):
             return inner.tensor_value
@@ -163,7 +163,7 @@ class XValue:
 
     @property
     def quantization(self) -> QuantParams | None:
-        """Return its parameters, None for plain tensors."""
+        """Return its parameters, None if it is not quantized."""
         inner = self.xvalue_union
         params = inner.quant_params if isinstance(inner, QuantizedTensorValue) else None
         return None if isinstance(params, UnknownMember) else params
@@ -178,7 +178,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class ConstantDataOffset:
-    """Where a constant is: in the constant area, or in named data if it has a key.
+    """Location of a constant: the constant area, or named data if it has a key.
 
     The runtime tests whether the key is present, not whether it is empty, so absent stays None.
     """
@@ -191,7 +191,7 @@ class ConstantDataOffset:
 @named("XNNGraph")
 @dataclass(frozen=True, slots=True)
 class GraphTable:
-    """The root table; None is an absent vector."""
+    """The root table; None for an absent vector."""
 
     version: str | None = None
     xnodes: tuple[XNode, ...] = ()
@@ -213,10 +213,10 @@ class XNNGraph:
 
     Attributes:
         table: the root table
-        constants: the constant area after the flatbuffer, empty where weights are named
+        constants: the constant area after the flatbuffer, empty if weights are named
         identifier: ``XN01``, or ``XN00`` before 0.2
         has_header: whether the payload begins with the XH00 header
-        issues: odd but readable things
+        issues: inconsistencies that did not prevent reading
     """
 
     table: GraphTable

@@ -32,7 +32,7 @@ _WHERE = "XNNPACK payload"
 def decode_payload(source: Source) -> Payload:
     """Decode an XNNPACK payload.
 
-    Raises: FormatError if it is none or its tables cannot be read
+    Raises: FormatError for any other payload, or unreadable tables
     """
     reader = PayloadReader(source.data, where=_WHERE)
     graph = codec.read(reader)

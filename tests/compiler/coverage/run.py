@@ -168,7 +168,7 @@ def _difference(ours: Any, theirs: Any, *, alike: bool) -> str:
     if theirs.dtype.is_complex:
         return _difference(torch.view_as_real(ours), torch.view_as_real(theirs), alike=alike)
     if not theirs.dtype.is_floating_point:
-        return "" if torch.equal(ours, theirs) else "whole numbers differ"
+        return "" if torch.equal(ours, theirs) else "integers differ"
     a, b = ours.double(), theirs.double()
     if not torch.equal(a.isfinite(), b.isfinite()) or not torch.equal(a.isnan(), b.isnan()):
         return "infinities or NaNs differ"
