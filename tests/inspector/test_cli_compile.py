@@ -74,7 +74,7 @@ def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_pr
     ("options", "words"),
     [
         (["--min-nodes", "2"], "rules for partitioners need a --partitioner"),
-        (["--min-nodes", "0"], "expected a integer of at least 1"),
+        (["--min-nodes", "0"], "expected an integer of at least 1"),
         (["--per-tensor"], "options about quantization need --quantize MODE"),
         (["--quantize", "static", "--quantize-op", "aten.mm"], "'aten.mm' is not NAME=MODE"),
         (["--timeout", "soon"], "expected seconds"),

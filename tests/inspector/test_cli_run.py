@@ -402,7 +402,7 @@ def test_run_that_cannot_be_done_is_one_sentence_and_leaves_nothing(
         (
             (CONVNET / "model.pte", "-o", "out", "--runs", "0"),
             2,
-            "expected a integer of at least 1",
+            "expected an integer of at least 1",
         ),
         ((CONVNET / "model.pte", "-o", "out", "--debug-op", "("), 2, "no regular expression"),
         ((CONVNET / "model.pte", "-o", "out", "--inputs", "none.pt"), 3, "No such file"),

@@ -282,7 +282,7 @@ def test_maps_absent_are_none_and_empty_maps_are_empty() -> None:
         ("instruction_id_to_num_outs_map", b'{"forward": {"1": -1}}', "are possible"),
         ("instruction_id_to_num_outs_map", b'{"forward": {"1": 65537}}', "are possible"),
         ("instruction_id_to_num_outs_map", b'{"forward": {"1": 1000000000000000000000}}', "are"),
-        ("export_graph_id", b'"x"', "not a number"),
+        ("export_graph_id", b'"x"', "not an integer"),
     ],
 )
 def test_map_damaged_is_an_issue_and_the_rest_is_read(name: str, data: bytes, words: str) -> None:
