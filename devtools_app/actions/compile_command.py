@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import Progress
 from devtools_app.jobs.recompile import made_files
-from devtools_app.state.compile_form import CompileForm
 from devtools_app.state.trusted_code import agree
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
     from devtools_app.actions.host import Services, Window
     from devtools_app.dialogs.compile_dialog import CompileDialog
+    from devtools_app.state.compile_form import CompileForm
 
 PANEL = "compile"
 
@@ -41,6 +41,7 @@ class CompileCommand:
     def ask(self) -> None:
         """Open the dialog; while a compile runs, show that instead."""
         from devtools_app.dialogs.compile_dialog import CompileDialog
+        from devtools_app.state.compile_form import form_from
 
         compiling = self._follower
         if compiling.running:
@@ -49,9 +50,8 @@ class CompileCommand:
         if self.dialog is not None:
             self.dialog.deleteLater()
         services, settings = self._services, self._services.controller.settings
-        dialog = CompileDialog(
-            services.theme, settings.last_compile, services.paths, services.parent
-        )
+        form = form_from(settings.last_compile)
+        dialog = CompileDialog(services.theme, form, services.paths, services.parent)
         self.dialog = dialog
         dialog.wanted.connect(self._start)
         dialog.rejected.connect(compiling.cool)
@@ -60,13 +60,17 @@ class CompileCommand:
         dialog.open()
 
     def _start(self, form: CompileForm) -> None:
-        sentence = self._follower.start(form.job(), form.folder, force=form.replace, stages=True)
+        from devtools_app.state.compile_form import form_content
+
+        sentence = self._follower.start(
+            form.request(), form.folder, force=form.replace, stages=True
+        )
         if sentence and self.dialog is not None:
             self.dialog.show_problem(sentence)
             return
         agree(os.path.abspath(path) for path in form.runs())  # the dialog has said so
         controller = self._services.controller
-        controller.put_settings(replace(controller.settings, last_compile=form))
+        controller.put_settings(replace(controller.settings, last_compile=form_content(form)))
         if self.dialog is not None:
             self.dialog.accept()
         self._window.show_view(PANEL)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself ne
 _LOG = logging.getLogger(__name__)
 FONTS = Path(__file__).parent / "fonts"
 _SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBrains Mono")
-_OUTLINED = ("QCheckBox", "QAbstractSpinBox")  # by Fusion, not the style sheet
+_OUTLINED = ("QCheckBox", "QAbstractSpinBox", "QComboBox")  # by Fusion, not the style sheet
 _FUSION_OUTLINE = 140  # percent by which an outline is darker than the ground
 _MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
 

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.bundle_cases import CaseList
-from devtools_app.dialogs.compile_dialog import Notice, beside, line
+from devtools_app.dialogs.form_parts import CodeWarning, beside, line
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
@@ -74,7 +74,7 @@ class BundleDialog(QDialog):
         self._target.setText(_target_of(PurePath(program)))
         self._replace = QCheckBox("Replace the file")
         self._replace.setAccessibleName(self._replace.text())
-        self._runs = Notice(theme)
+        self._runs = CodeWarning(theme)
         self._problem = problem_label()
         self._lay_out()
         self._wire()
@@ -169,7 +169,7 @@ class BundleDialog(QDialog):
         is_python = module.endswith(".py")
         self._function.setEnabled(is_python)
         self._cases.say_none(_EXAMPLE if module else _NOTHING)
-        self._runs.say((module,) if is_python else ())
+        self._runs.show_files((module,) if is_python else ())
         problem = self._why_not(module, is_python=is_python)
         self._ok.setEnabled(not problem)
         self.show_problem(problem)

@@ -15,8 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import Theme, set_role
-from devtools_app.dialogs.compile_dialog import beside, line
-from devtools_app.state.compile_form import with_path
+from devtools_app.dialogs.form_parts import beside, line
 from devtools_app.state.run_form import (
     CASE,
     ENGINES,
@@ -30,6 +29,7 @@ from devtools_app.state.run_form import (
     RunForm,
     Runnable,
     default_folder,
+    with_path,
 )
 from devtools_app.widgets.elided_label import ElidedLabel
 from schema.backends import engine_backends

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devtools_app.state.compile_form import paths_in
 from devtools_app.state.json_file import get_choice, get_int, get_text
 from devtools_app.state.trusted_code import is_agreed
 from schema.backends import backend_of
@@ -238,3 +237,14 @@ def run_form_from(content: dict[str, object]) -> RunForm:
         python=get_text(content, "python"),
         libraries=get_text(content, "libraries"),
     )
+
+
+def paths_in(text: str) -> tuple[str, ...]:
+    """Return the files that are named one beside the other, as from the root."""
+    names = (name.strip() for name in text.split(os.pathsep))
+    return tuple(os.path.abspath(name) for name in names if name)
+
+
+def with_path(text: str, path: str) -> str:
+    """Return the string with one more file."""
+    return f"{text.rstrip()}{os.pathsep}{path}" if text.strip() else path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QStandardPaths
 
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
-from devtools_app.state.compile_form import CompileForm, form_from
 from devtools_app.state.json_file import (
     DamagedFileError,
     as_object,
@@ -37,6 +37,7 @@ TIME_CHOICES = ("auto", "ns", "µs", "ms", "s")
 SIZE_CHOICES = ("auto", "B", "KiB", "MiB", "GiB")
 TICK_CHOICES = ("", "ns", "us", "ms", "s", "cycles")  # the empty one: ns, shown as assumed
 _STAYS = "The file stays as it is, and no preferences are saved."
+_NOTHING: Mapping[str, object] = {}
 _VARIABLE = "ETSCOPE_SETTINGS"
 
 
@@ -58,7 +59,7 @@ class Settings:
         layout: of the docks, base64 of Qt's bytes
         view: view in front
         overlay: what colour means
-        last_compile: what was compiled last, and how
+        last_compile: the Compile dialog as it was left, as JSON: its classes are imported later
         last_run: how a program was run last
     """
 
@@ -75,7 +76,7 @@ class Settings:
     layout: str = ""
     view: str = ""
     overlay: str = "time"
-    last_compile: CompileForm = field(default_factory=CompileForm)
+    last_compile: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     last_run: RunForm = field(default_factory=RunForm)
 
     def session_options(self) -> SessionOptions:
@@ -126,7 +127,7 @@ def settings_from(content: dict[str, object]) -> Settings:
         layout=get_text(content, "layout"),
         view=get_text(content, "view"),
         overlay=get_text(content, "overlay", "time"),
-        last_compile=form_from(get_object(content, "last_compile")),
+        last_compile=get_object(content, "last_compile"),
         last_run=run_form_from(get_object(content, "last_run")),
     )
 

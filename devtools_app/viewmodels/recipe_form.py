@@ -43,6 +43,8 @@ class Field:
         help: what it means
         choices: (value, words) of a choice
         optional: whether it may be empty
+        empty: what an empty value means, in a few words
+        is_file: whether its values are paths of files
     """
 
     path: str
@@ -53,6 +55,8 @@ class Field:
     help: str = ""
     choices: tuple[tuple[str, str], ...] = ()
     optional: bool = False
+    empty: str = ""
+    is_file: bool = False
 
     @property
     def is_default(self) -> bool:
@@ -157,7 +161,18 @@ def _plain(part: object, prefix: str) -> Iterator[Field]:
         default = "" if one.default is MISSING else one.default
         label = known.label or _words(one.name)
         path = prefix + one.name
-        yield Field(path, label, what, value, default, known.help, known.choices, optional)
+        yield Field(
+            path,
+            label,
+            what,
+            value,
+            default,
+            known.help,
+            known.choices,
+            optional,
+            known.empty,
+            known.is_file,
+        )
 
 
 def _kind(hint: Any, known: Option) -> tuple[FieldKind | None, bool]:  # noqa: ANN401

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import set_role
-from devtools_app.dialogs.compile_dialog import Notice
+from devtools_app.dialogs.form_parts import CodeWarning
 from devtools_app.dialogs.recipe_fields import RecipeFields
 from devtools_app.state.requests import EditRecipe, Recompile, Say, UndoRecipe
 from devtools_app.state.state import State
@@ -54,7 +54,7 @@ class RecipeView(QWidget):
         self._changes = _words("")
         self._effect = _words("muted")
         self._previews = context.jobs.previews
-        self._runs = Notice(context.theme)
+        self._runs = CodeWarning(context.theme)
         self.fields = RecipeFields(context.theme)
         self.text = _editor("Recipe as text")
         self.script = _editor("Recipe as Python", read_only=True)
@@ -115,7 +115,7 @@ class RecipeView(QWidget):
         self._show_suggestions()
         self._unknown.setText(f"{texts.unknown[:1].upper()}{texts.unknown[1:]}.")
         self._unknown.setVisible(bool(texts.unknown))
-        self._runs.say(tuple(PurePath(path).name for path in texts.runs))
+        self._runs.show_files(tuple(PurePath(path).name for path in texts.runs))
         self._runs.setToolTip("\n".join(texts.runs))
         self.fields.show_job(one.draft.present)
         if self.text.toPlainText() != texts.text:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import set_role
-from devtools_app.dialogs.compile_dialog import LIBRARIES
+from devtools_app.dialogs.form_parts import LIBRARY_FILES
 from devtools_app.dialogs.run_fields import RunFields
 from devtools_app.jobs.follower import Progress
 from devtools_app.state.requests import AskBundle, ChooseFiles, Execute
@@ -257,7 +257,7 @@ class RunView(QWidget):
 
     def _choose_library(self) -> None:
         title = "Libraries that register operators"
-        if path := self._paths.open_file(self, title, LIBRARIES):
+        if path := self._paths.open_file(self, title, LIBRARY_FILES):
             self._fields.add_library(path)
 
     def _choose_folder(self) -> None:

@@ -38,7 +38,13 @@ class SourceError(ValueError):
 class Source:
     """A program to compile."""
 
-    path: str = option(..., "the file", label="file")
+    path: str = option(
+        ...,
+        "the file",
+        metavar="FILE",
+        label="file",
+        empty="model.py, model.pt2 or model.etrecord",
+    )
     function: str = option("", "name in a Python file, empty for the other kinds")
 
     @property
@@ -71,9 +77,9 @@ def parse_source(text: str) -> Source:
     return Source(text)
 
 
-def _names(help: str, flag: str, *, metavar: str = "NAME") -> Any:  # noqa: ANN401
+def _names(help: str, flag: str, *, metavar: str = "NAME", empty: str = "") -> Any:  # noqa: ANN401
     """Return a field of names, none of them by default."""
-    return option((), help, flag=flag, metavar=metavar)
+    return option((), help, flag=flag, metavar=metavar, empty=empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,7 @@ class Quantization:
         " example inputs by default",
         flag="calibration",
         metavar="FILE",
+        empty="the example inputs",
     )
     per_tensor: bool = option(
         False, "weights have one scale, not one for each channel", flag="per-tensor"
@@ -190,6 +197,7 @@ class Quantization:
         "a PT2E quantizer, its class, or a function that returns one, instead of a mode",
         flag="quantizer",
         metavar="FILE.PY:NAME",
+        empty="none: a mode says how",
     )
 
     @property
@@ -232,18 +240,21 @@ class CompileJob:
         flag="python",
         metavar="PATH",
         label="interpreter",
+        empty="the one ETScope runs in",
     )
-    methods: tuple[str, ...] = _names("only this method; all by default", "method")
+    methods: tuple[str, ...] = _names("only this method; all by default", "method", empty="all")
     partitioners: tuple[str, ...] = _names(
         "alias, class name or file.py:Class, first choice first; without one nothing is delegated",
         "partitioner",
         metavar="NAME[:OPTION=VALUE…]",
+        empty="none: portable kernels only",
     )
     rules: Rules = field(default_factory=Rules)
     memory_planner: str = option(
         "",
         "a name, or an algorithm or pass as file.py:NAME; the smallest of all plans by default",
         flag="memory-planner",
+        empty="the smallest of all plans",
     )
     external_constants: bool = option(
         False, "constants into a .ptd beside the .pte", flag="external-constants"
@@ -265,6 +276,9 @@ class CompileJob:
         (),
         "a .py file or a shared library that registers operators with torch; its code is run before"
         " the source",
+        metavar="FILE",
+        label="operator libraries",
+        empty="none: the operators of torch",
     )
     edge_config: tuple[str, ...] = _pairs(
         "how the edge program is built, as preserve_ops=aten.linear.default",

@@ -10,6 +10,7 @@ from dataclasses import Field, dataclass, field
 from typing import Any
 
 _KEY = "option"
+_FILES = ("FILE", "PATH")  # the metavars of paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Option:
         choices: (value, label) of each value it can have; any without
         label: what it is called in the window; empty for the name of the field
         pair: what follows the equals sign where each word is ``NAME=…``, as ``MODE``
+        empty: what an empty value means, in a few words; shown in the empty field of a form
     """
 
     help: str
@@ -31,6 +33,12 @@ class Option:
     choices: tuple[tuple[str, str], ...] = ()
     label: str = ""
     pair: str = ""
+    empty: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        """Return whether its values are paths of files."""
+        return self.metavar in _FILES
 
 
 def option(  # noqa: PLR0913 - as many as an Option has
@@ -42,9 +50,10 @@ def option(  # noqa: PLR0913 - as many as an Option has
     choices: tuple[tuple[str, str], ...] = (),
     label: str = "",
     pair: str = "",
+    empty: str = "",
 ) -> Any:  # noqa: ANN401 - stands for a value of the field's type
     """Return a field of a dataclass with an ``Option``; ``...`` as the default for none."""
-    found = Option(help, flag, f"NAME={pair}" if pair else metavar, choices, label, pair)
+    found = Option(help, flag, f"NAME={pair}" if pair else metavar, choices, label, pair, empty)
     metadata = {_KEY: found}
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 

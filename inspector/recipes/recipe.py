@@ -98,19 +98,30 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
         file = from_json(content, _RecipeFile, place, closed=True)
     except (ContentError, RecursionError) as error:
         raise RecipeError(str(error)) from error
-    found = file.job
-    _check_choices(found, f"{place}: job")
-    _check_precision(found, f"{place}: job.precision")
+    check_job(file.job, f"{place}: job")
+    return Recipe(file.job, file.source_sha256, file.made_with)
+
+
+def check_job(job: CompileJob, place: str) -> None:
+    """Check the words of a recipe whose meaning is known without its source.
+
+    Args:
+        job: what is to be compiled
+        place: of the job, for the error
+
+    Raises: RecipeError
+    """
+    _check_choices(job, place)
+    _check_precision(job, f"{place}.precision")
     for name, check in (
         ("passes", check_passes),
         ("backend_config", config_of),
         ("edge_config", edge_config_of),
     ):
         try:
-            check(getattr(found, name))
+            check(getattr(job, name))
         except WordError as error:
-            raise RecipeError(f"{place}: job.{name}: {error}") from error
-    return Recipe(found, file.source_sha256, file.made_with)
+            raise RecipeError(f"{place}.{name}: {error}") from error
 
 
 def _check_version(content: Mapping[str, Any], place: str) -> None:

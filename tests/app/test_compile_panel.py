@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QScrollArea
 
 from devtools_app.dialogs.compile_dialog import CompileDialog
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.compile_form import CompileForm, form_from
+from devtools_app.state.compile_form import CompileForm, form_content, form_from
 from devtools_app.state.requests import OpenSource
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.compile import CompileView
 from inspector.jobs.messages import Ended, Outcome, Ready, Stage
-from inspector.recipes.compile_job import Quantization
+from inspector.recipes.compile_job import CompileJob, Quantization, Rules, Source
 from inspector.tables.compile_stages import stage_table
 from tests.app.conftest import interactive
 
@@ -46,7 +46,7 @@ def window(make_window) -> MainWindow:
 
 
 def form(function: str, folder: Path) -> CompileForm:
-    return CompileForm(source=str(SOURCES), function=function, folder=str(folder))
+    return CompileForm(CompileJob(Source(str(SOURCES), function)), str(folder))
 
 
 def panel(window: MainWindow) -> CompileView:
@@ -58,7 +58,7 @@ def panel(window: MainWindow) -> CompileView:
 def ask(window: MainWindow, wanted: CompileForm) -> CompileDialog:
     """Open the dialog as File > Compile… does, with these fields."""
     settings = window.controller.settings
-    window.controller.put_settings(replace(settings, last_compile=wanted))
+    window.controller.put_settings(replace(settings, last_compile=form_content(wanted)))
     window.bound["compile"].trigger()
     dialog = window.commands.compiles.dialog
     assert dialog is not None
@@ -97,7 +97,7 @@ def test_compile_from_the_menu_opens_what_it_made(window, qtbot, tmp_path) -> No
     assert [str(value) for value in table.columns[0].values][:2] == ["load", "export"]
     assert set(table.columns[2].values) == {"done"}
     assert "printed by python" in view.printed
-    assert window.controller.settings.last_compile.function == "prints"
+    assert form_from(window.controller.settings.last_compile).job.source.function == "prints"
     again = ask(window, replace(form("good", folder), replace=True))
     press(again, "Compile")
     assert finish(window, qtbot).ended is Ended.FINISHED
@@ -176,51 +176,81 @@ def dialog(qtbot, theme, tmp_path):
 def test_dialog_says_which_code_it_runs(dialog, tmp_path) -> None:
     shown = dialog(form("good", tmp_path / "out"))
     assert shown.runs == f"This runs the code in {SOURCES}, with your rights."
-    record = dialog(CompileForm(source=str(tmp_path / "model.etrecord")))
+    record = dialog(CompileForm(CompileJob(Source(str(tmp_path / "model.etrecord")))))
     assert record.runs == ""
-    own = dialog(CompileForm(source="model.etrecord", partitioners="demo-all\nmine.py:Mine:a=1"))
+    partitioners = ("demo-all", "mine.py:Mine:a=1")
+    own = dialog(CompileForm(CompileJob(Source("model.etrecord"), partitioners=partitioners)))
     assert own.runs == "This runs the code in mine.py, with your rights."
 
 
 def test_dialog_offers_the_functions_of_the_file(dialog, tmp_path) -> None:
     paths = Paths((str(SOURCES),), str(tmp_path))
     shown = dialog(CompileForm(), paths)
-    press(shown, "Choose the source")
+    press(shown, "Choose: File")
     found = shown.form()
-    assert (found.source, found.function) == (str(SOURCES), "good")
+    assert found.job.source == Source(str(SOURCES), "good")
     assert found.folder == str(SOURCES.with_name("job_sources_build"))
     press(shown, "Choose the folder")
     assert shown.form().folder == str(tmp_path)
 
 
 def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
-    given = CompileForm(
-        str(SOURCES),
-        "products",
+    quantized = Quantization(
+        "static",
+        __file__,
+        per_tensor=True,
+        modules=("blocks.0=none",),
+        operators=("aten.linear=dynamic",),
+    )
+    job = CompileJob(
+        Source(str(SOURCES), "products"),
         "/usr/bin/python3",
-        "forward",
-        "demo-all\ndemo-add-mul",
-        "aten.add.*",
-        "aten_mm_default",
-        3,
+        ("forward",),
+        ("demo-all", "demo-add-mul"),
+        Rules(deny_ops=("aten.add.*",), deny_nodes=("aten_mm_default",), min_nodes=3),
         "greedy",
         True,
-        str(tmp_path),
-        True,
-        quantize="static",
-        calibration=__file__,
-        overrides="blocks.0=none aten.linear=dynamic",
-        per_tensor=True,
+        quantized,
     )
+    given = CompileForm(job, str(tmp_path), True)
     shown = dialog(given)
     shown.show_names(Ready(("demo-all", "Demo"), ("naive", "greedy")))
     assert shown.form() == given
-    kept = settings_from(settings_content(Settings(last_compile=given)))
-    assert kept.last_compile == given
-    assert form_from({"min_nodes": -3, "source": 7}) == CompileForm()
-    job = given.job()
+    assert given.request() == job
+    kept = settings_from(settings_content(Settings(last_compile=form_content(given))))
+    assert form_from(kept.last_compile) == given
+
+
+def test_form_of_an_earlier_version_still_opens(tmp_path) -> None:
+    old = {
+        "source": str(SOURCES),
+        "function": "products",
+        "methods": "forward",
+        "partitioners": "demo-all\ndemo-add-mul",
+        "deny_ops": "aten.add.*",
+        "deny_nodes": "aten_mm_default",
+        "min_nodes": 3,
+        "planner": "greedy",
+        "external_constants": True,
+        "quantize": "static",
+        "calibration": __file__,
+        "overrides": "blocks.0=none aten.linear=dynamic",
+        "per_tensor": True,
+        "folder": str(tmp_path),
+        "replace": True,
+    }
+    found = form_from(old)
+    assert (found.folder, found.replace) == (str(tmp_path), True)
+    job = found.request()
     assert job.partitioners == ("demo-all", "demo-add-mul")
-    assert (job.rules.deny_ops, job.rules.min_nodes) == (("aten.add.*",), 3)
+    assert job.rules == Rules(
+        deny_ops=("aten.add.*",), deny_nodes=("aten_mm_default",), min_nodes=3
+    )
+    assert (job.memory_planner, job.methods, job.external_constants) == (
+        "greedy",
+        ("forward",),
+        True,
+    )
     assert job.quantising == Quantization(
         "static",
         __file__,
@@ -228,23 +258,35 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
         modules=("blocks.0=none",),
         operators=("aten.linear=dynamic",),
     )
+    assert form_from({"min_nodes": -3, "source": 7}) == CompileForm()
+
+
+def test_form_that_is_damaged_is_logged_with_the_path_of_its_bad_field(caplog) -> None:
+    caplog.set_level("INFO")
+    assert form_from({"job": {"source": {"path": "a.py"}, "rules": {"deny_ops": [3]}}}) == (
+        CompileForm()
+    )
+    assert "job.rules.deny_ops[0]: expected a string, found 3" in caplog.text
 
 
 def test_dialog_refuses_what_cannot_be_quantised_so(dialog, tmp_path) -> None:
-    form = CompileForm(source=str(SOURCES), function="good", folder=str(tmp_path / "out"))
-    missing = replace(form, quantize="static", calibration=str(tmp_path / "none.pt"))
+    given = form("good", tmp_path / "out")
+
+    def quantized(**fields) -> CompileForm:
+        return replace(given, job=replace(given.job, quantising=Quantization(**fields)))
+
+    missing = quantized(mode="static", calibration=str(tmp_path / "none.pt"))
     assert dialog(missing).problem == f"{tmp_path / 'none.pt'} not found."
-    wrong = replace(form, quantize="static", overrides="blocks.0")
+    wrong = quantized(mode="static", modules=("blocks.0",))
     assert "'blocks.0' is not NAME=MODE" in dialog(wrong).problem
-    assert dialog(replace(missing, quantize="")).problem == ""
+    assert dialog(quantized(calibration=str(tmp_path / "none.pt"))).problem == ""
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"source": ""}, "Choose a Python file"),
-        ({"source": "/not/there.py"}, "/not/there.py not found."),
-        ({"function": "a b"}, "Name the function"),
+        ({"job": CompileJob(Source(""))}, "Choose a Python file"),
+        ({"job": CompileJob(Source("/not/there.py"))}, "/not/there.py not found."),
         ({"folder": ""}, "Choose a folder"),
         ({"folder": str(SOURCES.parent)}, "The folder is not empty"),
         ({"folder": str(SOURCES)}, "is a file, not a folder."),
@@ -256,7 +298,11 @@ def test_dialog_says_what_is_missing_and_does_not_start(changes, words, dialog, 
     shown = dialog(given)
     button = next(b for b in shown.findChildren(QPushButton) if b.accessibleName() == "Compile")
     assert not button.isEnabled()
-    assert shown.problem == (given.problem() if given.source else "")
+    assert shown.problem == (given.problem() if given.job.source.path else "")
+
+
+def test_form_needs_the_name_of_a_function(tmp_path) -> None:
+    assert "Name the function" in form("a b", tmp_path / "out").problem()
 
 
 def test_dialog_on_a_low_screen_keeps_its_buttons_in_sight(dialog, tmp_path, qtbot) -> None:
@@ -266,10 +312,12 @@ def test_dialog_on_a_low_screen_keeps_its_buttons_in_sight(dialog, tmp_path, qtb
     button = next(b for b in shown.findChildren(QPushButton) if b.text() == "Compile")
     assert shown.rect().contains(button.geometry().translated(button.parentWidget().pos()))
     replace_files = next(b for b in shown.findChildren(QCheckBox) if "Replace" in b.text())
-    replace_files.setFocus(Qt.FocusReason.TabFocusReason)
+    assert shown.rect().contains(replace_files.geometry())
     area = shown.findChild(QScrollArea)
-    area.ensureWidgetVisible(replace_files)
-    place = replace_files.mapTo(area.viewport(), replace_files.rect().center())
+    last = list(area.widgets.values())[-1]
+    last.setFocus(Qt.FocusReason.TabFocusReason)
+    area.ensureWidgetVisible(last)
+    place = last.mapTo(area.viewport(), last.rect().center())
     assert area.viewport().rect().contains(place)
 
 

@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from devtools_app.dialogs.compile_dialog import CompileDialog
+from devtools_app.dialogs.recipe_fields import LinesEdit
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.compile_form import CompileForm, form_from
 from devtools_app.state.run_form import RunForm, run_form_from, runnable
@@ -19,6 +20,7 @@ from devtools_app.views.gap import GapPane
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs.messages import Ended
+from inspector.recipes.compile_job import CompileJob, Source
 from tests.inspector.cli_runs import run
 from tests.inspector.test_cli_libraries import LIBRARY, SOURCE
 
@@ -134,17 +136,20 @@ def test_no_library_is_asked_for_or_loaded_where_none_is_needed(window, qtbot, m
 def test_dialog_says_that_a_library_is_run_and_the_job_has_it(qtbot, theme, made, tmp_path) -> None:
     parent = QWidget()
     qtbot.addWidget(parent)
-    several = os.pathsep.join((str(made / "operators.py"), str(made / "source.py")))
-    given = CompileForm(
-        source=str(made / "built/model.etrecord"), libraries=several, folder=str(tmp_path / "out")
-    )
+    paths = (str(made / "operators.py"), str(made / "source.py"))
+    job = CompileJob(Source(str(made / "built/model.etrecord")), libraries=paths)
+    given = CompileForm(job, str(tmp_path / "out"))
     dialog = CompileDialog(theme, given, _NoPaths(), parent)
     dialog.show()
     assert dialog.problem == ""
     assert f"{made}/operators.py and {made}/source.py" in dialog.runs
-    paths = (str(made / "operators.py"), str(made / "source.py"))
-    assert dialog.form().job().libraries == paths
-    library_field(dialog).setText(f"{made}/operators.py{os.pathsep}{made}/absent.py")
+    assert dialog.form().request().libraries == paths
+    field = next(
+        one
+        for one in dialog.findChildren(LinesEdit)
+        if one.accessibleName() == "Operator libraries"
+    )
+    field.setPlainText(f"{made}/operators.py\n{made}/absent.py")
     assert dialog.problem == f"{made}/absent.py not found."
 
 
@@ -157,6 +162,7 @@ class _NoPaths:
 
 
 def test_fields_are_remembered() -> None:
-    assert form_from({"libraries": "a.py"}).libraries == "a.py"
+    old = {"libraries": os.pathsep.join(("a.py", "b.py"))}  # as earlier versions wrote it
+    assert form_from(old).job.libraries == ("a.py", "b.py")
     assert run_form_from({"libraries": "a.py"}).libraries == "a.py"
-    assert form_from({"libraries": 3}).libraries == ""
+    assert form_from({"libraries": 3}) == CompileForm()

@@ -7,16 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QComboBox, QLineEdit
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit
 
 from devtools_app.dialogs.compile_dialog import CompileDialog
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.compile_form import EXECUTORCH, CompileForm, form_from
+from devtools_app.state.compile_form import CompileForm, form_content, form_from
 from devtools_app.state.run_form import RunForm, run_form_from, runnable
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs.messages import Ended, Ready
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
 from inspector.tables.runs import outputs_text
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -51,10 +52,16 @@ def choose(box: QComboBox, key: str) -> None:
     box.setCurrentIndex(place)
 
 
+def explained(dialog: CompileDialog) -> str:
+    label = dialog.findChild(QLabel, "partitioners explained")
+    assert label is not None
+    return label.text()
+
+
 def test_dialog_offers_the_toolchain_and_asks_for_its_interpreter(
     window: MainWindow, qtbot, tmp_path: Path
 ) -> None:
-    form = CompileForm(source=str(tmp_path / "model.pt2"), folder=str(tmp_path / "out"))
+    form = CompileForm(CompileJob(Source(str(tmp_path / "model.pt2"))), str(tmp_path / "out"))
     (tmp_path / "model.pt2").write_bytes(b"PK")
     dialog = CompileDialog(window.theme, form, NoPaths(), window)
     qtbot.addWidget(dialog)
@@ -64,22 +71,24 @@ def test_dialog_offers_the_toolchain_and_asks_for_its_interpreter(
     assert python.isEnabled()
     python.setText("/there/python")
     dialog.show_names(Ready(("xnnpack", "demo-all")))
-    assert "as executorch names them" in dialog._hint.text()
-    job = dialog.form().job()
+    assert "as executorch names them" in explained(dialog)
+    job = dialog.form().request()
     assert (job.toolchain, job.python) == (EXECUTORCH, "/there/python")
     choose(box, "")
-    assert "demo-all" in dialog._hint.text()
-    assert (dialog.form().job().toolchain, dialog.form().job().python) == ("", "")
+    assert "demo-all" in explained(dialog)
+    assert (dialog.form().request().toolchain, dialog.form().request().python) == ("", "")
 
 
 def test_forms_keep_the_toolchain_in_the_settings() -> None:
-    compiled = CompileForm(source="a.py", toolchain=EXECUTORCH, python="/p")
+    compiled = CompileForm(CompileJob(Source("a.py"), "/p", toolchain=EXECUTORCH))
     ran = RunForm(toolchain=EXECUTORCH, python="/p")
-    settings = replace(Settings(), last_compile=compiled, last_run=ran)
+    settings = replace(Settings(), last_compile=form_content(compiled), last_run=ran)
     found = settings_from(settings_content(settings))
-    assert (found.last_compile, found.last_run) == (compiled, ran)
+    assert (form_from(found.last_compile), found.last_run) == (compiled, ran)
     assert (
-        form_from({"toolchain": "gcc"}).toolchain == run_form_from({"toolchain": 3}).toolchain == ""
+        form_from({"toolchain": "gcc"}).job.toolchain
+        == run_form_from({"toolchain": 3}).toolchain
+        == ""
     )
 
 

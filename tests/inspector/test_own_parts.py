@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from devtools_app.state.compile_form import CompileForm, form_from
+from devtools_app.state.compile_form import CompileForm, form_content, form_from
 from inspector.recipes.compile_job import CompileJob, Quantization, Source, code_files
 from inspector.recipes.paths import found_beside, placed
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
@@ -206,24 +206,26 @@ def test_recipe_with_own_parts_reads_back_and_refuses_wrong_ones() -> None:
 
 
 def test_compile_form_asks_for_own_parts_and_names_their_code(tmp_path: Path) -> None:
-    form = CompileForm(
-        source=str(OWN),
-        function="net",
-        planner=f"{OWN}:Roomy",
-        passes=f"views {OWN}:ReluTo",
-        quantizer=f"{OWN}:FirstLayerOnly",
-        edge_config="_skip_dim_order=true",
-        folder=str(tmp_path / "out"),
+    wanted = CompileJob(
+        Source(str(OWN), "net"),
+        memory_planner=f"{OWN}:Roomy",
+        passes=("views", f"{OWN}:ReluTo"),
+        quantising=Quantization(quantizer=f"{OWN}:FirstLayerOnly"),
+        edge_config=("_skip_dim_order=true",),
     )
+    form = CompileForm(wanted, str(tmp_path / "out"))
     assert form.problem() == ""
     assert form.runs() == (str(OWN),)
-    asked = form.job()
-    assert asked.passes == ("views", f"{OWN}:ReluTo")
-    assert asked.quantising == Quantization(quantizer=f"{OWN}:FirstLayerOnly")
-    assert asked.edge_config == ("_skip_dim_order=true",)
-    content = {"passes": form.passes, "quantizer": form.quantizer, "edge_config": form.edge_config}
-    again = form_from({**content, "source": str(OWN)})
-    assert (again.passes, again.quantizer) == (form.passes, form.quantizer)
-    assert again.edge_config == form.edge_config
-    assert "unknown pass" in replace(form, passes="nothing").problem()
-    assert "file not found" in replace(form, passes="gone.py:Pass").problem()
+    assert form.request() == wanted
+    assert form_from(form_content(form)) == form
+    old = {
+        "source": str(OWN),
+        "passes": f"views {OWN}:ReluTo",
+        "quantizer": f"{OWN}:FirstLayerOnly",
+        "edge_config": "_skip_dim_order=true",
+    }
+    again = form_from(old).job
+    assert (again.passes, again.quantising.quantizer) == (wanted.passes, f"{OWN}:FirstLayerOnly")
+    assert again.edge_config == wanted.edge_config
+    for passes, words in (("nothing", "unknown pass"), ("gone.py:Pass", "file not found")):
+        assert words in replace(form, job=replace(wanted, passes=(passes,))).problem()

@@ -1,0 +1,72 @@
+"""What several forms have: lines with a button that chooses a file, and the warning about code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QWidget,
+)
+
+from devtools_app.appearance.theme import Theme
+
+LIBRARY_FILES = "Python, shared libraries (*.py *.so *.dylib *.dll);;All (*)"
+
+
+class CodeWarning(QFrame):
+    """Warns that code will be run."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("notice")
+        icon = QLabel()
+        icon.setPixmap(theme.icon("warning", "warn").pixmap(16, 16))
+        self._text = QLabel()
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 6, 12, 6)
+        layout.addWidget(icon)
+        layout.addWidget(self._text, 1)
+
+    @property
+    def text(self) -> str:
+        """Return its text, empty while it is hidden."""
+        return "" if self.isHidden() else self._text.text()
+
+    def show_files(self, files: tuple[str, ...]) -> None:
+        """Name the files whose code will be run; hide when there are none."""
+        self.setVisible(bool(files))
+        words = f"This runs the code in {' and '.join(files)}, with your rights."
+        self._text.setText(words if files else "")
+        self.setAccessibleName(self._text.text())
+
+
+def line(name: str, example: str) -> QLineEdit:
+    """Return a field with an accessible name and an example of what goes into it."""
+    field = QLineEdit()
+    field.setAccessibleName(name)
+    field.setPlaceholderText(example)
+    return field
+
+
+def beside(field: QWidget, name: str, pressed: Callable[[], object]) -> QWidget:
+    """Return a field with a button that chooses what goes into it."""
+    button = QPushButton("Choose…")
+    button.setAccessibleName(name)
+    button.setAutoDefault(False)
+    button.clicked.connect(lambda: pressed())
+    box = QWidget()
+    box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    layout = QHBoxLayout(box)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.addWidget(field, 1)
+    layout.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+    return box
