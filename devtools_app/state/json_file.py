@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from schema.objects.atomic_file import write_atomically
+from schema.objects.codec import ContentError, from_json, shown
 
+_LOG = logging.getLogger(__name__)
+_T = TypeVar("_T")
+_NONE: Mapping[str, Any] = {}
 MAX_BYTES = 4 << 20  # notes included; anything larger is not one of our files
-_MAX_TEXT = 1 << 20
 
 
 class DamagedFileError(ValueError):
@@ -45,52 +51,82 @@ def write_json(path: Path, content: object) -> None:
     write_atomically(path, lambda stream: stream.write(text.encode("utf-8")))
 
 
-def get_text(source: dict[str, object], key: str, default: str = "") -> str:
-    """Return a string, the default if it is missing, not a string or far too long."""
-    found = source.get(key)
-    return found if isinstance(found, str) and len(found) <= _MAX_TEXT else default
+def read_parts(
+    content: object,
+    kind: type[_T],
+    place: str,
+    *,
+    choices: Mapping[str, Collection[str]] = _NONE,
+    limits: Mapping[str, tuple[int, int]] = _NONE,
+) -> _T:
+    """Return a dataclass from JSON content; a missing or invalid member has its default.
+
+    What is invalid is logged, with its place, what was expected and found. Of a list or an object
+    of values only the invalid ones are left out.
+
+    Args:
+        content: what should be an object
+        kind: the dataclass; a field without a default has to be there
+        place: name of the file, for the log
+        choices: the values of a string, by the name of its member
+        limits: the least and the largest value of a number; others are moved to the nearer one
+
+    Raises: ContentError if a member without a default is missing or invalid
+    """
+    if not isinstance(content, Mapping):
+        _LOG.warning("%s: expected an object, found %s", place, shown(content))
+        content = {}
+    known = cast("Mapping[str, object]", content)
+    found: dict[str, Any] = {}
+    for name, hint in _hints(kind).items():
+        if name not in known:
+            continue
+        try:
+            value = _part(known[name], hint, f"{place}: {name}")
+            if name in choices:
+                _check_choice(value, choices[name], f"{place}: {name}")
+        except ContentError as error:
+            _LOG.warning("%s", error)
+            continue
+        if name in limits:
+            low, high = limits[name]
+            value = min(high, max(low, value))
+        found[name] = value
+    for one in fields(cast("Any", kind)):
+        if one.name not in found and one.default is one.default_factory is MISSING:
+            raise ContentError("", f"{one.name} is missing or invalid", file=place)
+    return kind(**found)
 
 
-def get_choice(source: dict[str, object], key: str, allowed: Iterable[str], default: str) -> str:
-    """Return one of the allowed strings, else the default."""
-    found = get_text(source, key, default)
-    return found if found in allowed else default
+def _part(value: object, hint: Any, place: str) -> Any:  # noqa: ANN401 - of the type of the hint
+    inner = get_args(hint)
+    if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, dict):
+        return read_parts(cast("object", value), hint, place)
+    if isinstance(value, list) and get_origin(hint) is tuple and inner[-1] is Ellipsis:
+        items = ((f"{place}[{at}]", one) for at, one in enumerate(cast("list[object]", value)))
+        return tuple(one for _, one in _valid(items, inner[0]))
+    if isinstance(value, dict) and get_origin(hint) is Mapping and inner[-1] is not object:
+        named = cast("dict[str, object]", value).items()
+        return {name: one for name, one in _valid(named, inner[1], place) if isinstance(name, str)}
+    return from_json(value, cast("Any", hint), place)
 
 
-def get_int(source: dict[str, object], key: str, default: int) -> int:
-    """Return an integer, the default when it is missing or something else."""
-    found = source.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) else default
+def _valid(
+    items: Iterable[tuple[str, object]], hint: object, place: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Return the items that are of a type; the others are logged."""
+    for name, value in items:
+        try:
+            yield name, _part(value, hint, f"{place}.{name}" if place else name)
+        except ContentError as error:
+            _LOG.warning("%s", error)
 
 
-def get_optional_int(source: dict[str, object], key: str) -> int | None:
-    """Return an integer, None when it is missing or something else."""
-    found = source.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+def _check_choice(value: object, choices: Collection[str], place: str) -> None:
+    if value not in choices:
+        raise ContentError(", ".join(filter(None, choices)), shown(value), file=place)
 
 
-def get_bool(source: dict[str, object], key: str, default: bool) -> bool:
-    """Return true or false, the default when it is missing or something else."""
-    found = source.get(key)
-    return found if isinstance(found, bool) else default
-
-
-def get_list(source: dict[str, object], key: str, most: int = 1000) -> list[object]:
-    """Return a list, cut to a length; an empty one when it is missing or something else."""
-    found = source.get(key)
-    return cast("list[object]", found)[:most] if isinstance(found, list) else []
-
-
-def get_strings(source: dict[str, object], key: str, most: int = 1000) -> tuple[str, ...]:
-    """Return the strings in a list."""
-    return tuple(item for item in get_list(source, key, most) if isinstance(item, str))
-
-
-def get_object(source: dict[str, object], key: str) -> dict[str, object]:
-    """Return an object, an empty one when it is missing or something else."""
-    return as_object(source.get(key))
-
-
-def as_object(found: object) -> dict[str, object]:
-    """Return a value that should be an object as one, an empty one when it is not."""
-    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devtools_app.state.json_file import get_choice, get_int, get_text
+from devtools_app.state.json_file import read_parts
 from devtools_app.state.trusted_code import is_agreed
 from schema.backends import backend_of
 
@@ -22,6 +22,18 @@ LEVELS = ("none", "outputs", "intermediate")
 ENGINES = ("auto", "native", "torch")
 MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
 _REPORT = "run.json"
+_CHOICES = {
+    "inputs": (*MADE, FILE),
+    "level": LEVELS,
+    "engine": ENGINES,
+    "toolchain": ("", EXECUTORCH),
+}
+_LIMITS = {
+    "runs": (1, MOST_RUNS),
+    "warmup": (0, MOST_RUNS),
+    "threads": (0, MOST_THREADS),
+    "seed": (0, MOST_SEED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,21 +234,13 @@ def _ours(folder: str) -> bool:
     return not names or _REPORT in names
 
 
-def run_form_from(content: dict[str, object]) -> RunForm:
-    """Return the form in a JSON object; missing or invalid fields become defaults."""
-    return RunForm(
-        inputs=get_choice(content, "inputs", (*MADE, FILE), MADE[0]),
-        file=get_text(content, "file"),
-        runs=min(MOST_RUNS, max(1, get_int(content, "runs", 1))),
-        warmup=min(MOST_RUNS, max(0, get_int(content, "warmup", 0))),
-        level=get_choice(content, "level", LEVELS, LEVELS[0]),
-        threads=min(MOST_THREADS, max(0, get_int(content, "threads", 0))),
-        seed=min(MOST_SEED, max(0, get_int(content, "seed", 0))),
-        engine=get_choice(content, "engine", ENGINES, ENGINES[0]),
-        toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
-        python=get_text(content, "python"),
-        libraries=get_text(content, "libraries"),
-    )
+def run_form_from(content: object) -> RunForm:
+    """Return the form in a JSON object; missing or invalid fields become defaults.
+
+    Method, case and folder are of the program that was run, not of the next one.
+    """
+    found = read_parts(content, RunForm, "last_run", choices=_CHOICES, limits=_LIMITS)
+    return replace(found, method="", case=0, folder="")
 
 
 def paths_in(text: str) -> tuple[str, ...]:

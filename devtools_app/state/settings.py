@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QStandardPaths
 
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
-from devtools_app.state.json_file import (
-    DamagedFileError,
-    as_object,
-    get_bool,
-    get_choice,
-    get_int,
-    get_list,
-    get_object,
-    get_strings,
-    get_text,
-    read_json,
-    write_json,
-)
+from devtools_app.state.json_file import DamagedFileError, read_json, read_parts, write_json
 from devtools_app.state.run_form import RunForm, run_form_from
 from inspector.tables.selection import Units
+from schema.objects.codec import to_json
 
 if TYPE_CHECKING:
     from inspector.files.session import SessionOptions
@@ -36,6 +26,8 @@ MAX_RECENTS = 12
 TIME_CHOICES = ("auto", "ns", "µs", "ms", "s")
 SIZE_CHOICES = ("auto", "B", "KiB", "MiB", "GiB")
 TICK_CHOICES = ("", "ns", "us", "ms", "s", "cycles")  # the empty one: ns, shown as assumed
+_UNITS = {"time": TIME_CHOICES, "size": SIZE_CHOICES}
+_PLACE = "settings"
 _STAYS = "The file stays as it is, and no preferences are saved."
 _NOTHING: Mapping[str, object] = {}
 _VARIABLE = "ETSCOPE_SETTINGS"
@@ -100,42 +92,40 @@ class Settings:
         return replace(self, recents=tuple(one for one in self.recents if one != paths))
 
 
-def settings_from(content: dict[str, object]) -> Settings:
+def settings_from(content: Mapping[str, object]) -> Settings:
     """Return the settings in a JSON object; missing or invalid fields become defaults."""
-    units = get_object(content, "units")
-    size = get_int(content, "font_size", BASE_SIZE)
-    pairs = (as_object(item) for item in get_list(content, "path_mapping", 100))
-    mapping = ((get_text(pair, "from"), get_text(pair, "to")) for pair in pairs)
-    recents = (
-        get_strings({"paths": item}, "paths", 64)
-        for item in get_list(content, "recents", MAX_RECENTS)
+    known = dict(content)
+    pairs = known.pop("path_mapping", [])
+    known["path_mapping"] = list(map(_pair, pairs)) if isinstance(pairs, list) else pairs
+    units, run = (known.pop(name, {}) for name in ("units", "last_run"))
+    limits = {"font_size": (SMALLEST, LARGEST)}
+    found = read_parts(known, Settings, _PLACE, choices={"tick": TICK_CHOICES}, limits=limits)
+    return replace(
+        found,
+        units=read_parts(units, Units, f"{_PLACE}: units", choices=_UNITS),
+        path_mapping=tuple(pair for pair in found.path_mapping if pair[0]),
+        recents=tuple(paths for paths in found.recents if paths)[:MAX_RECENTS],
+        last_compile=_finite(found.last_compile),
+        last_run=run_form_from(run),
     )
-    return Settings(
-        theme=Mode(get_choice(content, "theme", [mode.value for mode in Mode], "system")),
-        font_size=min(LARGEST, max(SMALLEST, size)),
-        units=Units(
-            get_choice(units, "time", TIME_CHOICES, "auto"),
-            get_choice(units, "size", SIZE_CHOICES, "auto"),
-        ),
-        tick=get_choice(content, "tick", TICK_CHOICES, ""),
-        source_roots=get_strings(content, "source_roots", 100),
-        path_mapping=tuple(pair for pair in mapping if pair[0]),
-        editor=get_text(content, "editor"),
-        watch=get_bool(content, "watch", False),
-        recents=tuple(paths for paths in recents if paths),
-        geometry=get_text(content, "geometry"),
-        layout=get_text(content, "layout"),
-        view=get_text(content, "view"),
-        overlay=get_text(content, "overlay", "time"),
-        last_compile=get_object(content, "last_compile"),
-        last_run=run_form_from(get_object(content, "last_run")),
-    )
+
+
+def _pair(content: object) -> object:
+    """Return one pair of the mapping of paths as a list; in the file it is an object."""
+    if not isinstance(content, dict):
+        return content
+    found = cast("dict[str, object]", content)
+    return [found.get("from"), found.get("to")]
+
+
+def _finite(content: Mapping[str, object]) -> dict[str, object]:
+    """Return JSON content without NaN and infinities, which JSON of others does not have."""
+    return json.loads(json.dumps(content), parse_constant=lambda _: None)
 
 
 def settings_content(settings: Settings) -> dict[str, object]:
     """Return the settings as a JSON object."""
-    content = asdict(settings)
-    content["theme"] = settings.theme.value
+    content: dict[str, object] = to_json(settings)
     content["path_mapping"] = [{"from": one, "to": two} for one, two in settings.path_mapping]
     return content
 

@@ -3,110 +3,133 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from devtools_app.state.json_file import (
-    as_object,
-    get_int,
-    get_list,
-    get_object,
-    get_optional_int,
-    get_strings,
-    get_text,
-)
+from devtools_app.state.json_file import read_parts
 from devtools_app.state.variants import MOST_STEPS, MOST_VARIANTS, Draft, History, Variant
+from schema.objects.codec import ContentError, from_json, to_json
 
 if TYPE_CHECKING:
     from inspector.recipes.compile_job import CompileJob
-    from inspector.recipes.recipe import Recipe
 
-_PLACE = "workspace"
+_LOG = logging.getLogger(__name__)
+_PLACE = "workspace: variants"
+_MOST = 1 << 31  # of the number of a variant
+_Content = Mapping[str, object]
 
 
-def history_content(history: History, stored: Callable[[str], str]) -> list[dict[str, object]]:
+@dataclass(frozen=True, slots=True)
+class VariantPart:
+    """A variant as its file has it; recipes are JSON, since their readers are imported later."""
+
+    id: int
+    recipe: _Content
+    next: object = None
+    parent: int | None = None
+    session: str = ""
+    files: tuple[str, ...] = ()
+    past: tuple[_Content, ...] = ()
+    future: tuple[_Content, ...] = ()
+    failure: str = ""
+    unknown: str = ""
+    facts: tuple[str, ...] = ()
+
+
+def history_content(history: History, stored: Callable[[str], str]) -> list[dict[str, Any]]:
     """Return a history as a JSON array.
 
     Args:
         history: to save
         stored: returns how a path is written
     """
-    return [_content(one, stored) for one in history.variants]
+    return [to_json(_part(one, stored)) for one in history.variants]
 
 
-def _content(one: Variant, stored: Callable[[str], str]) -> dict[str, object]:
-    return {
-        "id": one.id,
-        "parent": one.parent,
-        "session": one.session,
-        "files": [stored(path) for path in one.files],
-        "recipe": json.loads(one.recipe.text),
-        "next": asdict(one.draft.present),
-        "past": [asdict(job) for job in one.draft.past],
-        "future": [asdict(job) for job in one.draft.future],
-        "failure": one.failure,
-        "unknown": one.unknown,
-        "facts": list(one.facts),
-    }
-
-
-def history_from(content: dict[str, object], found: Callable[[str], str]) -> History:
-    """Return the history in a workspace.
-
-    Args:
-        content: of the workspace, which has ``variants``
-        found: returns the path that was written
-    """
-    variants: dict[int, Variant] = {}
-    for item in get_list(content, "variants", MOST_VARIANTS):
-        one = _variant(as_object(item), found)
-        if one is not None and one.id not in variants:
-            variants[one.id] = one
-    made = max(variants, default=-1) + 1
-    return History(tuple(variants.values()), made)
-
-
-def _variant(entry: dict[str, object], found: Callable[[str], str]) -> Variant | None:
-    recipe = _recipe(get_object(entry, "recipe"))
-    number = get_int(entry, "id", -1)
-    if recipe is None or not 0 <= number < 1 << 31:
-        return None
-    parent = get_optional_int(entry, "parent")
-    past, future = _jobs(entry, "past", recipe), _jobs(entry, "future", recipe)
-    present = _job(get_object(entry, "next"), recipe)
-    if present is None:
-        present, past, future = recipe.job, (), ()
-    return Variant(
-        number,
-        str(recipe.job.source),
-        recipe,
-        Draft(present, past, future),
-        parent if parent is not None and 0 <= parent < number else None,
-        tuple(found(path) for path in get_strings(entry, "files") if "\0" not in path),
-        get_text(entry, "session"),
-        get_text(entry, "failure"),
-        get_text(entry, "unknown"),
-        tuple(get_strings(entry, "facts")),
+def _part(one: Variant, stored: Callable[[str], str]) -> VariantPart:
+    return VariantPart(
+        one.id,
+        json.loads(one.recipe.text),
+        to_json(one.draft.present),
+        one.parent,
+        one.session,
+        tuple(stored(path) for path in one.files),
+        tuple(to_json(job) for job in one.draft.past),
+        tuple(to_json(job) for job in one.draft.future),
+        one.failure,
+        one.unknown,
+        one.facts,
     )
 
 
-def _recipe(content: Mapping[str, object]) -> Recipe | None:
-    from inspector.recipes.recipe import RecipeError, parse_recipe
+def history_from(content: object, found: Callable[[str], str]) -> History:
+    """Return the history in a workspace.
 
-    try:
-        return parse_recipe(json.dumps(content).encode(), _PLACE)
-    except (RecipeError, RecursionError):
-        return None
+    Args:
+        content: what the workspace has as variants
+        found: returns the path that was written
+    """
+    from inspector.recipes.recipe import RecipeError
+
+    variants: dict[int, Variant] = {}
+    items: list[object] = content if isinstance(content, list) else []
+    for at, item in enumerate(items[:MOST_VARIANTS]):
+        place = f"{_PLACE}[{at}]"
+        try:
+            one = _variant(read_parts(item, VariantPart, place), place, found)
+        except (ContentError, RecipeError, RecursionError) as error:
+            _LOG.warning("%s", error)
+            continue
+        variants.setdefault(one.id, one)
+    return History(tuple(variants.values()), max(variants, default=-1) + 1)
 
 
-def _job(content: Mapping[str, object], recipe: Recipe) -> CompileJob | None:
-    """Return a job, read as strictly as the recipe it belongs to."""
-    whole = {**json.loads(recipe.text), "job": content}
-    found = _recipe(whole)
-    return None if found is None else found.job
+def _variant(part: VariantPart, place: str, found: Callable[[str], str]) -> Variant:
+    """Return a variant.
+
+    Raises: ContentError, RecipeError if its number or its recipe is invalid
+    """
+    from inspector.recipes.recipe import parse_recipe
+
+    if not 0 <= part.id < _MOST:
+        raise ContentError("a number from 0", str(part.id), field="id", file=place)
+    recipe = parse_recipe(json.dumps(part.recipe).encode(), f"{place}: recipe")
+    present = _jobs([part.next], f"{place}: next")
+    draft = Draft(recipe.job)
+    if present:
+        past, future = (
+            _jobs(jobs[:MOST_STEPS], f"{place}: past and future")
+            for jobs in (part.past, part.future)
+        )
+        draft = Draft(present[0], past, future)
+    return Variant(
+        part.id,
+        str(recipe.job.source),
+        recipe,
+        draft,
+        part.parent if part.parent is not None and 0 <= part.parent < part.id else None,
+        tuple(found(path) for path in part.files if "\0" not in path),
+        part.session,
+        part.failure,
+        part.unknown,
+        part.facts,
+    )
 
 
-def _jobs(entry: dict[str, object], key: str, recipe: Recipe) -> tuple[CompileJob, ...]:
-    found = (_job(as_object(item), recipe) for item in get_list(entry, key, MOST_STEPS))
-    return tuple(job for job in found if job is not None)
+def _jobs(contents: Iterable[object], place: str) -> tuple[CompileJob, ...]:
+    """Return the valid jobs, read as strictly as a recipe; the others are logged."""
+    from inspector.recipes.compile_job import CompileJob
+    from inspector.recipes.recipe import RecipeError, check_job
+
+    jobs: list[CompileJob] = []
+    for content in contents:
+        try:
+            job = from_json(content, CompileJob, place, closed=True)
+            check_job(job, place)
+        except (ContentError, RecipeError, RecursionError) as error:
+            _LOG.warning("%s", error)
+            continue
+        jobs.append(job)
+    return tuple(jobs)

@@ -10,29 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtools_app.state.json_file import (
-    DamagedFileError,
-    as_object,
-    get_choice,
-    get_int,
-    get_list,
-    get_object,
-    get_optional_int,
-    get_strings,
-    get_text,
-    read_json,
-    write_json,
-)
+from devtools_app.state.json_file import DamagedFileError, read_json, read_parts, write_json
 from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.transitions import BOOKMARK_SLOTS
 from devtools_app.state.variant_file import history_content, history_from
 from devtools_app.state.variants import History
-from inspector.tables.selection import NOTHING, Selection, SelectionKind
+from inspector.tables.selection import NOTHING, Selection
+from schema.objects.codec import to_json
 
 SUFFIX = ".etscope"
 FORMAT = 1
 _MAX_SESSIONS = 64
-_KINDS = [kind.value for kind in SelectionKind]
 _NO_NOTES: Mapping[str, str] = {}
 
 
@@ -87,64 +75,90 @@ def workspace_of(state: State, layout: str) -> Workspace:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SessionPart:
+    """A session as a workspace file has it."""
+
+    id: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFile:
+    """A workspace as its file has it: paths below its folder are relative to it."""
+
+    etscope_workspace: int = FORMAT
+    sessions: tuple[SessionPart, ...] = ()
+    place: Place = field(default_factory=Place)
+    view: str = ""
+    split_view: str = ""
+    overlay: str = "time"
+    filter: str = ""
+    bookmarks: tuple[Bookmark, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
+    layout: str = ""
+    variants: object = ()
+
+
 def save_workspace(path: Path, workspace: Workspace) -> None:
     """Write a workspace; files below its folder are named relative to it.
 
     Raises: OSError
     """
     folder = path.resolve().parent
-    sessions = [
-        {"id": name, "paths": [_stored(one, folder) for one in paths]}
-        for name, paths in workspace.sessions
-    ]
-    bookmarks = [
-        {"slot": mark.slot, "label": mark.label, "place": _place_content(mark.place)}
-        for mark in workspace.bookmarks
-    ]
-    place = Place(workspace.current, workspace.method, workspace.selection)
-    content = {
-        "etscope_workspace": FORMAT,
-        "sessions": sessions,
-        "place": _place_content(place),
-        "view": workspace.view,
-        "split_view": workspace.split_view,
-        "overlay": workspace.overlay,
-        "filter": workspace.filter_text,
-        "bookmarks": bookmarks,
-        "notes": dict(workspace.notes),
-        "layout": workspace.layout,
-        "variants": history_content(workspace.history, lambda path: _stored(path, folder)),
-    }
-    write_json(path, content)
+    file = WorkspaceFile(
+        sessions=tuple(
+            SessionPart(name, tuple(_stored(one, folder) for one in paths))
+            for name, paths in workspace.sessions
+        ),
+        place=Place(workspace.current, workspace.method, workspace.selection),
+        view=workspace.view,
+        split_view=workspace.split_view,
+        overlay=workspace.overlay,
+        filter=workspace.filter_text,
+        bookmarks=workspace.bookmarks,
+        notes=dict(workspace.notes),
+        layout=workspace.layout,
+        variants=history_content(workspace.history, lambda path: _stored(path, folder)),
+    )
+    write_json(path, to_json(file))
 
 
 def load_workspace(path: Path) -> Workspace:
-    """Read a workspace; invalid parts are dropped.
+    """Read a workspace; invalid parts are dropped and logged.
 
     Raises: DamagedFileError if it is not a workspace or of a later format; OSError
     """
     content = read_json(path)
-    number = get_optional_int(content, "etscope_workspace")
-    if number is None:
+    version = content.get("etscope_workspace")
+    if type(version) is not int:
         raise DamagedFileError(f"{path} is not a workspace of ETScope")
-    if number > FORMAT:
+    if version > FORMAT:
         raise DamagedFileError(f"{path} was written by a later version of ETScope")
     folder = path.resolve().parent
-    place = _place(get_object(content, "place"))
-    notes = get_object(content, "notes")
+
+    def found(name: str) -> str:
+        return os.path.normpath(folder / name)
+
+    file = read_parts(content, WorkspaceFile, path.name)
+    sessions = (
+        (one.id, tuple(found(name) for name in one.paths if "\0" not in name))
+        for one in file.sessions[:_MAX_SESSIONS]
+    )
+    marks = {mark.slot: mark for mark in file.bookmarks if 0 <= mark.slot < BOOKMARK_SLOTS}
     return Workspace(
-        sessions=_sessions(content, folder),
-        current=place.session,
-        method=place.method,
-        view=get_text(content, "view"),
-        split_view=get_text(content, "split_view"),
-        overlay=get_text(content, "overlay", "time"),
-        filter_text=get_text(content, "filter"),
-        selection=place.selection,
-        bookmarks=_bookmarks(content),
-        notes={key: get_text(notes, key) for key in notes},
-        layout=get_text(content, "layout"),
-        history=history_from(content, lambda path: os.path.normpath(folder / path)),
+        sessions=tuple((name, paths) for name, paths in sessions if paths),
+        current=file.place.session,
+        method=file.place.method,
+        view=file.view,
+        split_view=file.split_view,
+        overlay=file.overlay,
+        filter_text=file.filter,
+        selection=file.place.selection,
+        bookmarks=tuple(marks.values()),
+        notes=file.notes,
+        layout=file.layout,
+        history=history_from(file.variants, found),
     )
 
 
@@ -159,58 +173,3 @@ def _stored(path: str, folder: Path) -> str:
         return Path(absolute).relative_to(folder).as_posix()
     except ValueError:
         return absolute
-
-
-def _sessions(content: dict[str, object], folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    found: list[tuple[str, tuple[str, ...]]] = []
-    for item in get_list(content, "sessions", _MAX_SESSIONS):
-        entry = as_object(item)
-        paths = tuple(
-            os.path.normpath(folder / path)
-            for path in get_strings(entry, "paths")
-            if "\0" not in path
-        )
-        if paths:
-            found.append((get_text(entry, "id"), paths))
-    return tuple(found)
-
-
-def _bookmarks(content: dict[str, object]) -> tuple[Bookmark, ...]:
-    found: dict[int, Bookmark] = {}
-    for item in get_list(content, "bookmarks", BOOKMARK_SLOTS):
-        entry = as_object(item)
-        slot = get_int(entry, "slot", -1)
-        if 0 <= slot < BOOKMARK_SLOTS:
-            place = _place(get_object(entry, "place"))
-            found[slot] = Bookmark(slot, place, get_text(entry, "label"))
-    return tuple(found.values())
-
-
-def _place_content(place: Place) -> dict[str, object]:
-    selection = place.selection
-    keys = {
-        name: getattr(selection, name)
-        for name in Selection.__dataclass_fields__
-        if name != "kind" and getattr(selection, name) not in ("", None)
-    }
-    return {
-        "session": place.session,
-        "method": place.method,
-        "selection": {"kind": selection.kind.value, **keys},
-    }
-
-
-def _place(content: dict[str, object]) -> Place:
-    chosen = get_object(content, "selection")
-    selection = Selection(
-        kind=SelectionKind(get_choice(chosen, "kind", _KINDS, "none")),
-        method=get_text(chosen, "method"),
-        graph=get_text(chosen, "graph"),
-        node=get_text(chosen, "node"),
-        instruction=get_optional_int(chosen, "instruction"),
-        event=get_optional_int(chosen, "event"),
-        value=get_optional_int(chosen, "value"),
-        delegate=get_optional_int(chosen, "delegate"),
-        part=get_text(chosen, "part"),
-    )
-    return Place(get_text(content, "session"), get_text(content, "method"), selection)

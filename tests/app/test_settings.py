@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import LARGEST, Mode
 from devtools_app.dialogs.preferences import Preferences
 from devtools_app.state.settings import (
     MAX_RECENTS,
@@ -96,6 +96,25 @@ def test_settings_that_cannot_be_read_are_left_alone(tmp_path):
 def test_settings_from_anything_are_settings(content):
     found = settings_from(content)
     assert settings_from(json.loads(json.dumps(settings_content(found)))) == found
+
+
+def test_settings_log_the_path_of_each_bad_field(caplog):
+    found = settings_from(
+        {
+            "font_size": 1000,
+            "units": {"time": "years", "size": "KiB"},
+            "recents": [["/a.pte", 3]],
+            "last_run": {"runs": "many", "warmup": 2},
+        }
+    )
+    assert (found.font_size, found.units) == (LARGEST, Units("auto", "KiB"))
+    assert found.recents == (("/a.pte",),)
+    assert (found.last_run.runs, found.last_run.warmup) == (1, 2)
+    assert caplog.messages == [
+        "settings: recents[0][1]: expected a string, found 3",
+        "settings: units: time: expected auto, ns, µs, ms, s, found 'years'",
+        "last_run: runs: expected an integer, found 'many'",
+    ]
 
 
 def test_settings_that_cannot_be_written_are_logged(tmp_path, caplog):

@@ -101,7 +101,7 @@ def test_rows_of_every_stage_lead_to_the_same_node(folder: Path) -> None:
     ("content", "words"),
     [
         (None, "there is no stages.json"),
-        (b"{}", "expected stages of a compile"),
+        (b"{}", "expected version 1"),
         (b"other", "is of another compile"),
     ],
 )

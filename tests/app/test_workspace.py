@@ -49,6 +49,40 @@ def test_workspace_survives_the_file(tmp_path):
     assert load_workspace(path) == full(tmp_path)
 
 
+def test_workspace_of_an_earlier_version_opens(tmp_path):
+    place = {"session": "C", "method": "forward", "selection": {"kind": "event", "event": 17}}
+    content = {
+        "etscope_workspace": 1,
+        "sessions": [{"id": "C", "paths": ["m/model.pte", "/run.etdp"]}],
+        "place": place,
+        "view": "graph",
+        "split_view": "",
+        "overlay": "bytes",
+        "filter": "/conv/",
+        "bookmarks": [{"slot": 4, "label": "conv", "place": place}],
+        "notes": {"C": "slow"},
+        "layout": "QUJD",
+        "variants": [],
+    }
+    path = tmp_path / "w.etscope"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    found = load_workspace(path)
+    chosen = Selection(SelectionKind.EVENT, event=17)
+    assert found == Workspace(
+        (("C", (str(tmp_path / "m" / "model.pte"), "/run.etdp")),),
+        "C",
+        "forward",
+        "graph",
+        "",
+        "bytes",
+        "/conv/",
+        chosen,
+        (Bookmark(4, Place("C", "forward", chosen), "conv"),),
+        {"C": "slow"},
+        "QUJD",
+    )
+
+
 def test_workspace_moved_with_its_files_still_finds_them(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
     old.mkdir()
