@@ -197,7 +197,7 @@ class Quantization:
         "a PT2E quantizer, its class, or a function that returns one, instead of a mode",
         flag="quantizer",
         metavar="FILE.PY:NAME",
-        empty="none: a mode says how",
+        empty="none: quantized by the mode",
     )
 
     @property
