@@ -178,7 +178,7 @@ class Recompile:
 
 @dataclass(frozen=True, slots=True)
 class Bisect:
-    """Look for the smallest set of nodes to take out of the delegates of the program shown.
+    """Search the smallest set of nodes to remove from the delegates of the program shown.
 
     Attributes:
         job: what to look for

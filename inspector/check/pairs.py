@@ -1,4 +1,4 @@
-"""The comparisons of two files: what must agree when they come from one build or one run."""
+"""The comparisons of two files: facts that must agree if they come from one build or one run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
 
 
 def program_and_program(first: Program, second: Program) -> Evidence:
-    """Two programs belong together only when they are the same."""
+    """Two programs belong together only if they are equal."""
     what = "content"
     if first == second:
         return Evidence(what, 1)
@@ -82,7 +82,7 @@ def _maps(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
         if number not in called:
             return 0, (
                 f"the record maps instruction {number}, the program has {len(steps)} instructions"
-                " and no operator there"
+                " which has no operator there"
             )
     missing = sorted(expected - mapped.keys())
     if missing and not jumps:
@@ -116,7 +116,7 @@ def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
 
 
 def _payloads(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Finding:
-    """Handles inside a delegate's payload must be among those the record lists for its call."""
+    """Handles inside a delegate's payload must be listed in the record for its call."""
     handles = record_maps.handles(record, plan.name)
     agree = 0
     for step, (_, _, instruction) in enumerate(instructions(plan)):
@@ -158,7 +158,7 @@ def _operators(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
 
 
 def _operator_against(operator: str, handles: tuple[int, ...], nodes: Nodes) -> str | None:
-    """Return a contradiction, empty text for agreement, None when there is nothing to compare."""
+    """Return a contradiction, an empty string for agreement, None if nothing is comparable."""
     known = [node for handle in handles for node in nodes.get(handle, ())]
     if not handles or operator.split("::")[0] not in _NAMESPACES:
         return None
@@ -179,7 +179,7 @@ def _inputs(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
         return 0, ""
     if len(graph.inputs) != len(plan.inputs):
         return 0, (
-            f"the program takes {len(plan.inputs)} inputs, the record's graph {len(graph.inputs)}"
+            f"the program has {len(plan.inputs)} inputs, the record's graph {len(graph.inputs)}"
         )
     agree = 0
     for position, (name, index) in enumerate(zip(graph.inputs, plan.inputs, strict=True)):
@@ -198,22 +198,22 @@ def _input_against(graph: Graph, name: str, plan: m.ExecutionPlan, index: int) -
     there = value.tensor
     if there.scalar_type >= 0 and there.scalar_type != here.scalar_type:
         return (
-            f"the program takes {scalar_type(here.scalar_type).name},"
+            f"the program expects {scalar_type(here.scalar_type).name},"
             f" the record's graph {there.dtype}"
         )
     if len(there.sizes) != len(here.sizes) or any(
         isinstance(size, int) and size != bound
         for size, bound in zip(there.sizes, here.sizes, strict=True)
     ):
-        return f"the program takes {here.sizes}, the record's graph {there.sizes}"
+        return f"the program expects {here.sizes}, the record's graph {there.sizes}"
     return ""
 
 
 def program_and_data(program: Program, data: FlatTensor) -> Evidence:
-    """What the data has must be laid out as the program asks; delegates look up blobs by key.
+    """Data must have the layout that the program expects; delegates look up blobs by key.
 
-    A program's tensors may be in several files, and several programs may share one file. Tensors
-    that are not in this one therefore speak against it only when it also has what is not required.
+    A program's tensors may be in several files, and several programs may share one file. Missing
+    tensors therefore contradict only if the file also contains unrelated ones.
     """
     what = "keys and layouts of external tensors and of delegates' constants"
     entries = {entry.key: entry for entry in data.entries}
@@ -229,11 +229,11 @@ def program_and_data(program: Program, data: FlatTensor) -> Evidence:
         if layout is not None and (
             layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes
         ):
-            return Evidence(what, 0, f"{key!r} has another type or shape in the data")
+            return Evidence(what, 0, f"{key!r} has a different type or shape in the data")
         agreed.add(key)
     agreed |= _delegate_keys(program) & entries.keys()
     if entries and not agreed:
-        return Evidence(what, 0, f"the program asks for none of the {len(entries)} keys")
+        return Evidence(what, 0, f"the program uses none of the {len(entries)} keys")
     if absent and entries.keys() - agreed:
         return Evidence(what, 0, f"the program needs {absent!r}, the data has no such key")
     return Evidence(what, len(agreed))
@@ -241,7 +241,7 @@ def program_and_data(program: Program, data: FlatTensor) -> Evidence:
 
 def record_and_data(record: ETRecord, data: FlatTensor) -> Evidence:
     """A tensor that both have by name must be the same one."""
-    what = "names, shapes and numbers of the weights"
+    what = "names, shapes and values of the weights"
     saved = {
         key: tensor
         for name in record.roles.edge.values()
@@ -253,11 +253,11 @@ def record_and_data(record: ETRecord, data: FlatTensor) -> Evidence:
         if tensor is None or layout is None:
             continue
         if layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes:
-            return Evidence(what, 0, f"{entry.key!r} has another type or shape in the data")
+            return Evidence(what, 0, f"{entry.key!r} has a different type or shape in the data")
         standard = layout.dim_order == tuple(range(len(layout.sizes)))
         other = differs(tensor, entry.data) if standard else None
         if other:
-            return Evidence(what, 0, f"{entry.key!r} has other numbers in the data")
+            return Evidence(what, 0, f"{entry.key!r} has different values in the data")
         agree += other is False
     return Evidence(what, agree)
 
@@ -284,13 +284,13 @@ def _delegate_keys(program: Program) -> set[str]:
 
 
 def program_and_bundle(program: Program, bundled: BundledProgram) -> Evidence:
-    """The bundle carries the very program, and its suites name the program's methods."""
+    """The bundle contains an identical program, and its suites refer to the program's methods."""
     from inspector.files.bundled import inner_program
 
     what = "the program inside the bundle and the methods its cases name"
     inner = inner_program(bundled)
     if inner is not None and inner != program:
-        return Evidence(what, 0, "the bundle carries another program")
+        return Evidence(what, 0, "the bundle contains a different program")
     for suite in bundled.method_test_suites:
         if suite.method_name not in _names(program):
             return Evidence(what, 0, f"the bundle tests method {suite.method_name!r}")

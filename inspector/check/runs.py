@@ -1,9 +1,10 @@
-"""Two traces without a program or record that could judge them: do they run the same instructions?
+"""Compares the instructions of two traces without a program or record.
 
-A run has the operator at which instruction, not of which method or program it is. Runs of
-one method agree in all of that. Where no run of one trace agrees with one of the other, they are of
-two programs or of two methods of one; the first is reported, since traces that are opened
-together are taken for runs of one thing.
+A run names the operator of each instruction, but not its method or program. Runs of
+one method agree in all operators. If no run of one trace agrees with a run of the other, they
+belong to
+two programs or two methods; the former is reported, since traces that are opened
+together are assumed to be runs of one program.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from inspector.trace.event_kinds import OPERATOR_CALL
 from schema.errors import Severity
 from schema.etdump import ETDump
 
-_WHAT = "operators of every instruction, and what ran inside delegates"
+_WHAT = "operators of every instruction, and events inside delegates"
 _UNLESS = " (two methods of one program would differ like this too)"
 _Steps = dict[tuple[int, int], str]
 
 
 def trace_and_trace(first: ETDump, second: ETDump) -> Evidence:
-    """Some run of one trace must run what some run of the other runs."""
+    """At least one run of each trace must have the same instructions."""
     blocks = [block for block in trace_blocks((first, second)).blocks if is_execution(block)]
     kinds = run_kinds(blocks)
     sides = [
@@ -35,7 +36,7 @@ def trace_and_trace(first: ETDump, second: ETDump) -> Evidence:
     if shared:
         return Evidence(_WHAT, sum(_facts(blocks, kinds, kind) for kind in shared))
     if not (_is_whole(first) and _is_whole(second)):
-        return Evidence(_WHAT)  # what is missing may be what they have in common
+        return Evidence(_WHAT)  # the missing part may be what they have in common
     one = next(block for block in blocks if block.dump == 0)
     other = next(block for block in blocks if block.dump == 1)
     return Evidence(_WHAT, 0, f"{_difference(_steps(one), _steps(other))}{_UNLESS}")
@@ -46,7 +47,7 @@ def _is_whole(dump: ETDump) -> bool:
 
 
 def _facts(blocks: list[Block], kinds: list[int], kind: int) -> int:
-    """Return in how many facts the runs of a kind agree; a lone delegate call is none."""
+    """Return in how many facts the runs of a kind agree; a single delegate call does not count."""
     alike = [block for block, its in zip(blocks, kinds, strict=True) if its == kind]
     counts = [len(_steps(block)) for block in alike]
     inner = [
@@ -74,4 +75,4 @@ def _difference(one: _Steps, other: _Steps) -> str:
         here, there = one.get(place, "nothing"), other.get(place, "nothing")
         if here != there:
             return f"instruction {place[1]}: one ran {here}, the other {there}"
-    return "the delegates of one ran other operators than those of the other"
+    return "the operators inside delegates differ"

@@ -1,4 +1,4 @@
-"""Do these files belong together? Each pair is compared by facts; the first mismatch is named."""
+"""Checks whether files belong together: each pair is compared; the first mismatch is reported."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class FileLink:
         second: path
         verdict: belong, do_not_belong or cannot_tell
         matched: number of facts that agree
-        what: the facts compared, in words
-        mismatch: first contradiction, empty when there is none
+        what: description of the compared facts
+        mismatch: first contradiction, empty if none
     """
 
     first: str
@@ -51,8 +51,8 @@ class Check:
         verdict: do_not_belong if any pair contradicts, belong if the pairs that could be compared
             connect all files, else cannot_tell
         mismatch: first contradiction, with both files named
-        odd_one_out: the file that contradicts the most others, empty when there is no such one
-        links: one a pair of files that can be compared
+        odd_one_out: the file that contradicts most others, empty if none
+        links: one per comparable pair of files
     """
 
     verdict: str
@@ -62,7 +62,7 @@ class Check:
 
 
 Comparison = Callable[..., Evidence]
-# What two files have in common, and the function that compares it; loaded when there are two such
+# Comparable facts of two kinds of files, and the function that compares them; imported on demand
 # files, so that a program alone does not wait for it.
 PAIRS: tuple[tuple[type, type, str], ...] = (
     (Program, Program, "pairs:program_and_program"),
@@ -79,7 +79,7 @@ PAIRS: tuple[tuple[type, type, str], ...] = (
 
 @identity_cache
 def check_session(session: Session) -> Check:
-    """Compare every pair of files that has something in common."""
+    """Compare every pair of files with comparable facts."""
     has_judge = any(map(_judges_traces, session.files))
     links = tuple(
         link
@@ -101,7 +101,7 @@ def _is_trace(file: LoadedFile) -> bool:
 
 
 def _judges_traces(file: LoadedFile) -> bool:
-    """Return whether a file can judge each trace alone; two of them may run different methods."""
+    """Return whether a file can check traces one by one, which may run different methods."""
     return isinstance(file.artifact, (Program, ETRecord)) or _inside(file) is not None
 
 

@@ -1,8 +1,9 @@
-"""Shapes and numbers of a program's tensors against those of a record.
+"""Compares shapes and values of a program's tensors with those of a record.
 
-Numbers are compared where a constant of an operator can only be one tensor of the record: it
-is the only one of its type and shape on both sides. Enough of each is read to tell trained
-weights apart, so that files of any size are compared at once.
+Values are compared if a constant of an operator corresponds to exactly one tensor of the record:
+the only one of its type and shape on both sides. A sample of each is read, enough to distinguish
+trained
+weights, so that files of any size are compared quickly.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def saved_tensors(record: ETRecord, name: str) -> Mapping[str, TensorData]:
 
 
 def differs(tensor: TensorData, data: memoryview | None) -> bool | None:
-    """Return whether stored bytes are other numbers, None where they cannot be compared."""
+    """Return whether stored values differ, None if they cannot be compared."""
     if data is None or tensor.data is None or tensor.big_endian or not tensor.is_contiguous:
         return None
     if len(data) < tensor.nbytes or tensor.nbytes == 0:
@@ -155,7 +156,7 @@ def _numbers(
         ((name, tensor),) = candidates.items()
         other = differs(tensor, blobs[0])
         if other:
-            return 0, f"the program has other numbers for {name} than the record"
+            return 0, f"the values of {name} in the program differ from the record"
         agree += other is False
     return agree, ""
 
@@ -166,7 +167,7 @@ def _delegate(
     nodes: Mapping[int, tuple[GraphNode, ...]],
     saved: Mapping[str, TensorData],
 ) -> Finding:
-    """Compare the products inside a delegate that keeps handles and weights as they were."""
+    """Compare the matmuls inside a delegate that preserves handles and weights."""
     inner, checks = payload.graph, backend_of(payload.backend_id).checks
     if checks is None or inner is None:
         return 0, ""
@@ -199,7 +200,7 @@ def _count(meta: TensorMeta) -> int:
 
 
 def _extents_against(here: list[TensorMeta], there: list[TensorMeta]) -> str:
-    """Compare how many elements there are: backends reorder and merge dimensions, and add ones."""
+    """Compare numbers of elements, since backends reorder, merge and add dimensions."""
     if not here or not there or any(isinstance(s, str) for meta in there for s in meta.sizes):
         return ""
     counts = {_count(meta) for meta in there}

@@ -28,13 +28,13 @@ from schema.graph import Graph, GraphNode
 from schema.program import Program, instructions
 from schema.program import model as m
 
-# Kernels that loops over slices bring in without a recorded node.
+# Kernels of loops over slices, which have no recorded node.
 _LOOP_KERNELS = frozenset({"select_copy", "copy", "et_copy_index"})
 
 
 def program_and_trace(program: Program, dump: ETDump) -> Evidence:
     """Every event of an instruction must be of the kind and operator the program has there."""
-    what = "instruction numbers, kinds, operators and logged shapes of every run"
+    what = "instruction indices, kinds, operators and logged shapes of every run"
     matched = 0
     for block in trace_blocks((dump,)).blocks:
         if not is_execution(block):
@@ -48,14 +48,14 @@ def program_and_trace(program: Program, dump: ETDump) -> Evidence:
 
 
 def _runs_nothing(program: Program, block: Block) -> bool:
-    """Return whether a run without instructions is what the program's only methods do."""
+    """Return whether all methods of the program have no instructions."""
     working = [plan for plan in program.plans if plan.inputs or instructions(plan)]
     idle = bool(working) and not any(instructions(plan) for plan in working)
     return idle and any(name in EXECUTE for name in block.strings)
 
 
 def _program_against(program: Program, block: Block) -> Finding:
-    """Return what agrees with the method that fits best, or the first fact against all of them."""
+    """Return the facts that match the best method, or the first contradiction to all."""
     matches = match_methods(program, block)
     if not matches:
         return 0, "the trace has a run, the program no method with instructions"
@@ -165,7 +165,9 @@ def _inner_against(block: Block, record: ETRecord, method: str, graph: Graph | N
                 return f"instruction {number}: {against}"
         first = next(filter(is_quantised_kernel, names), "")
         if first and not quantised:
-            return f"instruction {number}: the trace has {first!r}, the record nothing quantized"
+            return (
+                f"instruction {number}: the trace has {first!r}, the record has nothing quantized"
+            )
         inside = [node for handle in handles.get(number, ()) for node in nodes.get(handle, ())]
         against = "" if first else _float_against(names, inside)
         if against:
@@ -179,7 +181,7 @@ def _float_against(names: list[str], inside: list[GraphNode]) -> str:
     recorded = quantised_product(inside) if product else ""
     if not recorded:
         return ""
-    return f"the trace has {product!r}, the record {recorded} of quantized numbers"
+    return f"the trace has {product!r}, the record {recorded} of quantized values"
 
 
 def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:
@@ -243,10 +245,10 @@ def _values_against(
 
 
 def trace_and_buffer(dump: ETDump, buffer: DebugBuffer) -> Evidence:
-    """Every logged tensor must lie in the buffer, and nothing else may."""
+    """Every logged tensor must lie in the buffer, which contains nothing else."""
     what = "extents of the logged tensors"
     starts, ends = tensor_extents(dump)
-    # A trace that lost a block no longer says what all bytes are.
+    # A trace that lost a block does not describe all bytes.
     whole = all(issue.severity is Severity.INFO for issue in dump.issues)
     if len(starts) == 0:
         used = whole and any(buffer.data[:4096])

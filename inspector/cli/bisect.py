@@ -1,4 +1,4 @@
-"""bisect: the smallest set of nodes to take out of a delegate so that a metric is in its bound."""
+"""bisect: the smallest set of nodes to remove from a delegate so that a metric is in its bound."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ VERBS: dict[str, str] = {
     "gap": "where the numbers of a run leave those of the recorded program",
     "gate": "does a program meet its requirements?",
     "sweep": "a recipe with every combination of some of its fields",
-    "bisect": "which nodes to take out of a delegate so that a metric is within its bound",
+    "bisect": "which nodes to remove from a delegate so that a metric is within its bound",
     "bundle": "a bundled program: a program with inputs and expected outputs",
     "port": "scripts written for the executorch package, with their imports made ours",
     "inspector-cli": "the stock tool's table, with its own options",

@@ -1,1 +1,1 @@
-"""What is written from a session: anonymised copies, payloads, traces and graphs of other tools."""
+"""Exports of a session: anonymised copies, payloads, traces and graphs for other tools."""

@@ -1,7 +1,7 @@
 """A copy of a session for a bug report: no weights, no inputs, no names, no paths.
 
-Files are changed in place, byte for byte of the same length: what made the original odd is in
-the copy as well. Only the graphs of a record are rewritten, without their tensors.
+Files are changed in place, keeping all lengths: the copy preserves anomalies of the original. Only
+the graphs of a record are rewritten, without their tensors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILES = {
 }
 # Parts of a payload that may hold weights or that nobody can read.
 _UNKNOWN = frozenset(("undecoded", "binary"))
-_NOBODYS = frozenset(("unreferenced", "slack"))  # overwritten so that they stay what they are
+_NOBODYS = frozenset(("unreferenced", "slack"))  # overwritten so that they remain valid
 _NOISE = b"\xff"
 
 
@@ -65,7 +65,8 @@ def anonymise(session: Session) -> tuple[AnonymousFile, ...]:
     Raises: FormatError if the structure of a file cannot be followed far enough to be sure
     """
     names = Names()
-    order = sorted(session.files, key=lambda file: file.kind == "etdump")  # names come first
+    # names are collected first
+    order = sorted(session.files, key=lambda file: file.kind == "etdump")
     made = {file.path: _file(session, file, names) for file in order if file.artifact is not None}
     counts: dict[str, int] = {}
     found: list[AnonymousFile] = []
@@ -168,7 +169,7 @@ def _meets(runs: list[tuple[int, int]], start: int, end: int) -> bool:
 def _clear_gaps(
     program: Program, data: memoryview, out: bytearray, payloads: list[tuple[int, bytes]]
 ) -> None:
-    """Zero the segments and whatever no field refers to, payloads apart."""
+    """Zero the segments and all unreferenced bytes, except payloads."""
     header = program.header
     for place in program.table.segments or ():
         if header is not None:
@@ -295,7 +296,7 @@ def anonymous_trace(dump: ETDump, buffer: memoryview, names: Names) -> bytes:
 
     A damaged trace is rewritten with the events that could be read.
 
-    Raises: ValueError if those exceed what a trace can hold
+    Raises: ValueError if these exceed the limits of a trace
     """
     try:
         return _clear_trace(buffer, names)

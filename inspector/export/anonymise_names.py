@@ -1,13 +1,13 @@
-"""Names for an anonymised copy: each keeps its length, and one name always becomes the same.
+"""Replacement names for an anonymised copy: of the same length, and equal for equal names.
 
-Lengths are kept so that a file can be changed in place: nothing in it moves.
+Lengths are kept so that a file can be changed in place without moving anything.
 """
 
 from __future__ import annotations
 
 import re
 
-# Say what a tensor is for, not whose it is.
+# These describe the purpose of a tensor, not its model.
 _COMMON = frozenset(
     ("weight", "bias", "running_mean", "running_var", "num_batches_tracked", "scale", "zero_point")
 )
@@ -49,7 +49,7 @@ class Names:
         return self._parts[part]
 
     def _code(self, kind: str, length: int) -> str:
-        """Return the next text of this length that was not given out for this kind."""
+        """Return the next unused string of this length for this kind."""
         number = self._counts.get((kind, length), 0)
         self._counts[kind, length] = number + 1
         digits = ""
@@ -66,7 +66,7 @@ class Names:
         return name
 
     def file(self, path: str) -> str:
-        """Return the replacement of a source file; files of well-known libraries stay known."""
+        """Return the replacement of a source file; files of known libraries keep their names."""
         if not path or path.startswith("<"):
             return path
         match = _LIBRARY.match(path)
@@ -89,7 +89,7 @@ class Names:
         return self._files[path]
 
     def function(self, name: str) -> str:
-        """Return the replacement of a function name; ``forward`` is harmless and stays."""
+        """Return the replacement of a function name; ``forward`` is kept."""
         if name in ("forward", "<module>", "<lambda>", "__call__", ""):
             return name
         if name not in self._functions:
@@ -97,7 +97,7 @@ class Names:
         return self._functions[name]
 
     def traceback(self, text: str) -> str:
-        """Return a traceback with its lines of code left out and all names replaced."""
+        """Return a traceback without its lines of code and with all names replaced."""
         lines: list[str] = []
         for line in text.splitlines():
             match = _FRAME.match(line)
@@ -110,13 +110,13 @@ class Names:
         return "\n".join(lines)
 
     def module_type(self, name: str) -> str:
-        """Return the replacement of a class; those of torch stay."""
+        """Return the replacement of a class; those of torch are kept."""
         if name.startswith(("torch.", "torchvision.", "torchao.", "executorch.", "builtins.")):
             return name
         return ".".join(self._part(part) for part in name.split("."))
 
     def inside(self, data: bytes) -> bytes:
-        """Return bytes with the names met so far and all absolute paths replaced in place."""
+        """Return bytes with all names seen so far and all absolute paths replaced in place."""
         found = data
         for name, other in sorted(self._known.items(), key=lambda item: -len(item[0])):
             for old, new in _spellings(name, other):
@@ -127,7 +127,7 @@ class Names:
 
 
 def _spellings(name: str, other: str) -> list[tuple[bytes, bytes]]:
-    """Return how a name may be spelled inside a payload; a lone word is too common to look for."""
+    """Return the spellings of a name inside a payload; a single word is too common for a search."""
     flat, flat_other = name.replace(".", "_"), other.replace(".", "_")
     pairs = [(f"{head}_{flat}", f"{head}_{flat_other}") for head in ("p", "b", "c")]
     if "." in name:
@@ -141,5 +141,5 @@ def without_paths(data: bytes) -> bytes:
 
 
 def is_path_like(text: str) -> bool:
-    """Return whether a text looks like a path of a machine."""
+    """Return whether a string looks like a path of a machine."""
     return _PATH.search(text.encode("utf-8", "replace")) is not None

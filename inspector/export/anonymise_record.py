@@ -24,8 +24,8 @@ _TENSOR_FILES = ("original_state_dict", "original_constants", "state_dict", "con
 def anonymous_record(record: ETRecord, names: Names) -> bytes:
     """Return the record with its graphs and maps; weights are zeros of the same layout.
 
-    Inputs, outputs and members no release is known to write are left out. The stock tool asks
-    for three files beside each graph, so examples are there and empty.
+    Inputs, outputs and unknown members are omitted. The stock tool requires three files next to
+    each graph, so examples exist but are empty.
     """
     sides = {f"{name}{suffix}" for name in record.program_names for suffix in SIDE_FILES}
     kept = {*_MAPS, *record.program_names, *sides}
@@ -46,7 +46,7 @@ def anonymous_record(record: ETRecord, names: Names) -> bytes:
 
 
 def _zero_tensors(record: ETRecord, name: str, names: Names) -> bytes:
-    """Return zeros under other names, nothing for what is not a dictionary of tensors."""
+    """Return zeros under other names, None for anything but a dictionary of tensors."""
     try:
         tree = record.saved(name).value
         if not isinstance(tree, dict):
@@ -61,7 +61,7 @@ def _zero_tensors(record: ETRecord, name: str, names: Names) -> bytes:
 
 
 class _Graph:
-    """One recorded program and the names its own signature explains."""
+    """One recorded program and the names that its signature defines."""
 
     def __init__(self, tree: Json, names: Names) -> None:
         self._tree = tree
@@ -70,7 +70,7 @@ class _Graph:
         self._collect(tree)
 
     def anonymous(self) -> Json:
-        """Return the tree with names replaced and tensors left out."""
+        """Return the tree with names replaced and without tensors."""
         return self._value(self._tree)
 
     def _collect(self, tree: Json) -> None:
@@ -180,7 +180,7 @@ class _Graph:
         return without_paths(text.encode()).decode() if is_path_like(text) else text
 
     def _lowered(self, text: str) -> str:
-        """Return a lowered module, which is a JSON text of its own."""
+        """Return a lowered module, which is a nested JSON document."""
         try:
             return json.dumps(_Graph(json.loads(text), self._names).anonymous())
         except (ValueError, RecursionError):

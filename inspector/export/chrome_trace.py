@@ -1,7 +1,7 @@
-"""The runs of a session as a Chrome trace: methods, operators, insides of delegates, nested.
+"""The runs of a session as a Chrome trace: methods, operators and events inside delegates, nested.
 
-Slices of one thread must nest. The inner events of a delegate nest in their call where their times
-lie inside it; where a backend reports times that do not, they have a thread of their own.
+Slices of one thread must nest. The inner events of a delegate nest in their call if their times
+lie inside it; otherwise they get a separate thread.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _METHOD = 0
 
 
 def chrome_trace(session: Session) -> dict[str, Any]:
-    """Return the trace; one process a run, thread 0 the method.
+    """Return the trace; one process per run, thread 0 the method.
 
-    Units: microseconds from the earliest event of each trace file, as the format asks for; a trace
+    Units: microseconds from the earliest event of each trace file, as the format requires; a trace
         that counts cycles keeps them, with a note
     """
     unit = session.options.source_time_scale
@@ -45,7 +45,7 @@ def chrome_trace(session: Session) -> dict[str, Any]:
             events += _slices(block, run, lanes, facts, (starts[block.dump], scale))
             events += lanes.names()
             process += 1
-    # A slice that contains others comes first when both start together.
+    # A slice that contains others comes first if both start together.
     events.sort(key=lambda event: (event.get("ts", -1.0), -event.get("dur", 0.0)))
     known = (one.name for one in BACKENDS.values() if one.start_times_synthesized)
     synthesized = ", ".join(known)
@@ -56,7 +56,7 @@ def chrome_trace(session: Session) -> dict[str, Any]:
             "session": session.name,
             "unit": unit,
             "unit_assumed": session.options.time_scale_assumed,
-            "inner_start_times": f"as reported by the backend; {synthesized} makes them up",
+            "inner_start_times": f"as reported by the backend; {synthesized} synthesizes them",
         },
     }
 
@@ -77,7 +77,7 @@ def _name(kind: str, process: int, thread: int, text: str) -> dict[str, Any]:
 
 
 def _facts(links: BlockLinks, block: Block, event: int) -> dict[str, Any]:
-    """Return what is known of an event in every run."""
+    """Return the facts of an event that hold in every run."""
     link = links.link(event)
     found: dict[str, Any] = {}
     if block.layout.chain[event] >= 0:
@@ -131,13 +131,13 @@ def _nesting(block: Block, run: int) -> dict[int, bool]:
 
 
 def _fits(spans: list[tuple[int, int]], calls: list[tuple[int, int]]) -> bool:
-    """Return whether spans lie in calls and no two of them overlap in part."""
+    """Return whether spans lie in calls and no two of them overlap partially."""
     order = [(*span, False) for span in spans] + [(*call, True) for call in calls]
     order.sort(key=lambda span: (span[0], -span[1], not span[2]))
     open_ends: list[int] = []
     for start, end, is_call in order:
         while open_ends and open_ends[-1] <= start:
-            # An event without duration may stand at the very end of its call.
+            # An event without duration may be at the end of its call.
             if start == end == open_ends[-1] and len(open_ends) == 1:
                 break
             open_ends.pop()

@@ -1,4 +1,4 @@
-"""What can be taken out of a session as files: payloads, their files, constants, tensors."""
+"""Parts of a session that can be extracted as files: payloads, their files, constants, tensors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ KINDS = (PAYLOADS, CONSTANTS, DATA, TENSORS)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A file that can be written; what it holds is made when it is.
+    """A file that can be written; its content is created on demand.
 
     Attributes:
-        path: parts of a relative path, not yet made safe
+        path: parts of a relative path, not yet sanitized
         kind: payloads, constants, named data or tensors
         nbytes: bytes of the content, without the header of .npy
-        load: returns what it holds; arrays become .npy
+        load: returns the content; arrays become .npy
     """
 
     path: tuple[str, ...]
@@ -49,7 +49,7 @@ class Item:
 def items(
     session: Session, methods: tuple[str, ...], kinds: tuple[str, ...]
 ) -> tuple[list[Item], list[Issue]]:
-    """Return everything of these kinds, and why something that should be there is not."""
+    """Return all items of these kinds, and reasons for missing ones."""
     found: list[Item] = []
     issues: list[Issue] = []
     for method in methods:
@@ -99,7 +99,7 @@ Stored = tuple[memoryview, int, tuple[int, ...], tuple[int, ...]]
 
 
 def _stored(path: tuple[str, ...], kind: str, facts: Stored) -> Item:
-    """Return the item of a stored tensor: numbers in their shape, else its bytes."""
+    """Return the item of a stored tensor: an array if possible, else its bytes."""
     data, code, sizes, _ = facts
     whole = has_numbers(code) and len(data) == tensor_nbytes(code, sizes)
     suffix = "npy" if whole else f"{scalar_type(code).name}.bin"

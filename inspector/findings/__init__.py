@@ -1,1 +1,1 @@
-"""What stands out in a session, in sentences."""
+"""Notable facts of a session, as sentences."""

@@ -1,4 +1,4 @@
-"""What a finding is: one sentence about a session, and where it leads."""
+"""A finding: one sentence about a session, and its target."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Finding:
     Attributes:
         tone: how to read it
         text: the sentence
-        detail: a second, shorter line; empty for none
+        detail: a second, shorter line; may be empty
         view: view that shows it: overview, graph, operators, timeline, memory, size, partitions,
             issues
-        method: method it is about, empty for the whole session
-        event: profile row to select, None for none
-        instruction: instruction to select, None for none
-        delegate: delegate to select, None for none
-        part: name of a file part to select, empty for none
+        method: method it is about, empty for the entire session
+        event: profile row to select, or None
+        instruction: instruction to select, or None
+        delegate: delegate to select, or None
+        part: name of a file part to select, may be empty
         weight: larger is more important
     """
 

@@ -19,7 +19,7 @@ from schema.program import Program, instructions
 from schema.program import model as m
 
 _MEASURED = ("pte", "ptd")
-_HASHED_BYTES = 64 << 20  # duplicates are looked for where hashing takes no noticeable time
+_HASHED_BYTES = 64 << 20  # duplicates are searched only while hashing is not noticeable
 # Equal tables of two delegates are no waste; equal weights are.
 _CONTENT = ("constant", "mutable data", "named data", "payload constant")
 _SMALL_FILE = 4096  # in smaller files the tables are most of it, which is no news
@@ -27,7 +27,7 @@ _FEW_NODES = 3
 
 
 def delegation_findings(session: Session) -> list[Finding]:
-    """Return what was delegated, the methods with most nodes first."""
+    """Return delegation facts, the methods with most nodes first."""
     entries = [entry for entry in analyse_delegation(session) if _nodes(entry)]
     entries.sort(key=lambda entry: -_nodes(entry))
     found = [finding for entry in entries[:2] for finding in _delegation(session, entry)]
@@ -170,7 +170,7 @@ def _peak(prefix: str, arena: Arena, method: str, where: str) -> Finding:
 
 
 def size_findings(session: Session) -> list[Finding]:
-    """Return what makes the program files big, and what is in them twice."""
+    """Return the largest parts of the program files, and duplicate parts."""
     sized = [
         one for one in session_sizes(session) if one.file.kind in _MEASURED and one.size is not None
     ]
@@ -223,5 +223,5 @@ def _duplicates(sized: list[SizedFile], total: int) -> list[Finding]:
 
 
 def short(name: str) -> str:
-    """Return a long name with its middle left out."""
+    """Return a long name with its middle elided."""
     return name if len(name) <= 40 else f"{name[:18]}…{name[-18:]}"

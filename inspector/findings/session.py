@@ -1,6 +1,6 @@
-"""Three to seven sentences about a session: what stands out, each leading somewhere.
+"""Three to seven sentences about notable facts of a session, each with a target.
 
-A finding states a fact of the files, never a guess. They are ranked by how much they matter.
+A finding states a fact of the files, never a guess. They are ranked by importance.
 """
 
 from __future__ import annotations

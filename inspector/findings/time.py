@@ -1,4 +1,4 @@
-"""Findings about time: what is slow, what nothing accounts for, what the trace does not show."""
+"""Findings about time: slow parts, unattributed time, parts missing in the trace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from schema.program import instructions
 _LARGEST_REPORT = 1 << 24  # bytes
 _TOP = 3
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
-_MANY_ROWS = 20_000  # links are made one by one; beyond this they would delay the overview
+_MANY_ROWS = 20_000  # links are created one by one; beyond this they would delay the overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Main:
 
 
 def time_findings(session: Session) -> list[Finding]:
-    """Return the findings about the traces of a session; none without one."""
+    """Return the findings about the traces of a session; empty without traces."""
     if not session.dumps:
         return []
     profile = analyse_profile(session)
@@ -65,19 +65,19 @@ def time_findings(session: Session) -> list[Finding]:
         found += [_placed(finding, main.time.label) for finding in _method(main)]
     found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
     if profile.unit_assumed and profile.methods:
-        text = f"Ticks are taken for {profile.unit}; the file does not name its unit"
+        text = f"Ticks are assumed to be {profile.unit}; the file does not name its unit"
         found.append(Finding(Tone.NEUTRAL, text, view="operators", weight=2))
     return found
 
 
 def _warned_of(session: Session) -> list[Finding]:
-    """Return what the runs that wrote the traces warned of, from the reports beside them."""
+    """Return the warnings of the runs that wrote the traces, from the reports next to them."""
     texts = dict.fromkeys(text for one in session.dumps for text in _report_warnings(one.file))
     return [Finding(Tone.WARN, text, view="timeline", weight=44) for text in texts]
 
 
 def _report_warnings(trace: str) -> list[str]:
-    """Return the warnings in the report of a run, none unless it is the report of this trace."""
+    """Return the warnings in the report of a run, empty if the report belongs to another trace."""
     path = Path(trace)
     try:
         if not trace or path.with_name(REPORT).stat().st_size > _LARGEST_REPORT:
@@ -101,7 +101,7 @@ def _several_unknown(profile: Profile) -> list[Finding]:
     if len(unknown) < 2:
         return []
     text = f"The traces are of {len(unknown)} different methods or programs"
-    detail = f"their times are kept apart: {'; '.join(unknown[:4])}"
+    detail = f"their times are not added: {'; '.join(unknown[:4])}"
     return [Finding(Tone.WARN, text, detail, "operators", weight=45)]
 
 
@@ -130,7 +130,7 @@ def _method(main: _Main) -> list[Finding]:
     delegates = _indices(main.source, (DELEGATE_CALL,))
     name = main.time.method
     if not operators and not delegates:
-        text = f"The trace times {name or 'the run'} as a whole and none of its operators"
+        text = f"The trace times {name or 'the run'} in total but none of its operators"
         return [Finding(Tone.WARN, text, view="operators", method=name, weight=50)]
     return [
         *_emulated(main),
@@ -152,7 +152,7 @@ def _emulated(main: _Main) -> list[Finding]:
 
 
 def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[Finding]:
-    """The operators that run as kernels: all of them beside delegates, else those with the most."""
+    """Return the operators that run as kernels: all of them next to delegates, else the slowest."""
     shares = np.nan_to_num(main.source.shares)
     spent = _by_name(main.source, operators)
     ranked = sorted(spent, key=lambda name: -float(shares[spent[name]].sum()))[:_TOP]
@@ -218,7 +218,7 @@ def _operator(source: BlockSamples, event: int) -> str:
 
 
 def _slowest_call(main: _Main, delegates: list[int]) -> list[Finding]:
-    """The delegate call that takes most of the time."""
+    """Return the delegate call with the largest share of time."""
     shares = main.source.shares
     ranked = sorted(delegates, key=lambda event: -float(np.nan_to_num(shares[event])))
     if len(ranked) < 2 or not shares[ranked[0]] > 0.25:
@@ -263,13 +263,13 @@ def _unattributed(main: _Main) -> list[Finding]:
 
 
 def _framework(main: _Main) -> list[Finding]:
-    """What calling kernels costs beside the kernels."""
+    """Return the overhead of calling kernels."""
     if main.time.kernels_ms <= 0:
         return []
     share = (main.time.operators_ms - main.time.kernels_ms) / main.time.method_ms
     if share <= 0.2:
         return []
-    text = f"{format_share(share)} of {_time_of(main)} goes into calling kernels, not into them"
+    text = f"{format_share(share)} of {_time_of(main)} is overhead of calling kernels"
     detail = "the kernels are small"
     return [
         Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=18 + share),

@@ -1,4 +1,4 @@
-"""What it costs that a value goes into a delegate or out of it."""
+"""The cost of values that enter or leave delegates."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from inspector.graph.plan_graph import plan_graph
 from schema.graph import Graph, GraphNode, NodeKind
 from schema.program import Program
 
-QUANTISING = ("quantize_", "dequantize_", "choose_qparams")  # what names of operators begin with
+QUANTISING = ("quantize_", "dequantize_", "choose_qparams")  # prefixes of operator names
 _TRANSPOSING = "StaticTranspose"
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A value that goes over a boundary.
+    """A value that crosses a boundary.
 
     Attributes:
-        name: of the node that makes it
+        name: of the node that computes it
         kind: dtype and sizes, as in ``float32[1, 3, 8, 8]``
-        nbytes: what is copied or handed over; None when a size is not known
-        layout_copies: transpositions that the delegate makes of it
+        nbytes: bytes copied or passed; None if a size is unknown
+        layout_copies: transpositions of it by the delegate
         quantizing: nodes outside that quantize or dequantize it
     """
 
@@ -34,13 +34,13 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """An edge between two parts of a program, one of which is a partition.
+    """An edge between two parts of a program, at least one of which is a partition.
 
     Attributes:
-        source: number of the partition the values come from, None from outside
-        target: number of the partition they go to, None to the outside
-        values: what goes over it
-        is_end: whether all are inputs or results of the program, so that no rule removes it
+        source: index of the source partition, None outside of partitions
+        target: index of the target partition, None outside of partitions
+        values: that cross it
+        is_end: whether all are inputs or results of the program, so that no rule can remove it
     """
 
     source: int | None
@@ -50,7 +50,7 @@ class Boundary:
 
     @property
     def nbytes(self) -> int | None:
-        """Return the bytes of all values, None when a size is not known."""
+        """Return the bytes of all values, None if a size is unknown."""
         sizes = [value.nbytes for value in self.values]
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
@@ -67,16 +67,16 @@ class Boundary:
 
 
 def program_boundaries(program: Program, method: str) -> tuple[Boundary, ...]:
-    """Return the boundaries of the delegates of a compiled method, whoever compiled it.
+    """Return the boundaries of the delegates of a compiled method, with any compiler.
 
-    Partitions are numbered in the order of their calls. Layout copies are known of payloads that
+    Partitions are numbered in the order of their calls. Layout copies are known for payloads that
     list their nodes.
 
     Args:
-        program: as it is in its file
-        method: of it
+        program: as read from its file
+        method: of the program
 
-    Raises: KeyError if there is no such method
+    Raises: KeyError for an unknown method
     """
     graph = plan_graph(program, method)
     number = {
@@ -90,7 +90,7 @@ def program_boundaries(program: Program, method: str) -> tuple[Boundary, ...]:
             maker = makers.get(name)
             edge = number.get(maker.name) if maker else None, number.get(node.name)
             if maker is None or edge[0] == edge[1]:
-                continue  # constants of the program, and what stays where it is
+                continue  # constants of the program, and values that are not moved
             is_end = maker.kind is NodeKind.PLACEHOLDER or node.kind is NodeKind.OUTPUT
             known = found.setdefault(edge, {})
             ends = is_end and (name not in known or known[name][1])
@@ -121,7 +121,7 @@ def is_quantising(operator: str) -> bool:
 
 
 def _moved(graph: Graph, node: GraphNode, side: str) -> Iterator[str]:
-    """Yield the values of a call that its delegate brings into another order in memory."""
+    """Yield the values of a call that its delegate reorders in memory."""
     places = [name for name in node.subgraphs if name in graph.subgraphs]
     for place in places if node.kind is NodeKind.DELEGATE else ():
         inner = graph.subgraphs[place]

@@ -1,4 +1,4 @@
-"""What a delegate made of the nodes it took: payload nodes, their values, constants and layout."""
+"""The inside of a delegate: payload nodes, their values, constants and layout."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _FACTS = 4  # scales that are listed; of more the range is told
 
 @dataclass(frozen=True, slots=True)
 class InsideValue:
-    """A value that a payload node reads or makes.
+    """A value that a payload node reads or computes.
 
     Attributes:
-        role: what it is to the node, as in ``filter`` or ``output``
+        role: its role for the node, as in ``filter`` or ``output``
         value: type, shape and quantization
-        constant: its bytes, None for what is computed
+        constant: its bytes, None if it is computed
     """
 
     role: str
@@ -38,9 +38,9 @@ class InsideNode:
     Attributes:
         delegate: index in the method's delegates
         node: the node
-        values: what it reads, then what it makes
-        activation: that is fused into it, empty for none
-        inserted: whether the compiler added it and no operator of the user's stands for it
+        values: inputs, then outputs
+        activation: fused activation, empty if none
+        inserted: whether the compiler added it without a corresponding user operator
     """
 
     delegate: int
@@ -51,7 +51,7 @@ class InsideNode:
 
     @property
     def output_bytes(self) -> int | None:
-        """Return the bytes it writes, None where a shape or type leaves them unknown."""
+        """Return the bytes it writes, None if shape or type leave them unknown."""
         made = [one.value.tensor for one in self.values if one.role.startswith("output")]
         sizes = [None if tensor is None else tensor.nbytes for tensor in made]
         known = [size for size in sizes if size is not None]
@@ -75,7 +75,7 @@ class Inside:
 
 @identity_cache
 def inside_delegate(session: Session, method: str, delegate: int) -> Inside:
-    """Return what is inside a delegate; nothing where its payload cannot be read as a graph."""
+    """Return the nodes of a delegate; empty if its payload cannot be read as a graph."""
     program = session.program
     if program is None or method not in session.methods:
         return Inside((), {}, {})
@@ -96,7 +96,7 @@ def inside_delegate(session: Session, method: str, delegate: int) -> Inside:
 
 
 def inside_of(session: Session, method: str, node: ModelNode) -> tuple[InsideNode, ...]:
-    """Return the payload nodes that stand for a node of the model graph, or that it is itself."""
+    """Return the payload nodes of a node of the model graph, or the node itself."""
     if node.delegate is None:
         return ()
     inside = inside_delegate(session, method, node.delegate)
@@ -131,7 +131,7 @@ def _value(role: str, name: str, graph: object, constants: Mapping[str, Constant
 
 
 def quantization_text(given: Quantization) -> str:
-    """Return quantization parameters in words: scheme, scales, zero points."""
+    """Return a description of quantization parameters: scheme, scales, zero points."""
     scales = given.scale
     if not scales:
         words = "scales chosen at run time" if given.scheme == "per_token" else "scales elsewhere"

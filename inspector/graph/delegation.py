@@ -1,10 +1,10 @@
-"""What a delegate took and what it left, for the compiled program.
+"""Delegated and non-delegated nodes of the compiled program.
 
 Three sources, best first; ``counting`` is the one used:
-``lowered``  the record holds the graph after delegation, its lowered modules are counted;
-``handles``  the record holds the graph before delegation, its nodes are split by the handles
+``lowered``  the record contains the graph after delegation, its lowered modules are counted;
+``handles``  the record contains the graph before delegation, its nodes are split by the handles
              listed at the delegate instructions;
-``payload``  only the program is there: nodes of the decoded payloads against kernel calls.
+``payload``  only the program is known: nodes of the decoded payloads against kernel calls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GETITEM = "getitem"
 
 @dataclass(frozen=True, slots=True)
 class OperatorCount:
-    """Occurrences of one operator on each side."""
+    """Occurrences of one operator inside and outside delegates."""
 
     op_type: str
     delegated: int
@@ -46,10 +46,10 @@ class DelegateFacts:
     Attributes:
         index: position in the method's delegates
         backend_id: as in the program
-        nbytes: processed bytes, without what they look up by key
+        nbytes: processed bytes, without data looked up by key
         named_bytes: constants looked up by key
         compile_specs: key -> readable value
-        nodes: names of the recorded nodes, else of the payload's, it took
+        nodes: names of its recorded nodes, else of the payload's
         operators: operator of each node
         calls: instructions that call it
         payload: the decoded payload
@@ -68,7 +68,7 @@ class DelegateFacts:
 
 @dataclass(frozen=True, slots=True)
 class MethodDelegation:
-    """Delegation of one method, in the stock tool's numbers and in honest ones.
+    """Delegation of one method, counted as by the stock tool and by computing nodes.
 
     Attributes:
         method: name
@@ -77,13 +77,13 @@ class MethodDelegation:
         num_delegated_nodes: call nodes inside delegates
         num_non_delegated_nodes: call nodes outside; a getitem on a delegate's result counts, as in
             the stock tool
-        by_operator: both counts an operator, by name
-        delegates: one a delegate
+        by_operator: both counts per operator, by name
+        delegates: one per delegate
         compute_delegated: nodes inside that compute: no getitem, copies, views or q/dq
         compute_non_delegated: the same outside
-        nested_non_delegated: nodes of branches and loop bodies, which the stock tool leaves out
-        verdicts: why each node was delegated or not, as the compiler recorded it; empty when it
-            did not
+        nested_non_delegated: nodes of branches and loop bodies, which the stock tool ignores
+        verdicts: why each node was delegated or not, as recorded by the compiler; empty if not
+            recorded
     """
 
     method: str

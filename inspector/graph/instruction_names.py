@@ -8,7 +8,7 @@ from schema.program import model as m
 
 
 def call_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
-    """Return what an instruction calls, in short: ``aten.add.out`` or ``XNNPACK 0``."""
+    """Return a short label of the callee of an instruction: ``aten.add.out`` or ``XNNPACK 0``."""
     if isinstance(args, m.DelegateCall) and 0 <= args.delegate_index < len(plan.delegates):
         return f"{short_backend(plan.delegates[args.delegate_index].id)} {args.delegate_index}"
     return instruction_label(plan, args).replace("::", ".").removesuffix("Call")

@@ -1,8 +1,8 @@
-"""The graph people look at: operators with their module, delegate, time and bytes, and edges.
+"""The displayed graph: operators with their module, delegate, time and bytes, and edges.
 
-Made from the best source there is: the recorded graph, split by delegate; else the program's
+Built from the best available source: the recorded graph, split by delegate; else the program's
 instructions with the decoded payloads in place of the delegate calls. Weights are folded into the
-node that uses them, so that what is left is the flow of activations.
+node that uses them, so only the flow of activations remains.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class ModelNode:
         name: unique name, that of the source graph prefixed by its nested graphs
         node: the node itself
         regions: enclosing groups, outermost first
-        delegate: index of the delegate that took it, None when none did
-        backend: its backend id, empty when not delegated
-        instruction: instruction it became, None when unknown or when it is inside a delegate
+        delegate: index of its delegate, None if not delegated
+        backend: its backend id, empty if not delegated
+        instruction: its instruction, None if unknown or inside a delegate
         weights: constants folded into it
         values: metadata of its outputs, in order
     """
@@ -77,7 +77,7 @@ class ModelNode:
 
     @property
     def output_bytes(self) -> int | None:
-        """Return the bytes of all outputs, None when one is unknown."""
+        """Return the bytes of all outputs, None if one is unknown."""
         sizes = [value.tensor.nbytes if value.tensor else 0 for value in self.values]
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
@@ -95,7 +95,7 @@ class ModelEdge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelGraph:
-    """Nodes and edges of one method, and where they come from.
+    """Nodes and edges of one method, and their source.
 
     Attributes:
         name: of the source graph
@@ -128,7 +128,7 @@ def _is_of(name: str, method: str) -> bool:
 
 @identity_cache
 def model_graph(session: Session, method: str, name: str = COMPILED) -> ModelGraph | None:
-    """Return a graph of a method, None when the session has nothing to make it of."""
+    """Return a graph of a method, None if the session has no source for it."""
     record, program = session.record, session.program
     if record is not None and name not in (COMPILED, "instructions"):
         return _from_record(session, record.graph(name), method, name)
@@ -172,7 +172,7 @@ Owner = tuple[int, str]  # delegate index, backend id
 
 
 class _Builder:
-    """Collects nodes and edges; every value name is made unique by the graphs around it."""
+    """Collects nodes and edges; value names are made unique by the enclosing graphs."""
 
     def __init__(self, values: Mapping[str, GraphValue]) -> None:
         self._values: dict[str, GraphValue] = dict(values)
@@ -188,7 +188,7 @@ class _Builder:
         owner: Owner | None,
         prefix: str = "",
     ) -> None:
-        """Add a node, and the nodes of its nested graphs inside regions of their own."""
+        """Add a node, and the nodes of its nested graphs in separate regions."""
         if node.kind is NodeKind.GET_ATTR or self._is_folded(node, prefix):
             return
         inner = [name for name in node.subgraphs if name in graph.subgraphs]

@@ -44,7 +44,7 @@ def short_description(description: str) -> str:
 
 
 def shape_text(values: tuple[GraphValue, ...], most: int = 2) -> str:
-    """Return the outputs of a node in short; further ones are counted, unused ones left out."""
+    """Return the outputs of a node in short; further ones are counted, unused ones omitted."""
     values = tuple(value for value in values if "_unused_" not in value.name)
     shown = [value_text(value) for value in values[:most]]
     rest = len(values) - len(shown)

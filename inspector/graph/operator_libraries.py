@@ -1,11 +1,11 @@
-"""Which operators of a program need a library, and what registers them as far as known."""
+"""Operators of a program that need a library, and what registers them if known."""
 
 from __future__ import annotations
 
 from inspector.files.session import Session
 from inspector.recipes.compile_job import CompileJob, registering_code
 
-# Namespaces whose operators every runtime brings along.
+# Namespaces whose operators every runtime provides.
 _KNOWN = ("aten", "prims", "executorch_prim", "dim_order_ops", "quantized_decomposed")
 
 
@@ -18,5 +18,5 @@ def foreign_operators(session: Session) -> tuple[str, ...]:
 
 
 def needed_libraries(job: CompileJob, session: Session) -> tuple[str, ...]:
-    """Return what has to be loaded to run what a compile has made, nothing for most programs."""
+    """Return the libraries needed to run a compiled program, empty for most programs."""
     return registering_code(job) if foreign_operators(session) else ()

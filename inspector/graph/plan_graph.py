@@ -27,7 +27,7 @@ def plan_graph(program: Program, method: str) -> Graph:
 
     Nodes are named ``<operator>_<instruction>``; values keep the names of the memory analysis.
 
-    Raises: KeyError if there is no such method
+    Raises: KeyError for an unknown method
     """
     plan = program.plan(method)
     names = _value_names(plan)
@@ -114,7 +114,7 @@ def _instruction_node(
 
 
 def _is_flow(plan: m.ExecutionPlan, index: int) -> bool:
-    # Lists only name other values; edges run along their members.
+    # Lists only refer to other values; edges run along their members.
     return not isinstance(plan.values[index].val, (m.TensorList, m.OptionalTensorList, m.IntList))
 
 
@@ -144,7 +144,7 @@ def _computed(plan: m.ExecutionPlan) -> frozenset[int]:
 
 
 def literal(plan: m.ExecutionPlan, index: int) -> object:
-    """Return the constant a value holds, lists resolved; None for tensors and null."""
+    """Return the constant of a value, lists resolved; None for tensors and null."""
     if not 0 <= index < len(plan.values):
         return None
     value = plan.values[index].val
@@ -165,7 +165,7 @@ def literal(plan: m.ExecutionPlan, index: int) -> object:
 
 
 def plan_int(plan: m.ExecutionPlan, index: int) -> object:
-    """Return the integer of a boxed list member, None when it is not an Int."""
+    """Return the integer of a boxed list member, None if it is not an Int."""
     value = plan.values[index].val if 0 <= index < len(plan.values) else None
     return value.int_val if isinstance(value, m.Int) else None
 

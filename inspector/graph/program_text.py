@@ -1,4 +1,4 @@
-"""A recorded graph, or the instructions of a method, as typed text in the form torch prints."""
+"""A recorded graph, or the instructions of a method, as typed text in the form printed by torch."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class ProgramText:
     line_of: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def node_at(self, line: int) -> str | None:
-        """Return the node printed at a 1-based line, None for a line of no node."""
+        """Return the node printed at a 1-based line, None for other lines."""
         return next((name for name, at in self.line_of.items() if at == line), None)
 
 
 def text_names(session: Session, method: str) -> tuple[str, ...]:
-    """Return the programs of a method that have a text: those recorded, then the instructions."""
+    """Return the names of the texts of a method: recorded programs, then the instructions."""
     record = session.record
     names = record.program_names if record is not None else ()
     found = [name for name in names if "/" not in name or name.rsplit("/", 1)[1] == method]
@@ -48,7 +48,7 @@ def text_names(session: Session, method: str) -> tuple[str, ...]:
 def program_text(session: Session, method: str, name: str) -> ProgramText:
     """Return the text of one of ``text_names``.
 
-    Raises: KeyError for another name; FormatError if the record cannot be read
+    Raises: KeyError for an unknown name; FormatError if the record cannot be read
     """
     if name not in text_names(session, method):
         raise KeyError(name)
@@ -120,7 +120,7 @@ class _Printer:
         return place
 
     def signature(self, graph: Graph) -> None:
-        """Print what inputs and outputs are to the program, where it is recorded."""
+        """Print the roles of inputs and outputs, if recorded."""
         inputs = [node for node in graph.nodes if node.kind is NodeKind.PLACEHOLDER]
         roles = [(node.name, _text(node, "input_kind"), _text(node, "target")) for node in inputs]
         for node in graph.nodes:

@@ -16,10 +16,10 @@ class Snippet:
     """Lines of code.
 
     Attributes:
-        frame: the frame they are about
+        frame: the frame
         lines: the code
         first: number of the first line
-        path: file they were read from, None when only the recorded line is known
+        path: file they were read from, None if only the recorded line is known
     """
 
     frame: SourceFrame
@@ -29,7 +29,7 @@ class Snippet:
 
 
 def snippet(frame: SourceFrame, session: Session, around: int = _AROUND) -> Snippet | None:
-    """Return the code around a frame; the recorded line when the file is not here, else None."""
+    """Return the code around a frame; or the recorded line if the file is missing, else None."""
     path = find_source(frame.file, session)
     if path is not None:
         try:

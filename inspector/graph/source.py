@@ -52,9 +52,9 @@ def frames(stack_trace: str) -> tuple[SourceFrame, ...]:
 
 
 def user_frame(stack_trace: str) -> SourceFrame | None:
-    """Return the line of the model that made the node: the innermost frame outside of libraries.
+    """Return the line of the model that created the node: the innermost frame outside of libraries.
 
-    A layer of torch is not the user's line; only when every frame is in a library is it returned.
+    A line inside torch is returned only if every frame is in a library.
     """
     found = frames(stack_trace)
     own = [frame for frame in found if not _LIBRARY.search(frame.file.replace("\\", "/"))]
@@ -62,10 +62,10 @@ def user_frame(stack_trace: str) -> SourceFrame | None:
 
 
 def find_file(recorded: str, options: SessionOptions) -> Path | None:
-    """Return the source file on this machine, None when it is not there.
+    """Return the source file on this machine, None if not found.
 
     Tried in order: the path mapping, each source root with ever shorter tails of the recorded
-    path, the recorded path itself when it is absolute. A root is never left through ``..``.
+    path, the recorded path itself if it is absolute. A root is never left through ``..``.
     """
     for prefix, folder in options.path_mapping.items():
         if recorded.startswith(prefix):
@@ -83,9 +83,9 @@ def find_file(recorded: str, options: SessionOptions) -> Path | None:
 
 
 def find_source(recorded: str, session: Session) -> Path | None:
-    """Return the source file on this machine as ``find_file`` does, else from beside the session.
+    """Return the source file on this machine as ``find_file`` does, else next to the session.
 
-    Beside means: a path recorded as relative, whole, below the folder of one of the files.
+    That is: a recorded relative path, complete, below the folder of one of the files.
     """
     found = find_file(recorded, session.options)
     parts = _parts(recorded)

@@ -1,5 +1,5 @@
-"""Jobs that run in a process of their own: request, progress, outcome.
+"""Jobs that run in a child process: request, progress, outcome.
 
-Nothing here imports torch or the compiler; they live in ``inspector.worker``, which is started as a
-child process and can be lost without losing anything else.
+Nothing here imports torch or the compiler; these are used in ``inspector.worker``, which runs as a
+child process whose crash affects nothing else.
 """

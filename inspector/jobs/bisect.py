@@ -22,16 +22,16 @@ _MOST_CRASHES = 5
 
 @dataclass(frozen=True, slots=True)
 class BisectJob:
-    """What to bisect.
+    """A bisection request.
 
     Attributes:
-        compile: the program, and how it is made
-        bound: what is wanted, as text
-        method: only its nodes, and what is run; empty for ``forward`` or the only one
-        inputs: file of tensors; empty for the inputs it was exported with
-        engine: what runs delegates whose backend has several engines
-        runs: that are measured for a latency
-        threads: of torch, 0 for as many as it takes by itself
+        compile: the program, and how it is built
+        bound: the requirement, as a string
+        method: to run, whose nodes are candidates; empty for ``forward`` or the only one
+        inputs: file of tensors; empty for the example inputs
+        engine: for delegates whose backend has several engines
+        runs: measured for a latency
+        threads: of torch, 0 for its default
     """
 
     compile: CompileJob
@@ -44,21 +44,21 @@ class BisectJob:
 
 
 def key_of(job: BisectJob) -> str:
-    """Return what a bisection is about; trials of one with another key are of no use to it."""
+    """Return the identity of a bisection; trials with a different key cannot be reused."""
     return json.dumps(to_json(job), sort_keys=True, ensure_ascii=False)
 
 
 class BisectSupervisor(Supervisor[State]):
-    """Keeps the trials of a bisection in the folder that is its target, or goes on with them.
+    """Stores the trials of a bisection in its target folder, or resumes from them.
 
-    Every trial is in the state file as soon as it is made. A program that crashes the worker counts
-    as one that does not help, and another worker goes on.
+    Every trial is written to the state file immediately. A program that crashes the worker counts
+    as not meeting the bound, and another worker continues.
     """
 
     def __init__(self, job: BisectJob, setup: Setup) -> None:
-        """Start, or go on where the state in the folder ends; ``force`` starts over.
+        """Start, or resume from the state in the folder; ``force`` starts over.
 
-        Raises: StateError, FolderError if the folder holds another bisection or cannot be used
+        Raises: StateError, FolderError if the folder contains another bisection or cannot be used
         """
         super().__init__(job, setup)
         assert setup.target is not None
@@ -67,7 +67,7 @@ class BisectSupervisor(Supervisor[State]):
         found = None if setup.force else read_state(self._path)
         if found is not None and found.key != self.state.key:
             raise FolderError(
-                f"{self._path} is of another bisection; --force starts over", usage=True
+                f"{self._path} belongs to another bisection; --force starts over", usage=True
             )
         self.state = found or self.state
         self._trying: Trying | None = None
@@ -86,7 +86,7 @@ class BisectSupervisor(Supervisor[State]):
         elif isinstance(message, Tried):
             self._keep(message.trial)
         elif isinstance(message, Found) and message.nodes != self.state.candidates:
-            self.state = State(self.state.key, message.nodes)  # the program is another one by now
+            self.state = State(self.state.key, message.nodes)  # the program has changed since
             self._save()
         return message
 

@@ -1,4 +1,4 @@
-"""What was tried in a bisection, kept so that it can be gone on with."""
+"""The trials of a bisection, stored so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Node:
         operator: as in ``aten.add.Tensor``
         rule: that accepted it
         partitioner: that took it
-        source: ``file:line`` of the user's code, empty when unknown
+        source: ``file:line`` of the user's code, empty if unknown
     """
 
     method: str
@@ -41,20 +41,20 @@ class Node:
 
     @property
     def quantises(self) -> bool:
-        """Return whether it only changes how numbers are written."""
+        """Return whether it only quantizes or dequantizes."""
         return "quantize_" in self.operator or "choose_qparams" in self.operator
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program with some nodes taken out of its delegates.
+    """A program with some nodes removed from its delegates.
 
     Attributes:
-        removed: ranges of candidates that were taken out, as [first, behind the last)
-        value: of the metric; None when it could not be found out
+        removed: half-open ranges of removed candidates
+        value: of the metric; None if it could not be determined
         holds: whether it is within the bound
-        words: what the value is made of, or why there is none
-        seconds: how long it took
+        words: details of the value, or why it is missing
+        seconds: duration
     """
 
     removed: tuple[tuple[int, int], ...]
@@ -65,18 +65,18 @@ class Trial:
 
     @property
     def count(self) -> int:
-        """Return how many nodes were taken out."""
+        """Return how many nodes were removed."""
         return sum(end - start for start, end in self.removed)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A bisection so far.
+    """The state of a bisection.
 
     Attributes:
-        key: what is bisected and how, as text; trials of another one are of no use
-        candidates: the nodes that can be taken out, in the order of the graph
-        trials: in the order they were made
+        key: identity of the bisection; trials with a different key cannot be reused
+        candidates: the removable nodes, in the order of the graph
+        trials: in order
     """
 
     key: str
@@ -90,7 +90,7 @@ class State:
 
 
 def ranges_of(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return ascending numbers as ranges."""
+    """Return ascending indices as ranges."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number:
@@ -101,14 +101,14 @@ def ranges_of(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def numbers_of(ranges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Return the numbers in ranges."""
+    """Return the indices in ranges."""
     return tuple(number for start, end in ranges for number in range(start, end))
 
 
 def read_state(path: Path) -> State | None:
-    """Return the state in a file, None when there is not a file.
+    """Return the state in a file, None if the file does not exist.
 
-    Raises: StateError for a file that holds none; OSError
+    Raises: StateError for an invalid file; OSError
     """
     try:
         what = "the state of a bisection"

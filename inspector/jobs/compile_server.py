@@ -1,7 +1,8 @@
-"""Change, look, compile again: one warm worker for the recipes of one source.
+"""Repeated previews and compiles with one warm worker for the recipes of one source.
 
-The worker keeps what was exported, quantized and lowered. Asked again, it does what comes after
-the first change only; what it makes is the same, byte for byte, as a new worker would make.
+The worker caches exported, quantized and lowered programs. The next request repeats only the stages
+after
+the first change; the result is byte for byte that of a new worker.
 """
 
 from __future__ import annotations
@@ -23,39 +24,39 @@ from inspector.toolchain.table import toolchain_named
 
 _ELSEWHERE = Outcome(
     Ended.FAILED,
-    "what the other toolchain would delegate is known when it has compiled; previews are of ours",
+    "delegation by another toolchain is only known after compiling; previews show our compiler",
     blame="usage",
 )
-_NEWER = Outcome(Ended.CANCELLED, "a newer one took its place")
+_NEWER = Outcome(Ended.CANCELLED, "replaced by a newer request")
 
 
 class CompileServerError(Exception):
-    """An answer that did not come, as one sentence.
+    """A request without a result; one sentence.
 
     Attributes:
-        outcome: how it ended; None if it took too long
+        outcome: of the job; None after a timeout
     """
 
     def __init__(self, outcome: Outcome | None) -> None:
         self.outcome = outcome
-        super().__init__(outcome.sentence if outcome is not None else "it took too long")
+        super().__init__(outcome.sentence if outcome is not None else "timed out")
 
 
 class CompileServer:
-    """Previews, suggestions and compiles of recipes; ask it from any thread.
+    """Previews, suggestions and compiles of recipes; thread-safe.
 
-    A new preview takes the place of one that has not been answered, and so does a new compile. A
+    A new preview replaces one that is pending, and so does a new compile. A
     worker that dies is replaced at the next request.
 
     Attributes:
-        runner: a worker that runs programs, ready when what was compiled is to be run
+        runner: a started worker for running the compiled program
     """
 
     def __init__(self, *, threads: int = 0) -> None:
-        """Start nothing yet.
+        """Initialize without starting a process.
 
         Args:
-            threads: of the worker, 0 for as many as its libraries take by themselves
+            threads: of the worker, 0 for the default of its libraries
         """
         self._threads = threads
         self._lock = threading.RLock()
@@ -66,7 +67,7 @@ class CompileServer:
 
     @property
     def pid(self) -> int | None:
-        """Return the id of the worker's process, None while there is none."""
+        """Return the id of the worker's process, None if not running."""
         with self._lock:
             return None if self._worker is None else self._worker.pid
 
@@ -79,11 +80,11 @@ class CompileServer:
             self._warm(job)
 
     def start_preview(self, job: CompileJob) -> JobRun:
-        """Ask what a job would delegate; the result is a ``Preview``."""
+        """Request a preview of the delegation; the result is a ``Preview``."""
         return self._started(PreviewJob(job), job)
 
     def start_suggestions(self, job: CompileJob) -> JobRun:
-        """Ask which changes of a job make boundaries fewer; the result is ``Suggestions``."""
+        """Request changes of a job that reduce boundaries; the result is ``Suggestions``."""
         return self._started(SuggestJob(job), job)
 
     def start_compile(
@@ -95,14 +96,14 @@ class CompileServer:
         guard: str = AUTO,
         stages: bool = False,
     ) -> JobRun:
-        """Compile into a folder, which is complete or as it was.
+        """Compile into a folder, which is written atomically.
 
         Args:
-            job: what to compile; one of another toolchain gets a worker of its own
+            job: to compile; one of another toolchain gets a separate worker
             folder: for the files
-            force: replace files that exist in it
-            guard: when partitions are loaded, and what is done about those that are refused
-            stages: write the graph that each stage leaves, too
+            force: replace existing files
+            guard: when partitions are test-loaded, and how refused ones are handled
+            stages: also write the graph after each stage
 
         Raises: FolderError if the folder cannot be used
         """
@@ -111,14 +112,14 @@ class CompileServer:
         return self._started(job, job, folder, force=force, guard=guard, stages=stages)
 
     def preview(self, job: CompileJob, timeout: float | None = None) -> Preview:
-        """Return what a job would delegate.
+        """Return a preview of the delegation.
 
         Raises: CompileServerError with the reason
         """
         return self._answer(self.start_preview(job), timeout)
 
     def suggestions(self, job: CompileJob, timeout: float | None = None) -> tuple[Suggestion, ...]:
-        """Return changes that make boundaries fewer, the best first; each was tried.
+        """Return changes that reduce boundaries, the best first; each was tried.
 
         Raises: CompileServerError with the reason
         """
@@ -142,7 +143,7 @@ class CompileServer:
     ) -> Outcome:
         """Compile into a folder and return how it ended.
 
-        Raises: FolderError as ``start_compile``; CompileServerError if it took too long
+        Raises: FolderError as ``start_compile``; CompileServerError after a timeout
         """
         run = self.start_compile(job, folder, force=force, guard=guard)
         try:
@@ -182,7 +183,7 @@ class CompileServer:
         return run
 
     def _warm(self, job: CompileJob) -> WarmWorker:
-        """Return the worker for the source of a job; what another one holds is of no use."""
+        """Return the worker for the source of a job; caches of another source are useless."""
         key = job.source, job.python, job.methods
         worker = self._worker
         if worker is not None and (self._key != key or worker.outcome is not None):
@@ -191,12 +192,15 @@ class CompileServer:
         if worker is None:
             worker = WarmWorker(self._stale, threads=self._threads)
             self._worker, self._key = worker, key
-        else:  # somebody goes on: what is compiled will be run
+        else:  # a follow-up is expected: the compiled program will be run
             self.runner.start()
         return worker
 
     def _stale(self, worker: WarmWorker, waiting: list[Turn]) -> None:
-        """Let a new worker answer: the source of this one has changed. Called on its thread."""
+        """Move requests to a new worker, since the source has changed.
+
+        Called on the worker's thread.
+        """
         with self._lock:
             if self._worker is worker:
                 self._worker = None

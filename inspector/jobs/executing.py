@@ -1,4 +1,4 @@
-"""What a run, a verification or a bundling has to do, as frozen data for the worker."""
+"""Requests to run, verify or bundle programs, as frozen data for the worker."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ RTOL, ATOL = 1e-5, 1e-8
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """One run of a method, or several one after the other.
+    """A request to run a method once or several times.
 
     Attributes:
         program: a ``.pte`` or ``.bpte``
-        method: empty for ``forward``, or for the only one there is
+        method: empty for ``forward``, or for the only one
         inputs: random, ones, zeros, or a file of tensors
-        case: number of the bundled case whose inputs are taken instead; None for none
-        bundle: bundled program the case is in; empty for the program itself
+        case: index of the bundled case whose inputs are used instead; or None
+        bundle: bundled program with the case; empty for the program itself
         seed: of random inputs
-        runs: how many are measured and recorded
-        warmup: how many come before them
-        debug_level: whose values are recorded: none, outputs or intermediate
+        runs: measured and recorded
+        warmup: runs before them
+        debug_level: which values are recorded: none, outputs or intermediate
         only: regular expression of the operators whose values are recorded, empty for all
         only_module: regular expression of the modules whose values are recorded, empty for all
-        only_handles: debug handles whose values are recorded, none for all
-        traced: whether anything is recorded; without, nothing slows the runs down
-        record: an ETRecord of the program, empty for none
+        only_handles: debug handles whose values are recorded, empty for all
+        traced: whether to record; untraced runs have no overhead
+        record: an ETRecord of the program, may be empty
         data_files: ``.ptd`` files
         libraries: files that register operators with torch, which the program calls
-        threads: of torch, 0 for as many as it takes by itself
-        engine: what runs delegates whose backend has several engines
-        toolchain: whose runtime, empty for our own; ``executorch`` for that of an interpreter
-        python: the interpreter that has it, empty for the one we run in
+        threads: of torch, 0 for its default
+        engine: for delegates whose backend has several engines
+        toolchain: of the runtime, empty for ours; ``executorch`` for that of an interpreter
+        python: the interpreter with it, empty for the current one
         print_output: how much of the outputs the report shows: off, summary (the first and last
             ten elements) or all
     """
@@ -74,20 +74,20 @@ class RunJob:
 
 @dataclass(frozen=True, slots=True)
 class MeasureJob:
-    """Programs that are measured side by side, in blocks of runs.
+    """A request to measure programs side by side, in blocks of runs.
 
     In a block each program is loaded again, warmed up and run several times, one after the other;
-    every other block goes through them backwards. One thread is timed by the time it has the
-    processor, several by the wall clock.
+    every other block has the reverse order. One thread is timed by CPU time, several by the wall
+    clock.
 
     Attributes:
-        programs: what is run, on which inputs and how; their runs, warm-up and
-            recording do not apply here, and 0 threads are one, whose times are the steadiest
-        blocks: how many
-        seconds: how long a program is measured in a block, as far as the number of runs allows
+        programs: to run, with inputs and options; their runs, warm-up and
+            recording are ignored, and 0 threads mean 1, whose times vary least
+        blocks: number of blocks
+        seconds: duration per program and block, within the limits of runs
         least_runs: of a program in a block
         most_runs: likewise
-        first_block: where to go on, for each program; empty for the beginning
+        first_block: to resume at, for each program; empty for the beginning
     """
 
     programs: tuple[RunJob, ...]
@@ -100,18 +100,18 @@ class MeasureJob:
 
 @dataclass(frozen=True, slots=True)
 class VerifyJob:
-    """All cases of a bundled program, run and compared with what they should give.
+    """A request to run all cases of a bundled program and compare the outputs.
 
     Attributes:
         program: a ``.bpte``
         method: only this; empty for all
         rtol: relative tolerance
         atol: absolute tolerance
-        record: an ETRecord of the program, empty for none
+        record: an ETRecord of the program, may be empty
         data_files: ``.ptd`` files
         libraries: files that register operators with torch, which the program calls
-        threads: of torch, 0 for as many as it takes by itself
-        engine: what runs delegates whose backend has several engines
+        threads: of torch, 0 for its default
+        engine: for delegates whose backend has several engines
     """
 
     program: str
@@ -127,17 +127,17 @@ class VerifyJob:
 
 @dataclass(frozen=True, slots=True)
 class BundleJob:
-    """A bundled program to be made.
+    """A request to create a bundled program.
 
     Attributes:
-        source: a ``.pte`` or ``.bpte``, ``file.py:function`` or a ``.pt2`` file; what is not yet a
-            program is compiled for portable kernels
-        module: ``file.py:function`` or a ``.pt2`` file with the expected outputs; empty for
-            none. A source that is not a program is its own
-        method: the method the cases are for, empty for ``forward`` or the only one
-        inputs: of each case: random, ones, zeros, or a file of tensors, which may hold a list of
-            cases; none for the example inputs of the module
-        expected: files of tensors, one for each of the inputs; none, or an empty one, to ask the
+        source: a ``.pte`` or ``.bpte``, ``file.py:function`` or a ``.pt2`` file; a
+            source is compiled for portable kernels
+        module: ``file.py:function`` or a ``.pt2`` file that computes expected outputs; may be
+            empty. By default a source that is not a program
+        method: of the cases, empty for ``forward`` or the only one
+        inputs: of each case: random, ones, zeros, or a file of tensors, which may contain a list of
+            cases; empty for the example inputs of the module
+        expected: files of tensors, one for each of the inputs; empty runs the
             module
         libraries: files that register operators with torch
     """
@@ -152,25 +152,25 @@ class BundleJob:
 
 @dataclass(frozen=True, slots=True)
 class StepJob:
-    """One delegate call, run node by node.
+    """A request to run one delegate call node by node.
 
     Attributes:
         program: a ``.pte`` or ``.bpte``
-        method: empty for ``forward``, or for the only one there is
-        call: which delegate call of the run, from 0
-        stop: node before which values are no longer looked at; None for none
-        values: ids of those that are wanted; none for all
-        replacements: id of a value and what it holds as soon as it is there: ``zeros``, ``ones``,
-            a number, or a file of one tensor
+        method: empty for ``forward``, or for the only one
+        call: index of the delegate call in the run, from 0
+        stop: node before which recording of values stops; or None
+        values: ids of recorded values; empty for all
+        replacements: id of a value and its replacement once computed: ``zeros``, ``ones``,
+            a scalar, or a file of one tensor
         inputs: random, ones, zeros, or a file of tensors
-        case: number of the bundled case whose inputs are taken instead; None for none
+        case: index of the bundled case whose inputs are used instead; or None
         seed: of random inputs
-        record: an ETRecord of the program, empty for none
+        record: an ETRecord of the program, may be empty
         save: whether the values are written to a file
         data_files: ``.ptd`` files
         libraries: files that register operators with torch, which the program calls
-        threads: of torch, 0 for as many as it takes by itself
-        engine: what runs delegates whose backend has several engines
+        threads: of torch, 0 for its default
+        engine: for delegates whose backend has several engines
     """
 
     program: str

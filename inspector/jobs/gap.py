@@ -16,17 +16,17 @@ REPORT = "gap.json"
 
 @dataclass(frozen=True, slots=True)
 class GapJob:
-    """What to compare.
+    """A request for a numeric comparison.
 
     Attributes:
         files: of one session
         method: only this one; empty for all
-        reference: edge, exported, or the name of a recorded graph; empty for the best there is
-        relative: relative tolerance, of the largest magnitude; None for one by type
+        reference: edge, exported, or the name of a recorded graph; empty for the best available
+        relative: relative tolerance, of the largest magnitude; None for a default by dtype
         absolute: added to it
-        inputs: file of torch.save with the inputs of the runs; empty for those in the files
-        runs: only these numbers of each block; empty for all
-        keep: bytes of tensors to keep for a closer look
+        inputs: torch.save file with the inputs of the runs; empty for those in the files
+        runs: only these run indices of each block; empty for all
+        keep: bytes of tensors to keep for inspection
         libraries: files that register operators with torch, which the recorded program calls
     """
 
@@ -57,5 +57,5 @@ class GapSupervisor(Supervisor[GapReport | None]):
             text = (self.setup.folder / REPORT).read_text("utf-8")
             self.state = report_from(json.loads(text))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            return Outcome(Ended.FAILED, f"the worker left no report: {error}")
+            return Outcome(Ended.FAILED, f"the worker wrote no report: {error}")
         return outcome

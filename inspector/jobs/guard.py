@@ -1,7 +1,7 @@
-"""What the guard found: which partitions load on the engine that will run them, which do not.
+"""The report of the guard: which partitions load on their engine, and which do not.
 
-A partitioner may take what the engine refuses when the program is loaded; then nothing of the
-program runs. The guard loads each partition of a compile beforehand.
+A partitioner may take nodes that the engine refuses when the program is loaded; then the
+program cannot run at all. The guard test-loads each partition of a compile.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Guarded:
 
     Attributes:
         method: it belongs to
-        delegate: its place among the delegates of the method
+        delegate: its index among the delegates of the method
         backend: id of its backend
         verdict: ``loads``, ``refused`` or ``not checked``
-        engine: what loaded it, in words; empty when nothing did
-        reason: why it was not checked, empty otherwise
-        time_ms: how long that took
+        engine: description of the loading engine; may be empty
+        reason: why it was not checked, else empty
+        time_ms: duration of the check
     """
 
     method: str
@@ -44,13 +44,13 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class GuardReport:
-    """What was found about a program.
+    """The result of the guard for a program.
 
     Attributes:
-        partitions: each of them, in order
-        refusals: what is to blame, one for each node
-        rounds: programs that were made; more than one where nodes were taken out and tried again
-        vetoed: nodes that were taken out because they had been refused
+        partitions: in order
+        refusals: their causes, one for each node
+        rounds: number of compiled programs; more than one if nodes were removed
+        vetoed: nodes removed after a refusal
     """
 
     partitions: tuple[Guarded, ...] = ()
@@ -64,14 +64,14 @@ class GuardReport:
 
 
 def repaired(job: CompileJob, refusals: Sequence[Refusal]) -> CompileJob:
-    """Return a job that keeps what was refused out; the same one where no node is known."""
+    """Return a job that excludes refused nodes; the same job if none is known."""
     known = dict.fromkeys(one.exported or one.node for one in refusals if one.node)
     nodes = tuple(dict.fromkeys((*job.rules.deny_nodes, *known)))
     return replace(job, rules=replace(job.rules, deny_nodes=nodes))
 
 
 def guard_lines(report: GuardReport) -> list[str]:
-    """Return how many partitions load, and what was kept out; see ``refusal_line``."""
+    """Return how many partitions load, and the excluded nodes; see ``refusal_line``."""
     lines: list[str] = []
     for verdict in (LOADS, REFUSED, UNCHECKED):
         found = [one for one in report.partitions if one.verdict == verdict]
@@ -79,7 +79,7 @@ def guard_lines(report: GuardReport) -> list[str]:
             same = [one for one in found if one.engine == engine]
             lines.append(_line(verdict, engine, same, len(report.partitions)))
     for node in report.vetoed:
-        lines.append(f"{node} was kept out of the delegate and the program compiled again")
+        lines.append(f"{node} was excluded from the delegate and the program compiled again")
     return lines
 
 
@@ -94,7 +94,7 @@ def _line(verdict: str, engine: str, found: Sequence[Guarded], total: int) -> st
 
 
 def refusal_line(refusal: Refusal) -> str:
-    """Return a refusal as one sentence with what keeps it out."""
+    """Return a refusal as one sentence with its remedies."""
     if not refusal.remedies:
-        return f"{refusal.sentence}; etscope bisect --bound loads finds the nodes to take out"
+        return f"{refusal.sentence}; etscope bisect --bound loads finds the nodes to exclude"
     return f"{refusal.sentence}; {' or '.join(refusal.remedies)} keeps it out"

@@ -2,7 +2,7 @@
 
 The call stops before its first node. Its messages are ``Stepped``, one at the beginning and one for
 each command, and its outcome is that of a ``StepJob``; ``stop`` and ``replacements`` of the request
-mean nothing. ``JobRun.send`` takes a command.
+are ignored. ``JobRun.send`` takes a command.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ def run_to(node: int) -> dict[str, Any]:
 
 
 def look(value: int) -> dict[str, Any]:
-    """Return the command that asks for the elements of a value that is there."""
+    """Return the command that requests the elements of a computed value."""
     return {"do": LOOK, "value": value}
 
 
 def replace(value: int, what: str) -> dict[str, Any]:
-    """Return the command that replaces a value for the nodes that run from now on.
+    """Return the command that replaces a value for all nodes that have not run yet.
 
     Args:
-        value: its id, of one that is there
+        value: id of a computed value
         what: ``zeros``, ``ones``, a scalar, or a file of one tensor
     """
     return {"do": REPLACE, "value": value, "what": what}
 
 
 def finish() -> dict[str, Any]:
-    """Return the command that runs what is left of the call and of the method."""
+    """Return the command that runs the rest of the call and of the method."""
     return {"do": FINISH}
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A delegate call that is stepped through, as it stands.
+    """The state of a stepped delegate call.
 
     Attributes:
-        facts: reported when it began: nodes, engine; empty before
+        facts: reported at its start: nodes, engine; empty before
         position: the node that runs next
-        values: those that are there, by id
-        looked: elements of the value that was looked at last, None before
-        refused: why the last command was not done, empty when it was
-        waiting: whether a command is being done
+        values: computed values by id
+        looked: elements of the last requested value, None before
+        refused: why the last command failed, empty on success
+        waiting: whether a command is pending
     """
 
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -68,7 +68,7 @@ class Walk:
 
     @property
     def nodes(self) -> list[Mapping[str, Any]]:
-        """Return the nodes, none before the call is reached."""
+        """Return the nodes, empty before the call is reached."""
         return self.facts.get("nodes", [])
 
     @property
@@ -78,7 +78,7 @@ class Walk:
 
 
 class StepSupervisor(Supervisor[Walk]):
-    """Keeps where a call stands; takes a command when it waits for one."""
+    """Tracks the state of a call; accepts a command while it waits for one."""
 
     def __init__(self, job: StepJob, setup: Setup) -> None:
         super().__init__(job, setup)

@@ -1,4 +1,4 @@
-"""Several programs measured side by side: a worker, blocks of runs as they come, one outcome."""
+"""Several programs measured side by side: a worker, blocks of runs as they arrive, one outcome."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ProgramTimes:
     Attributes:
         job: how it was run
         blocks: times of each block, in the order measured; empty for a block that failed
-        facts: method, threads, clock, backends, and which engine ran each partition
-        failure: why it was left out, a sentence; empty when all blocks are there
-        blame: usage, unreadable or failed: what the failure is due to
+        facts: method, threads, clock, backends, and the engine of each partition
+        failure: why it was excluded, a sentence; empty if all blocks exist
+        blame: usage, unreadable or failed: cause of the failure
     """
 
     job: RunJob
@@ -40,13 +40,13 @@ class ProgramTimes:
 
     @property
     def median_ms(self) -> float | None:
-        """Return the median of the medians of the blocks, None when nothing was measured."""
+        """Return the median of the medians of the blocks, None if nothing was measured."""
         medians = [statistics.median(block) for block in self.blocks if block]
         return statistics.median(medians) if medians else None
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Return what ran the partitions, each engine once."""
+        """Return the distinct engines of the partitions."""
         found = (self.facts or {}).get("partitions", ())
         return tuple(dict.fromkeys(str(one.get("engine", "")) for one in found))
 
@@ -68,17 +68,17 @@ class Measurement:
         return to_json(self)
 
     def common(self, one: int, two: int) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
-        """Return the blocks that both programs have, as `judge` takes them."""
+        """Return the blocks of both programs in the form for `judge`."""
         here, there = self.programs[one].blocks, self.programs[two].blocks
         pairs = [(a, b) for a, b in zip(here, there, strict=False) if a and b]
         return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 class MeasureSupervisor(Supervisor[Measurement]):
-    """Keeps the blocks of a measurement; its state is what has been measured so far.
+    """Stores the blocks of a measurement; its state is the result so far.
 
-    A program that crashes its worker is left out; another worker goes on with the others where the
-    first one stopped. The job has finished when at least one program has all its blocks; the others
+    A program that crashes its worker is excluded; another worker continues with the others. The job
+    succeeds if at least one program has all its blocks; the others
     have a reason.
     """
 
@@ -96,7 +96,7 @@ class MeasureSupervisor(Supervisor[Measurement]):
 
     @property
     def state(self) -> Measurement:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Return what has been measured so far."""
+        """Return the measurements so far."""
         return Measurement(tuple(map(self._times, range(len(self.job.programs)))), self._versions)
 
     @override
@@ -139,7 +139,7 @@ class MeasureSupervisor(Supervisor[Measurement]):
         return Counted(done + lost, self.job.blocks * len(self.job.programs))
 
     def _blame(self, found: Outcome) -> None:
-        """Leave out the program that ran when the worker ended; without one, try once more."""
+        """Exclude the program that ran when the worker ended; without one, retry once."""
         index, self._begun = self._begun, None
         self.added.append(Log(found.details, library=True))
         if index is None:
@@ -150,7 +150,7 @@ class MeasureSupervisor(Supervisor[Measurement]):
         self.added.append(failure)
 
     def _go_on(self) -> bool:
-        """Prepare another worker for what is left; return whether something is left."""
+        """Prepare another worker for the remaining programs; return whether there are any."""
         left = [
             index
             for index, failure in enumerate(self._failures)

@@ -17,9 +17,9 @@ class Stage(msgspec.Struct, frozen=True, tag="stage"):
 
     Attributes:
         stage: its name
-        method: the method worked on, empty for all
-        seconds: how long it took, None when it begins
-        nodes: calls in the graph it left, None where it leaves no graph
+        method: the current method, empty for all
+        seconds: duration, None at its start
+        nodes: calls in the resulting graph, None without a graph
     """
 
     stage: str
@@ -29,11 +29,11 @@ class Stage(msgspec.Struct, frozen=True, tag="stage"):
 
 
 class Counted(msgspec.Struct, frozen=True, tag="counted"):
-    """How far the stage that runs has come.
+    """Progress of the running stage.
 
     Attributes:
-        done: how many of its parts are done
-        total: how many there are
+        done: completed parts
+        total: number of parts
     """
 
     done: int
@@ -41,12 +41,12 @@ class Counted(msgspec.Struct, frozen=True, tag="counted"):
 
 
 class Warned(msgspec.Struct, frozen=True, tag="warning"):
-    """Something to know about the user's program.
+    """A warning about the user's program.
 
     Attributes:
         text: a sentence
-        file: the user's file, empty when unknown
-        line: its line, 0 when unknown
+        file: the user's file, empty if unknown
+        line: its line, 0 if unknown
     """
 
     text: str
@@ -58,9 +58,9 @@ class Log(msgspec.Struct, frozen=True, tag="log"):
     """A line that was printed.
 
     Attributes:
-        text: without the end of the line
-        library: whether torch or the runtime logged it; the user's code printed it otherwise
-        logger: who logged it, as in ``runtime``; empty where that is unknown
+        text: without the line end
+        library: whether torch or the runtime logged it, not the user's code
+        logger: name, as in ``runtime``; empty if unknown
         level: of Python's logging
     """
 
@@ -71,10 +71,10 @@ class Log(msgspec.Struct, frozen=True, tag="log"):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker has loaded what it needs.
+    """The worker has imported its libraries.
 
     Attributes:
-        partitioners: names that are known
+        partitioners: available names
         planners: names of the memory planners
     """
 
@@ -86,10 +86,10 @@ class Measured(msgspec.Struct, frozen=True, tag="measured"):
     """Times of one program in one block.
 
     Attributes:
-        program: its number in the job
-        block: number of the block
-        run_ms: each run; empty when the block begins
-        facts: how it was run, sent once
+        program: its index in the job
+        block: index of the block
+        run_ms: of each run; empty at the start of the block
+        facts: about the runs, sent once
     """
 
     program: int
@@ -99,11 +99,11 @@ class Measured(msgspec.Struct, frozen=True, tag="measured"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """A program that cannot be measured; the others go on.
+    """A program that cannot be measured; the others continue.
 
     Attributes:
-        program: its number in the job
-        sentence: why
+        program: its index in the job
+        sentence: the reason
         blame: usage, unreadable or failed
     """
 
@@ -113,7 +113,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 
 
 class Found(msgspec.Struct, frozen=True, tag="candidates"):
-    """The nodes that a bisection can take out of delegates.
+    """The nodes that a bisection can remove from delegates.
 
     Attributes:
         nodes: in the order of the graph
@@ -123,31 +123,31 @@ class Found(msgspec.Struct, frozen=True, tag="candidates"):
 
 
 class Trying(msgspec.Struct, frozen=True, tag="trying"):
-    """A program of a bisection is about to be made.
+    """A trial of a bisection begins.
 
     Attributes:
-        removed: ranges of nodes that are taken out, as [first, behind the last)
+        removed: half-open ranges of removed nodes
     """
 
     removed: tuple[tuple[int, int], ...]
 
 
 class Tried(msgspec.Struct, frozen=True, tag="tried"):
-    """A program of a bisection was made and looked at.
+    """A trial of a bisection has ended.
 
     Attributes:
-        trial: what it came to
+        trial: its result
     """
 
     trial: Trial
 
 
 class Stepped(msgspec.Struct, frozen=True, tag="stepped"):
-    """A delegate call that is stepped through stands before a node.
+    """A stepped delegate call has stopped before a node.
 
     Attributes:
-        state: as a JSON object: position, values that are new; the nodes when it begins; numbers
-            of a value, or a refusal, where that was the answer to a command
+        state: a JSON object: position and new values; the nodes at the start; elements
+            of a value, or an error, in response to a command
     """
 
     state: Mapping[str, Any]
@@ -174,12 +174,12 @@ class Outcome:
     """How a job ended.
 
     Attributes:
-        ended: the way
-        sentence: for the user; empty when it finished
-        blame: usage, unreadable or failed: what a failure is due to
-        file: the user's file, empty when unknown
-        line: its line, 0 when unknown
-        details: more to copy, such as a traceback
+        ended: kind of end
+        sentence: for the user; empty on success
+        blame: usage, unreadable or failed: cause of a failure
+        file: the user's file, empty if unknown
+        line: its line, 0 if unknown
+        details: further text, such as a traceback
         result: the report of a finished job
     """
 
@@ -205,11 +205,11 @@ class _Failed(msgspec.Struct, tag="failed"):
 
 
 def message_from(content: Mapping[str, Any]) -> Message | Outcome | None:
-    """Return the message in a JSON object of the worker, None for one of unknown type or shape."""
+    """Return the message in a JSON object of the worker, None if its type is unknown."""
     try:
         found: Any = msgspec.convert(content, Message | _Finished | _Failed)
     except msgspec.ValidationError:
-        return None  # the user's code found the channel, or the worker is of another release
+        return None  # the user's code wrote to the channel, or the worker is from another release
     if isinstance(found, _Finished):
         return Outcome(Ended.FINISHED, result=found.result)
     if isinstance(found, _Failed):

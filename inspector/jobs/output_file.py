@@ -14,12 +14,12 @@ MADE = "made"  # name of the file in the working folder
 
 @dataclass(frozen=True, slots=True)
 class OutputFile(Output):
-    """A file; in its working folder it is called ``MADE``."""
+    """A file; its name in the working folder is ``MADE``."""
 
     def commit(self) -> None:
-        """Move the file to its place.
+        """Move the file to its target.
 
-        Raises: FolderError if the disk refuses; what was there before is there still
+        Raises: FolderError for a disk error; the previous file is kept
         """
         try:
             self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,13 +47,13 @@ def check_file(target: Path, *, force: bool) -> None:
 
 
 def prepare_file(target: Path, *, force: bool) -> OutputFile:
-    """Return a working folder for a file, which is not touched yet.
+    """Return a working folder for a file, without changing the file yet.
 
     Args:
         target: the file
         force: whether it may be replaced
 
-    Raises: FolderError if it exists without force, or the disk refuses
+    Raises: FolderError if it exists without force, or for a disk error
     """
     check_file(target, force=force)
     try:

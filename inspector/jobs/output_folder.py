@@ -12,14 +12,14 @@ from pathlib import Path
 
 from schema.objects.atomic_file import usual_mode
 
-HIDDEN = ".etscope-"  # what the names of working folders begin with
+HIDDEN = ".etscope-"  # prefix of working folders
 
 
 class FolderError(OSError):
-    """A folder that cannot be written into, as one sentence.
+    """A folder that cannot be written to, as one sentence.
 
     Attributes:
-        usage: whether the user named a wrong folder, rather than the disk refusing
+        usage: whether the folder is wrong, as opposed to a disk error
     """
 
     def __init__(self, sentence: str, *, usage: bool = False) -> None:
@@ -32,15 +32,15 @@ class Output:
     """A target and the hidden folder on the same disk in which it is written first.
 
     Attributes:
-        target: where it shall be
-        working: where it is written
+        target: final path
+        working: temporary path
     """
 
     target: Path
     working: Path
 
     def discard(self) -> None:
-        """Remove what is still in the working folder."""
+        """Remove the working folder."""
         shutil.rmtree(self.working, ignore_errors=True)
 
 
@@ -49,15 +49,15 @@ class OutputFolder(Output):
     """A folder of files.
 
     Attributes:
-        owned: names that go from the target when they are not written again
+        owned: names that are removed from the target unless rewritten
     """
 
     owned: tuple[str, ...] = ()
 
     def commit(self) -> None:
-        """Move the files to their place.
+        """Move the files to the target.
 
-        Raises: FolderError if the disk refuses; what was there before is there again then
+        Raises: FolderError for a disk error, after restoring the previous files
         """
         try:
             if self.target.exists():
@@ -77,12 +77,12 @@ class OutputFolder(Output):
 
 
 class Scratch:
-    """A temporary folder that lives while it is used."""
+    """A temporary folder, deleted on close."""
 
     def __init__(self) -> None:
-        """Make the folder.
+        """Create the folder.
 
-        Raises: OSError if there is no room for it
+        Raises: OSError if the disk is full
         """
         self._folder = Path(tempfile.mkdtemp(prefix=HIDDEN))
 
@@ -92,7 +92,7 @@ class Scratch:
         return self._folder
 
     def commit(self) -> None:
-        """Leave everything where it is."""
+        """Do nothing: files stay in the folder."""
 
     def discard(self) -> None:
         """Remove the folder."""
@@ -121,14 +121,14 @@ def check_folder(target: Path, *, force: bool) -> None:
 
 
 def prepare_folder(target: Path, *, force: bool, owned: tuple[str, ...] = ()) -> OutputFolder:
-    """Return a working folder beside or below a target, which is not touched yet.
+    """Return a working folder next to or below a target, without changing the target yet.
 
     Args:
-        target: may exist; made at the end otherwise
-        force: whether files in it may be replaced; others stay as they are
-        owned: names of the job's files: those of a former job go when this one does not write them
+        target: may exist; otherwise created on commit
+        force: whether files in it may be replaced; others are kept
+        owned: names of the job's files: stale ones of a former job are removed
 
-    Raises: FolderError if it exists and is not empty without force, or the disk refuses
+    Raises: FolderError if it exists and is not empty without force, or for a disk error
     """
     check_folder(target, force=force)
     try:
@@ -147,7 +147,7 @@ def refused(target: Path, error: OSError) -> FolderError:
 
 
 def _check_places(working: Path, target: Path) -> None:
-    """Raise OSError where a folder is called like a file, with whatever the user keeps in it."""
+    """Raise OSError if a folder has the name of a file to write."""
     for path in working.iterdir():
         place = target / path.name
         if place.is_dir() and not place.is_symlink() and not path.is_dir():
@@ -155,7 +155,7 @@ def _check_places(working: Path, target: Path) -> None:
 
 
 def _move_files(working: Path, target: Path, owned: tuple[str, ...]) -> None:
-    """Move files into a folder; those they replace come back when one cannot be moved."""
+    """Move files into a folder; replaced files are restored if a move fails."""
     _check_places(working, target)
     kept = Path(tempfile.mkdtemp(dir=target, prefix=HIDDEN))
     moved: list[Path] = []

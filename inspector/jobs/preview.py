@@ -1,4 +1,4 @@
-"""What a change of a recipe would do to the partitions, as data; no torch."""
+"""Effects of a recipe change on partitions, as data; no torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 @dataclass(frozen=True, slots=True)
 class PreviewJob:
-    """Ask what a compile would delegate."""
+    """A request for a preview of the delegation."""
 
     compile: CompileJob
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestJob:
-    """Ask which changes of a compile make boundaries fewer; each is tried."""
+    """A request for changes that reduce boundaries; each is tried."""
 
     compile: CompileJob
 
@@ -31,10 +31,10 @@ class NodePreview:
     """A call of the edge graph.
 
     Attributes:
-        name: in the graph; of a node in a body behind the name of the body, as verdicts have it
+        name: in the graph; with the name of its body as a prefix, as in verdicts
         operator: as ``aten.mm.default``
-        partition: number of its partition, None outside of all
-        exported: name of the exported node it comes from, empty when unknown
+        partition: index of its partition, None if not delegated
+        exported: name of its exported node, empty if unknown
         module: path of the innermost module, empty for the outermost
         reads: names of the calls it reads
     """
@@ -52,9 +52,9 @@ class PartitionPreview:
     """Nodes that would become one delegate.
 
     Attributes:
-        name: tag, as verdicts have it
-        backend: where it goes
-        partitioner: who made it, as verdicts name it
+        name: tag, as in verdicts
+        backend: its backend
+        partitioner: name as in verdicts
         nodes: in the order of the graph
     """
 
@@ -66,12 +66,12 @@ class PartitionPreview:
 
 @dataclass(frozen=True, slots=True)
 class MethodPreview:
-    """What would be delegated of a method.
+    """The partitions a compile would delegate in a method.
 
     Attributes:
         nodes: calls of the edge graph that compute, in order
         partitions: in the order of the partitioners
-        boundaries: where values go in and out of partitions
+        boundaries: values entering or leaving partitions
         verdicts: of all partitioners
     """
 
@@ -86,7 +86,7 @@ class MethodPreview:
         return sum(node.partition is not None for node in self.nodes)
 
     def owners(self) -> dict[str, str]:
-        """Return by node the backend it goes to; nodes outside of all are left out."""
+        """Return the backend by node; without nodes that are not delegated."""
         return {
             node.name: self.partitions[node.partition].backend
             for node in self.nodes
@@ -94,7 +94,7 @@ class MethodPreview:
         }
 
     def deciding(self, node: str) -> Verdict | None:
-        """Return the verdict that counts for a node: who took it, else the first who did not."""
+        """Return the deciding verdict of a node: who took it, else the first rejection."""
         mine = [verdict for verdict in self.verdicts if verdict.node == node]
         taken = [verdict for verdict in mine if verdict.outcome is Outcome.DELEGATED]
         return next(iter([*taken, *mine]), None)
@@ -102,15 +102,15 @@ class MethodPreview:
 
 @dataclass(frozen=True, slots=True)
 class MethodDifference:
-    """What a change does to a method.
+    """The effect of a change on a method.
 
     Attributes:
-        gained: by backend, nodes that go to it and did not
-        lost: by backend, nodes that do not go to it any more
-        partitions: how many more
-        boundaries: how many more
-        copied_bytes: how many more go over boundaries; None where a size is not known
-        layout_copies: how many more
+        gained: by backend, newly delegated nodes
+        lost: by backend, nodes no longer delegated
+        partitions: change in number
+        boundaries: change in number
+        copied_bytes: change of the bytes that cross boundaries; None if a size is unknown
+        layout_copies: change in number
     """
 
     gained: Mapping[str, tuple[str, ...]]
@@ -134,7 +134,7 @@ class MethodDifference:
         return ", ".join(parts) or "nothing changes"
 
     def _moved(self, backend: str) -> str:
-        """Return what a backend gains and loses."""
+        """Return the nodes a backend gains and loses."""
         counts = ((self.gained, "gains"), (self.lost, "loses"))
         both = [(verb, len(found[backend])) for found, verb in counts if backend in found]
         *before, (verb, count) = both
@@ -149,18 +149,18 @@ def _more(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would be delegated.
+    """The partitions a compile would delegate.
 
     Attributes:
         methods: by name
-        warnings: on the rules, such as one that fits nothing
+        warnings: about rules, such as one that matches nothing
     """
 
     methods: Mapping[str, MethodPreview]
     warnings: tuple[str, ...] = field(default=())
 
     def against(self, base: Preview) -> dict[str, MethodDifference]:
-        """Return by method what is different from another preview of the same program."""
+        """Return by method the differences from another preview of the same program."""
         return {
             name: _difference(base.methods[name], found)
             for name, found in self.methods.items()
@@ -182,13 +182,13 @@ def _difference(base: MethodPreview, found: MethodPreview) -> MethodDifference:
     )
 
 
-_Place = tuple[str, str, int]  # exported node, operator, how many of both came before
+_Place = tuple[str, str, int]  # exported node, operator, how many equal pairs came before
 
 
 def _by_origin(found: MethodPreview) -> dict[_Place, tuple[str, str]]:
-    """Return the name and the backend of each delegated node, by what both programs call it.
+    """Return name and backend of each delegated node, by a key common to both programs.
 
-    Names of an edge graph are counted: one node more gives all that come after it another name.
+    Names in an edge graph are numbered: an additional node renames all later ones.
     """
     owners = found.owners()
     seen: Counter[tuple[str, str]] = Counter()
@@ -212,7 +212,7 @@ def _by_backend(
 
 
 def copied_bytes(boundaries: Sequence[Boundary]) -> int | None:
-    """Return the bytes that go over boundaries, None where a size is not known."""
+    """Return the bytes that cross boundaries, None if a size is unknown."""
     sizes = [one.nbytes for one in boundaries]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None

@@ -21,8 +21,8 @@ from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, 
 from inspector.jobs.table import COMPILES
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
-GRACE_SECONDS = 2.0  # between asking a worker to end and ending it
-_KEPT_LINES = 2_000  # of what the user's code prints, while nobody takes them
+GRACE_SECONDS = 2.0  # between requesting a worker to end and killing it
+_KEPT_LINES = 2_000  # limit for unread output of the user's code
 _KEPT_EVENTS = 10_000
 _LONGEST_LINE = 64 * 1024  # bytes; a longer one is cut into several
 _AFTERWARDS = 1.0  # seconds to wait for output of a worker that has ended
@@ -31,18 +31,19 @@ _LIBRARY = ("site-packages", f"{os.sep}torch{os.sep}", f"{os.sep}lib{os.sep}pyth
 
 
 class Worker:
-    """A process that loads what its kind of job needs and then does one.
+    """A process that imports the libraries of its kind of job and then runs one.
 
-    It can be started ahead of the job, since loading torch takes seconds. Threads read its messages
-    into a bounded store; ``take`` hands that over, on whatever thread asks.
+    It can be started ahead of the job, since importing torch takes seconds. Threads read its
+    messages
+    into a bounded queue; ``take`` returns them, on any thread.
     """
 
     def __init__(self, kind: str = COMPILES, *, threads: int = 0) -> None:
         """Start the process.
 
         Args:
-            kind: what it loads ahead, such as ``COMPILES``
-            threads: how many the libraries take that compute, 0 for what they take by themselves
+            kind: of the worker, such as ``COMPILES``
+            threads: of the computing libraries, 0 for their default
 
         Raises: OSError if it cannot be started
         """
@@ -67,7 +68,7 @@ class Worker:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how the job ended, None while it has not."""
+        """Return how the job ended, None while it runs."""
         return self._outcome
 
     @property
@@ -80,21 +81,21 @@ class Worker:
         data = json.dumps(request).encode() + b"\n"
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
-            while data:  # a pipe may take less than all
+            while data:  # a pipe may accept a part only
                 data = data[self._process.stdin.write(data) or 0 :]
 
     def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return the messages since the last call, waiting for it if there is nothing yet.
+        """Return the messages since the last call, waiting for the first one.
 
         Args:
-            timeout: seconds to wait at most
+            timeout: longest wait in seconds
         """
         with self._lock:
             if not self._events and not self._lines and self._outcome is None:
                 self._lock.wait(timeout)
             found: list[Message] = list(self._events)
             if self._dropped:
-                found.append(Log(f"({self._dropped:,} lines left out)"))
+                found.append(Log(f"({self._dropped:,} lines omitted)"))
             found += [Log(line) for line in self._lines]
             self._events.clear()
             self._lines.clear()
@@ -102,7 +103,7 @@ class Worker:
             return found
 
     def stop(self, ended: Ended = Ended.CANCELLED) -> None:
-        """Ask the process to end and end it if it does not; returns at once.
+        """Request the process to end and kill it if it does not; returns immediately.
 
         Args:
             ended: of the outcome
@@ -121,7 +122,7 @@ class Worker:
         _signal(self._process, hard=True)
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
-        """Return the outcome, None if it has not come in time."""
+        """Return the outcome, None after a timeout."""
         until = None if timeout is None else time.monotonic() + timeout
         with self._lock:
             while self._outcome is None:
@@ -140,7 +141,7 @@ class Worker:
             thread.join(_AFTERWARDS)
 
     def when_released(self, action: Callable[[], object]) -> None:
-        """Do something as soon as nothing writes into the folder of the job any more: now."""
+        """Call back as soon as the folder of the job is not written any more: immediately."""
         action()
 
     def _end(self) -> None:
@@ -161,7 +162,7 @@ class Worker:
         try:
             found = message_from(json.loads(line))
         except (ValueError, RecursionError):
-            return  # the user's code found the channel: what it wrote there means nothing
+            return  # written to the channel by the user's code: ignored
         with self._lock:
             if isinstance(found, Outcome):
                 self._said = found
@@ -184,10 +185,10 @@ class Worker:
                 self._heard_line(line)
 
     def _heard_line(self, line: str) -> None:
-        """Take notice of a line that was printed."""
+        """Handle a printed line."""
 
     def _end_group(self) -> None:
-        """When the worker ends, end what the user's code has started: it may hold the channel."""
+        """End processes that the user's code started: they may keep the channel open."""
         self._process.wait()
         _signal_group(self._process.pid)
 
@@ -210,9 +211,7 @@ class Worker:
     def _judged(self, code: int) -> Outcome:
         finished = self._said is not None and self._said.ended is Ended.FINISHED
         if self._stopping is not None and not finished:
-            words = (
-                "cancelled" if self._stopping is Ended.CANCELLED else "stopped: it took too long"
-            )
+            words = "cancelled" if self._stopping is Ended.CANCELLED else "stopped: timed out"
             return Outcome(self._stopping, f"{words} in stage {self._stage}")
         file, line = _crash_place(list(self._tail))
         if self._said is not None:
@@ -227,7 +226,7 @@ class Worker:
 
 
 def started(command: list[str], env: dict[str, str] | None) -> subprocess.Popen[bytes]:
-    """Start a process in a group of its own, with a pipe for each standard stream."""
+    """Start a process in a new process group, with a pipe for each standard stream."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -240,7 +239,7 @@ def started(command: list[str], env: dict[str, str] | None) -> subprocess.Popen[
 
 
 def _with_threads(threads: int) -> dict[str, str] | None:
-    """Return the environment for a number of threads, None for that of this process."""
+    """Return the environment for a number of threads, None to inherit it."""
     if not threads:
         return None
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -260,7 +259,7 @@ def _crash_words(code: int) -> str:
 
 
 def _crash_place(lines: list[str]) -> tuple[str, int]:
-    """Return the innermost line of the user's own code in the stack of a crash."""
+    """Return the innermost line of the user's code in the stack of a crash."""
     starts = [at for at, line in enumerate(lines) if line.startswith("Fatal Python error")]
     own = str(WORKER.parents[1])
     for line in lines[starts[-1] :] if starts else ():
@@ -282,7 +281,7 @@ def _pipe(stream: IO[bytes] | None) -> Any:  # noqa: ANN401 - a context of the s
 
 
 def _lines(stream: IO[bytes]) -> Any:  # noqa: ANN401 - an iterator of text
-    """Yield lines as they come; a line without an end is cut."""
+    """Yield lines as they arrive; an overlong line is truncated."""
     rest = b""
     while True:
         try:

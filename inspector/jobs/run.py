@@ -22,7 +22,7 @@ _SLICE_SECONDS = 0.1
 
 
 class Place(Protocol):
-    """Where the files of a job go."""
+    """Destination of the files of a job."""
 
     @property
     def working(self) -> Path:
@@ -34,7 +34,7 @@ class Place(Protocol):
         ...
 
     def discard(self) -> None:
-        """Remove what is still in the working folder."""
+        """Remove the working folder."""
         ...
 
     def where(self) -> dict[str, str]:
@@ -43,7 +43,7 @@ class Place(Protocol):
 
 
 class Connection(Protocol):
-    """What does a job: a process of its own, or a turn in one that answers many requests."""
+    """The executor of a job: a process, or a request to a shared process."""
 
     @property
     def pid(self) -> int:
@@ -52,7 +52,7 @@ class Connection(Protocol):
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it goes on."""
+        """Return how it ended, None while it runs."""
         ...
 
     def send(self, request: dict[str, Any]) -> None:
@@ -60,34 +60,34 @@ class Connection(Protocol):
         ...
 
     def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was reported since the last call."""
+        """Return the messages since the last call."""
         ...
 
     def stop(self, ended: Ended = Ended.CANCELLED) -> None:
-        """Ask it to end; returns at once."""
+        """Request its end; returns immediately."""
         ...
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
-        """Return the outcome, None if it has not come in time."""
+        """Return the outcome, None after a timeout."""
         ...
 
     def when_released(self, action: Callable[[], object]) -> None:
-        """Do something as soon as nothing writes into the folder of the job any more."""
+        """Call back as soon as the folder of the job is not written any more."""
         ...
 
     def close(self) -> None:
-        """End it if it goes on."""
+        """End it if it still runs."""
         ...
 
 
 class JobRun:
-    """One job; ask it from one thread, as often as you like.
+    """One job; poll it from one thread.
 
     Attributes:
         job: the request
         kind: its line in the table of jobs
-        started: when, by ``time.monotonic``
-        result: what a finished job has brought: the value that ``JobKind.result`` names, else a
+        started: by ``time.monotonic``
+        result: of a finished job: the value that ``JobKind.result`` names, else a
             mapping
     """
 
@@ -105,13 +105,13 @@ class JobRun:
 
         Args:
             job: the request
-            target: folder or file for the job's files; None where it writes none
-            force: replace what exists there
-            worker: one of its kind that was started ahead and has no job yet
+            target: folder or file for the job's files; None if it writes none
+            force: replace existing files
+            worker: idle worker of its kind, started ahead
             timeout: seconds after which the job is ended
-            options: for the worker, beside the request
+            options: for the worker, in addition to the request
 
-        Raises: FolderError if the target cannot be used; then nothing was started
+        Raises: FolderError if the target cannot be used, before anything is started
         """
         self.job = job
         self.kind = kind_of(job)
@@ -134,24 +134,24 @@ class JobRun:
 
     @property
     def state(self) -> Any:  # noqa: ANN401 - each supervisor has its own
-        """Return what is kept of the job so far, None for a job without a supervisor."""
+        """Return the state of the supervisor, None for a job without one."""
         return getattr(self._supervisor, "state", None)
 
     @property
     def pid(self) -> int:
-        """Return the id of the worker's process, 0 where none could be started."""
+        """Return the id of the worker's process, 0 if it could not be started."""
         return self._worker.pid if self._worker is not None else 0
 
     @property
     def scratch(self) -> Path | None:
-        """Return the temporary folder that is there until ``close``, None for other jobs."""
+        """Return the temporary folder, deleted by ``close``; None for jobs without one."""
         if self._place is None or self.kind.writes is not Writes.SCRATCH:
             return None
         return self._place.working
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it runs. The files are in place when it finished."""
+        """Return how it ended, None while it runs. On success the files are in place."""
         with self._lock:
             if self._outcome is None and self._worker is not None:
                 self._check_time()
@@ -162,10 +162,10 @@ class JobRun:
             return self._outcome
 
     def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was reported since the last call, waiting for it if there is nothing yet.
+        """Return the messages since the last call, waiting for the first one.
 
         Args:
-            timeout: seconds to wait at most
+            timeout: longest wait in seconds
         """
         if not self._messages:
             self._read(timeout)
@@ -176,7 +176,7 @@ class JobRun:
             return found
 
     def send(self, command: dict[str, Any]) -> bool:
-        """Send a command to a job that takes some; return whether it waited for one."""
+        """Send a command to a job that accepts some; return whether it waited for one."""
         runs = self._worker is not None and self._worker.outcome is None
         if not runs or not self._supervisor.may_send(command):
             return False
@@ -185,13 +185,13 @@ class JobRun:
         return True
 
     def cancel(self) -> None:
-        """Ask the worker to end; the outcome comes soon after. What the state has stays."""
+        """Request the worker to end; the outcome follows soon. The state is kept."""
         self._cancelled = True
         if self._worker is not None:
             self._worker.stop()
 
     def close(self) -> None:
-        """End the worker if it runs; leave nothing half-written."""
+        """End the worker if it runs; remove partial files."""
         self._cancelled = True
         if self._worker is not None:
             self._worker.close()
@@ -199,14 +199,14 @@ class JobRun:
         self._discard()
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
-        """Return the outcome, None if it has not come in time."""
+        """Return the outcome, None after a timeout."""
         until = None if timeout is None else time.monotonic() + timeout
         while self.outcome is None:
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0:
                 break
             assert self._worker is not None
-            if self.kind.supervisor:  # what it keeps is kept as it comes
+            if self.kind.supervisor:  # its state is stored as it arrives
                 self._read(_SLICE_SECONDS if left is None else min(left, _SLICE_SECONDS))
             else:
                 self._worker.wait(left if self._until is None else _sooner(left, self._until))
@@ -250,7 +250,7 @@ class JobRun:
                 self._worker.stop(Ended.TIMED_OUT)
 
     def _settle(self, found: Outcome) -> None:
-        """Take how the worker ended: the end of the job, unless another one goes on."""
+        """Handle the end of the worker: the end of the job, unless another worker continues."""
         if self._outcome is not None:
             return
         try:
@@ -264,7 +264,7 @@ class JobRun:
             return
         assert self._worker is not None
         self._worker.close()
-        if self.kind.writes is Writes.WORK:  # what the lost one has left is of no use
+        if self.kind.writes is Writes.WORK:  # leftovers of the lost worker are useless
             self._discard()
             self._place = Scratch()
         self._start(None)
@@ -305,7 +305,7 @@ def _not_started(error: OSError) -> Outcome:
 
 
 def _sooner(left: float | None, until: float) -> float:
-    """Return the seconds to wait: until the job's own time is over at most."""
+    """Return the seconds to wait: at most until the timeout of the job."""
     own = max(until - time.monotonic(), 0.0) + 0.01
     return own if left is None else min(left, own)
 

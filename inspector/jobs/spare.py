@@ -1,4 +1,4 @@
-"""A worker that is there before it is wanted: loading torch takes seconds."""
+"""A worker started ahead of time, since importing torch takes seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SpareWorker:
     """At most one worker without a job; use it from any thread."""
 
     def __init__(self, kind: str) -> None:
-        """Start nothing yet.
+        """Initialize without starting a process.
 
         Args:
             kind: of worker
@@ -24,19 +24,19 @@ class SpareWorker:
 
     @property
     def pid(self) -> int | None:
-        """Return the id of the worker's process, None while there is none."""
+        """Return the id of the worker's process, None if not running."""
         with self._lock:
             return None if self._worker is None else self._worker.pid
 
     @property
     def ready(self) -> bool:
-        """Return whether there is one that has loaded all it needs."""
+        """Return whether it runs and has imported its libraries."""
         with self._lock:
             worker = self._worker
         return worker is not None and worker.ready is not None and worker.outcome is None
 
     def start(self) -> None:
-        """Start one unless there is one; a failure is reported by the job itself."""
+        """Start one unless it runs; a failure is reported by the job itself."""
         with self._lock:
             if self._closed or (self._worker is not None and self._worker.outcome is None):
                 return
@@ -44,13 +44,13 @@ class SpareWorker:
                 self._worker = Worker(self._kind)
 
     def take(self) -> Worker | None:
-        """Return it for a job of its own, None if there is none that lives."""
+        """Return the worker and give up ownership, None if it does not run."""
         with self._lock:
             worker, self._worker = self._worker, None
         return worker if worker is not None and worker.outcome is None else None
 
     def close(self) -> None:
-        """End it, and start none any more."""
+        """End it, and start no further one."""
         with self._lock:
             self._closed = True
             worker, self._worker = self._worker, None

@@ -1,4 +1,4 @@
-"""Changes that would make boundaries fewer, each tried before it is offered; no torch."""
+"""Suggested changes that reduce boundaries, each tried before it is offered; no torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inspector.recipes.edits import Target, TargetKind, edit_named
 from inspector.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 
-_MOST_NODES = 8  # that are taken in together
+_MOST_NODES = 8  # limit of nodes added together
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries
 _MOST_TRIED = 12
 _DROPPED = (Outcome.TOO_SMALL, Outcome.CYCLE)
@@ -19,15 +19,15 @@ _DROPPED = (Outcome.TOO_SMALL, Outcome.CYCLE)
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A change that makes boundaries fewer.
+    """A change that reduces boundaries.
 
     Attributes:
-        text: in words, with what it is good for
-        method: where
-        edits: names of edits and what they are made on, in order
-        job: with all of them
-        boundaries: how many fewer
-        saved_bytes: how many fewer go over boundaries; None where a size is not known
+        text: description with its effect
+        method: of the boundaries
+        edits: names of edits and their targets, in order
+        job: with all of them applied
+        boundaries: reduction in number
+        saved_bytes: reduction of the bytes that cross boundaries; None if a size is unknown
     """
 
     text: str
@@ -40,7 +40,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """The result of a job that looks for suggestions.
+    """The result of a suggestion job.
 
     Attributes:
         suggestions: the best first
@@ -58,11 +58,11 @@ class _Candidate:
 def suggestions_of(
     job: CompileJob, preview: Callable[[CompileJob], Preview]
 ) -> tuple[Suggestion, ...]:
-    """Return changes that make boundaries fewer, the best first.
+    """Return changes that reduce boundaries, the best first.
 
     Args:
-        job: to be changed
-        preview: finds what a job would delegate
+        job: to change
+        preview: returns the delegation of a job
     """
     base = preview(job)
     found: list[Suggestion] = []
@@ -105,7 +105,7 @@ def _candidates(job: CompileJob, shown: MethodPreview) -> Iterator[_Candidate]:
 
 
 def _taken_in(shown: MethodPreview) -> Iterator[_Candidate]:
-    """Yield what lies between partitions and could be taken in."""
+    """Yield groups of nodes between partitions that could be delegated too."""
     verdicts: dict[str, Verdict] = {}
     for verdict in shown.verdicts:
         verdicts.setdefault(verdict.node, verdict)
@@ -153,7 +153,7 @@ def _groups_outside(nodes: tuple[NodePreview, ...]) -> list[list[NodePreview]]:
 
 
 def _joined(job: CompileJob) -> Iterator[_Candidate]:
-    """Yield cuts of the user that could be left out."""
+    """Yield cuts of the user that could be removed."""
     rules = job.rules
     cut = dict.fromkeys((*rules.cut_before, *rules.cut_after, *rules.alone_nodes))
     for name in cut:

@@ -1,4 +1,4 @@
-"""What is kept of a job while it runs, and whether it goes on when its worker is lost."""
+"""Supervisors: the state of a running job, and whether it continues after losing its worker."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Setup:
     """How a job was started.
 
     Attributes:
-        target: folder or file of the job, None for none
-        force: replace what exists there
-        folder: in which the worker writes, None for none
-        options: for the worker, beside the request
+        target: folder or file of the job, or None
+        force: replace existing files
+        folder: of the worker's files, or None
+        options: for the worker, in addition to the request
     """
 
     target: Path | None = None
@@ -30,13 +30,13 @@ class Setup:
 
 
 class Supervisor(Generic[State]):
-    """Watches over one job; this one keeps nothing, and a lost worker is the end of the job.
+    """Supervises one job; the default has no state, and a lost worker ends the job.
 
     Attributes:
         job: the request
         setup: how it was started
-        state: what is kept so far
-        added: messages of the supervisor itself, which ``JobRun.take`` hands over and empties
+        state: of the job so far
+        added: messages of the supervisor itself, returned and cleared by ``JobRun.take``
     """
 
     state: State
@@ -55,19 +55,19 @@ class Supervisor(Generic[State]):
         return self.job, self.setup.options
 
     def note(self, message: Message) -> Message | None:
-        """Keep what a message brings; return the message to hand over, None for none.
+        """Update the state from a message; return the message to pass on, or None.
 
-        Raises: FolderError if it cannot be kept
+        Raises: FolderError if the state cannot be stored
         """
         return message
 
     def may_send(self, command: Mapping[str, Any]) -> bool:
-        """Return whether a command may be sent now; most jobs take none."""
+        """Return whether a command may be sent now; most jobs accept none."""
         del command
         return False
 
     def ended(self, outcome: Outcome, *, cancelled: bool) -> Outcome | None:
-        """Return how the job has ended, None to go on with another worker.
+        """Return the outcome of the job, None to continue with another worker.
 
         Args:
             outcome: of the worker

@@ -1,8 +1,8 @@
 """The jobs that worker processes do: one line each.
 
 A job is a file with the dataclass of its request and the function that does it, and a line here.
-The parent, the worker and the window know of a job what its line has; a name with a colon is
-imported when it is needed, since the function of a worker brings torch along.
+The parent, the worker and the window use only this line; a name with a colon is
+imported on demand, since the function of a worker imports torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SERVER = "server"  # answers one request after the other
 
 
 class Writes(str, Enum):
-    """Where the files of a job go."""
+    """Destination of the files of a job."""
 
     NOTHING = "nothing"
     FOLDER = "folder"
@@ -37,14 +37,15 @@ class JobKind:
 
     Attributes:
         name: in messages
-        label: what is being done, for the status line
+        label: activity, for the status line
         request: its dataclass, as ``module:Name``
-        entry: the function of the worker: takes the request and a ``Task``, returns the result
-        worker: the kind of worker that does it, by what that loads ahead
-        writes: where its files go
-        result: type of what is kept of the result, as ``module:Name``; empty for the JSON object
-        supervisor: a ``Supervisor`` as ``module:Name``; empty for one that keeps nothing
-        owned: names of files that go from the folder when they are not written again
+        entry: the function of the worker: called with the request and a ``Task``, returns the
+            result
+        worker: kind of worker
+        writes: destination of its files
+        result: type of the result, as ``module:Name``; empty for a JSON object
+        supervisor: a ``Supervisor`` as ``module:Name``; empty for the default
+        owned: names of files that are removed from the folder unless rewritten
     """
 
     name: str
@@ -65,7 +66,7 @@ class JobKind:
         return from_json(content, resolved(self.request), self.name)
 
     def read_result(self, content: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """Return what is kept of the result of a worker.
+        """Return the typed result of a worker.
 
         Raises: ContentError
         """
@@ -74,14 +75,14 @@ class JobKind:
         return from_json(content, resolved(self.result), f"the result of {self.name}")
 
     def supervise(self, *args: Any, **options: Any) -> Supervisor[Any]:  # noqa: ANN401
-        """Return what watches over one job of this kind; see ``Supervisor``."""
+        """Return a supervisor for one job of this kind; see ``Supervisor``."""
         found: type[Supervisor[Any]] = resolved(self.supervisor) if self.supervisor else Supervisor
         return found(*args, **options)
 
 
 @cache
 def resolved(name: str) -> Any:  # noqa: ANN401 - a class or a function
-    """Return what ``module:Name`` names."""
+    """Return the object named by ``module:Name``."""
     module, _, member = name.partition(":")
     return getattr(import_module(module), member)
 
@@ -120,7 +121,7 @@ JOBS: tuple[JobKind, ...] = (
     ),
     JobKind(
         "gap",
-        "comparing numbers",
+        "comparing values",
         f"{_GAP}:GapJob",
         "inspector.worker.gap_job:work",
         COMPARES,
@@ -164,9 +165,9 @@ def kind_named(name: str) -> JobKind:
 
 
 def kind_of(request: object) -> JobKind:
-    """Return the job that a request is for.
+    """Return the kind of job of a request.
 
-    Raises: KeyError for something that is not a request
+    Raises: KeyError for any other object
     """
     own = f"{type(request).__module__}:{type(request).__qualname__}"
     return next((one for one in JOBS if one.request == own), None) or _unknown(own)

@@ -16,26 +16,26 @@ from inspector.recipes.compile_job import CompileJob
 
 _numbers = itertools.count(1)
 _KEPT = 2_000
-_TOO_LONG = "stopped: it took too long"
+_TOO_LONG = "stopped: timed out"
 
 
 class Turn:
-    """One request to a warm worker, from any thread.
+    """One request to a warm worker, usable from any thread.
 
-    It has ended as soon as it is cancelled; the worker may go on for a while, and is killed if it
+    Cancelling ends it immediately; the worker may continue for a while, and is killed if it
     does not release the request soon.
 
     Attributes:
-        job: what it is about, which decides what worker can answer
-        number: of the request
+        job: of the request, which determines the worker
+        number: id of the request
     """
 
     def __init__(self, job: CompileJob, ask: Callable[[Turn], object]) -> None:
         """Create a request that ``send`` starts.
 
         Args:
-            job: what it is about
-            ask: hands the turn to a worker
+            job: of the request
+            ask: sends it to a worker
         """
         self.job = job
         self.number = next(_numbers)
@@ -51,12 +51,12 @@ class Turn:
 
     @property
     def pid(self) -> int:
-        """Return the id of the worker's process, 0 before there is one."""
+        """Return the id of the worker's process, 0 before it is assigned."""
         return self._worker.pid if self._worker is not None else 0
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it has not."""
+        """Return how it ended, None while it runs."""
         with self._changed:
             return self._outcome
 
@@ -70,7 +70,7 @@ class Turn:
             self._ask(self)
 
     def take(self, timeout: float = 0.0) -> list[Message]:
-        """Return what was reported since the last call, waiting for it if there is nothing yet."""
+        """Return the messages since the last call, waiting for the first one."""
         with self._changed:
             if not self._messages and self._outcome is None:
                 self._changed.wait(timeout)
@@ -79,7 +79,7 @@ class Turn:
             return found
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
-        """Return the outcome, None if it has not come in time."""
+        """Return the outcome, None after a timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self._outcome is not None, timeout)
         return self.outcome
@@ -90,7 +90,7 @@ class Turn:
             return self._changed.wait_for(lambda: self._released, timeout)
 
     def when_released(self, action: Callable[[], object]) -> None:
-        """Do something as soon as nothing writes into the folder of the job any more."""
+        """Call back as soon as the folder of the job is not written any more."""
         with self._changed:
             if not self._released and self._worker is not None:
                 self._afterwards.append(action)
@@ -104,7 +104,7 @@ class Turn:
             threading.Thread(target=self._end_worker, name="turn end", daemon=True).start()
 
     def close(self) -> None:
-        """End it if it goes on."""
+        """Cancel it if it runs."""
         if self.outcome is None:
             self.stop()
 
@@ -119,11 +119,11 @@ class Turn:
     # -- called by the worker's threads --------------------------------------------------------
 
     def taken_by(self, worker: WarmWorker) -> None:
-        """Note who answers."""
+        """Store the worker that runs it."""
         self._worker = worker
 
     def report(self, message: Message) -> None:
-        """Take a message."""
+        """Receive a message."""
         with self._changed:
             if isinstance(message, Stage) and message.seconds is None:
                 if message.stage == "begin":
@@ -133,7 +133,7 @@ class Turn:
             self._changed.notify_all()
 
     def answered(self, outcome: Outcome) -> None:
-        """Take the answer; the worker does not work on it any more."""
+        """Receive the result; the worker has released the request."""
         self._end(outcome)
         with self._changed:
             actions, self._afterwards = self._afterwards, []
@@ -167,8 +167,8 @@ class WarmWorker(Worker):
         """Start the process.
 
         Args:
-            stale: given the requests that another worker has to answer, as the source has changed
-            threads: how many its libraries take, 0 for what they take by themselves
+            stale: called with the requests for another worker when the source has changed
+            threads: of its libraries, 0 for their default
 
         Raises: OSError if it cannot be started
         """
@@ -180,12 +180,12 @@ class WarmWorker(Worker):
         super().__init__(SERVER, threads=threads)
 
     def close(self) -> None:
-        """End the process; what it has not answered is cancelled."""
+        """End the process; pending requests are cancelled."""
         self._closing = True
         super().close()
 
     def ask(self, turn: Turn) -> None:
-        """Ask for an answer."""
+        """Send a request."""
         turn.taken_by(self)
         with self._busy:
             self._turns[turn.number] = turn
@@ -235,7 +235,7 @@ class WarmWorker(Worker):
             self._end_all(self.outcome)
 
     def _end_all(self, outcome: Outcome) -> None:
-        """End what it worked on with it; another worker answers what it had not begun."""
+        """End the running request with the process; another worker runs those not begun."""
         with self._busy:
             turns, self._turns = list(self._turns.values()), {}
         waiting: list[Turn] = []

@@ -1,1 +1,1 @@
-"""What belongs together: events, instructions, graph nodes, delegates, values."""
+"""Joins events, instructions, graph nodes, delegates and values."""

@@ -1,8 +1,8 @@
-"""Which delegate took which node of a graph that was recorded before delegation.
+"""The delegate of each node of a graph that was recorded before delegation.
 
-The record lists, for each delegate call, one handle for each node it took. Nodes of one operator
-of the user's share a handle, and a delegate may take only some of them: then the instructions
-that are left in the program show which ones it left.
+The record lists, for each delegate call, one handle for each node it took. Nodes of one user
+operator share a handle, and a delegate may take only some of them: then the remaining instructions
+of the program show which ones were not delegated.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Ownership:
     """The owner of each listed call node.
 
     Attributes:
-        nodes: call nodes as the stock tool lists them, in order; unused results left out
-        owners: index into calls, one a node; None for what no delegate took
+        nodes: call nodes as the stock tool lists them, in order; without unused results
+        owners: index into calls, one per node; None if not delegated
         calls: instructions that call a delegate, in order
         delegates: delegate of each call
         backends: backend id of each call
@@ -57,7 +57,7 @@ def call_nodes(graph: Graph) -> tuple[ListedNode, ...]:
 
 @identity_cache
 def ownership(session: Session, graph: Graph, method: str) -> Ownership:
-    """Return who took which node of a method's recorded graph."""
+    """Return the delegate of each node of a method's recorded graph."""
     record, nodes = session.record, call_nodes(graph)
     if record is None:
         return Ownership(nodes, (None,) * len(nodes), (), (), ())
@@ -83,9 +83,10 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
 def _told_owners(
     record: ETRecord, method: str, nodes: Sequence[ListedNode], taken: Mapping[int, Counter[int]]
 ) -> tuple[int | None, ...] | None:
-    """Return the owners as the record's verdicts tell them; None where they are incomplete.
+    """Return the owners according to the record's verdicts; None if these are incomplete.
 
-    A partition is the call that lists its nodes, or else its handles; of several alike, in order.
+    A partition belongs to the call that lists its nodes, or else its handles; equal ones are
+    matched in order.
     """
     partitions = {
         verdict.node: verdict.partition
@@ -100,7 +101,7 @@ def _told_owners(
         return None
     listed = record_maps.taken(record, method)
     named = listed.keys() == taken.keys()
-    known = {node.source.rpartition("/")[2] for node in nodes}  # results of a node are its own
+    known = {node.source.rpartition("/")[2] for node in nodes}  # results belong to their node
     waiting: dict[frozenset[object], list[int]] = {}
     for call, (number, counts) in enumerate(taken.items()):
         key = frozenset(known.intersection(listed[number]) if named else counts.items())
@@ -130,7 +131,7 @@ def _by_handle(nodes: Sequence[ListedNode]) -> dict[int, list[int]]:
 def choose(
     nodes: Sequence[ListedNode], places: Iterable[int], left: Counter[str], count: int
 ) -> list[int]:
-    """Return the places of the nodes a delegate took, in order."""
+    """Return the indices of the nodes a delegate took, in order."""
     still = Counter(left)
     free: list[int] = []
     kept: list[int] = []
@@ -142,8 +143,8 @@ def choose(
         else:
             free.append(place)
     outside = {nodes[place].source for place in kept}
-    # A view may have left no instruction: operators that compute are the likelier ones inside.
-    # A getitem leaves none either; it is never on the other side than what it reads from.
+    # A view may have left no instruction: computing operators are more likely to be delegated.
+    # A getitem leaves none either; it is always on the same side as its source.
     ranked = sorted(
         free, key=lambda place: (nodes[place].source in outside, not is_compute(nodes[place].name))
     )
@@ -170,7 +171,7 @@ def _operators_left(
 def _delegate_indices(
     program: Program | None, method: str, calls: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return the delegate each call is of; its place among the calls without a program."""
+    """Return the delegate of each call; without a program its index among the calls."""
     if program is None:
         return tuple(range(len(calls)))
     steps = instructions(program.plan(method))

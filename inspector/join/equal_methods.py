@@ -1,7 +1,8 @@
-"""Methods of one program that cannot be distinguished by a run, because they do the same.
+"""Methods of one program with equal instructions, which a run cannot distinguish.
 
-Prefill and decode of one module are an example: which of them ran is unknown, yet every event is of
-the same operator of the same instruction in either.
+Prefill and decode of one module are an example: which of them ran is unknown, but every event
+belongs to
+the same operator and instruction in both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from schema.program import model as m
 
 
 def alike_method(program: Program, record: ETRecord | None, block: Block) -> str | None:
-    """Return one of the methods a block may have run when all of them do the same, else None."""
+    """Return one of the methods a block may have run if all of them are equal, else None."""
     if not is_execution(block):
         return None
     fitting = [

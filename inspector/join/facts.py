@@ -1,4 +1,4 @@
-"""What a comparison of two files finds, and small facts the comparisons share."""
+"""The result of comparing two files, and helpers shared by the comparisons."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Finding = tuple[int, str]  # facts that agree, first mismatch
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
-        what: the facts compared, in words
-        matched: how many agree
-        mismatch: first contradiction, empty when there is none
+        what: description of the compared facts
+        matched: number that agree
+        mismatch: first contradiction, empty if none
     """
 
     what: str

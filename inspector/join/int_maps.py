@@ -16,7 +16,7 @@ NONE = np.zeros(0, np.int64)
 
 
 class _SortedKeys(Mapping[int, V]):
-    """Looks a key up among sorted ones, each there once."""
+    """Looks up a key among sorted unique keys."""
 
     def __init__(self, keys: Ints) -> None:
         self._keys = keys
@@ -57,12 +57,12 @@ class IntMap(_SortedKeys[int]):
 
 
 class CodedMap(_SortedKeys[V]):
-    """Integers to a few different things.
+    """Maps integers to few distinct values.
 
     Args:
-        keys: sorted, each once
-        codes: index into items, one a key
-        items: the different values
+        keys: sorted and unique
+        codes: index into items, one per key
+        items: the distinct values
     """
 
     def __init__(self, keys: Ints, codes: Ints, items: Sequence[V]) -> None:

@@ -1,8 +1,8 @@
 """Joins a delegate's events, which carry only kernel names, to the nodes of its payload by order.
 
 Traces of our own engines number the nodes and need no order. Otherwise every event must be an
-operator of the payload, in order, and every operator must have its event, save those the runtime
-may merge into a neighbour. Events that several nodes could have made stay open.
+operator of the payload, in order, and every operator must have its event, except those the runtime
+may merge into a neighbour. Events that several nodes could have logged are not joined.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from schema.payloads.identity import named_node
 
 @dataclass(frozen=True, slots=True)
 class PayloadMatch:
-    """What one event covers.
+    """The payload nodes that one event covers.
 
     Attributes:
-        nodes: payload nodes, the one the event is named after first, then those merged into it
+        nodes: the node that names the event, then those merged into it
         handles: debug handles of those nodes
-        inserted: no covered node has a handle (a layout copy the compiler added)
-        exact: the event names its node by its place in the payload, as traces of our engines do
+        inserted: no covered node has a handle (a layout copy added by the compiler)
+        exact: the event names its node by index in the payload, as in traces of our engines
     """
 
     nodes: tuple[str, ...]
@@ -33,7 +33,7 @@ class PayloadMatch:
 
 
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
-    """Return the match of each event of one delegate call, None where it is not certain."""
+    """Return the match of each event of one delegate call, None if it is ambiguous."""
     return _match(payload, tuple(names))
 
 
@@ -56,7 +56,7 @@ def _match(payload: Payload, names: tuple[str, ...]) -> tuple[PayloadMatch | Non
 
 
 def _merged(payload: Payload, joined: tuple[str | None, ...]) -> dict[str, list[str]]:
-    """Return the nodes without an event of their own, by the joined node before them."""
+    """Return the nodes without a separate event, by the joined node before them."""
     timed = set(joined)
     if None in timed:
         return {}  # an open event may be theirs

@@ -1,7 +1,7 @@
-"""Events inside delegates against the payload: how many matmuls there are, of which dtype.
+"""Compares events inside delegates with the payload: number and dtypes of matmuls.
 
-Kernels name the dtypes they work on: ``Convolution (NHWC, F32) IGEMM #1``. `schema.backends` lists
-for which backends the names of such events are known.
+Names of kernels contain their dtypes: ``Convolution (NHWC, F32) IGEMM #1``. `schema.backends` lists
+the backends whose event names are known.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _matmul_events(backend_id: str) -> re.Pattern[str] | None:
 
 
 def _matmul_event(name: str) -> tuple[str, re.Match[str]] | None:
-    """Return the backend whose kernels are named so, and the match; None for other events."""
+    """Return the backend with matmul events of this name, and the match; None for other events."""
     for backend in BACKENDS.values():
         pattern = _matmul_events(backend.id) if backend.checks is not None else None
         match = None if pattern is None else pattern.match(name)
@@ -82,7 +82,7 @@ def is_product(name: str) -> bool:
 
 
 def quantised_product(nodes: Sequence[GraphNode]) -> str:
-    """Return the operator of the first product whose left side is dequantized among these nodes."""
+    """Return the operator of the first matmul here whose left operand is dequantized."""
     made = {name: node for node in nodes for name in node.outputs}
     for node in nodes:
         if base_operator(node.target).split("::")[-1] not in _PRODUCTS:
@@ -138,7 +138,7 @@ def inner_events(block: Block) -> dict[int, list[str]]:
 
 
 def _against(payload: Payload, names: list[str]) -> str | None:
-    """Return a contradiction, empty text for agreement, None when there is nothing to compare."""
+    """Return a contradiction, an empty string for agreement, None if nothing is comparable."""
     checks, pattern = backend_of(payload.backend_id).checks, _matmul_events(payload.backend_id)
     if checks is None or pattern is None or payload.graph is None:
         return None
@@ -160,6 +160,6 @@ def _against(payload: Payload, names: list[str]) -> str | None:
 
 
 def _is_quantised(graph: Graph, node: GraphNode) -> bool:
-    """Return whether a node reads something quantized: an input or its weights."""
+    """Return whether a node reads a quantized input or quantized weights."""
     tensors = [graph.values[name].tensor for name in node.inputs if name in graph.values]
     return any(tensor is not None and tensor.quantization is not None for tensor in tensors)

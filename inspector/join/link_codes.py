@@ -1,4 +1,4 @@
-"""The links of a block's events as numbers into the few different links there are."""
+"""The links of a block's events, deduplicated: one code per event into the distinct links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-# what the link of an event depends on
+# facts that determine the link of an event
 _NOTHING, _ALIKE, _NUMBER, _IDENTIFIER, _EVENT = range(5)
 
 
@@ -39,7 +39,7 @@ class LinkCodes:
 
 @identity_cache
 def link_codes(session: Session, block: Block) -> LinkCodes:
-    """Return ``BlockLinks.link`` of every event, asking once for those alike."""
+    """Return ``BlockLinks.link`` of every event, computed once for equal events."""
     links = link_block(session, block)
     layout = block.layout
     depends = _depends(links, block)
@@ -54,14 +54,14 @@ def link_codes(session: Session, block: Block) -> LinkCodes:
 
 
 def shown_texts(block: Block) -> Ints:
-    """Return for each event where its name is in the strings; -1 for none and for a number."""
+    """Return for each event the index of its name in the strings; -1 if unnamed or an integer."""
     layout = block.layout
     texts = np.where(layout.delegate_str >= 0, layout.delegate_str, layout.name)
     return np.where(layout.delegate_int != -1, -1, texts)
 
 
 def texts_among(block: Block, texts: Ints, names: Collection[str]) -> Mask:
-    """Return which of the numbers of strings stand for one of the names."""
+    """Return which string indices refer to one of the names."""
     used, which = np.unique(texts, return_inverse=True)
     hit = [number >= 0 and block.strings[number] in names for number in used.tolist()]
     return np.array(hit, np.bool_)[which]

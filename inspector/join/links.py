@@ -1,8 +1,8 @@
-"""How each event was matched to an instruction and to graph nodes, graded, never guessed.
+"""Matches events to instructions and graph nodes, graded, never guessed.
 
-Grades, strongest first: INSTRUCTION (the program's own number), DEBUG_HANDLE and DELEGATE_ID
-(numbers of the record), ORDER (no number of its own: same operator, equal counts, matched by
-position; inferred), DELEGATE_CALL_ONLY (only the call it happened in is known), NONE.
+Grades, strongest first: INSTRUCTION (index in the program), DEBUG_HANDLE and DELEGATE_ID
+(ids of the record), ORDER (no id: same operator, equal counts, matched by
+position; inferred), DELEGATE_CALL_ONLY (only the enclosing call is known), NONE.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Link:
     """One event's matches.
 
     Attributes:
-        grade: the weakest step of the way from the event to the nodes
+        grade: the weakest step from the event to the nodes
         instruction: index over all chains of the method, None outside of instructions
         handles: debug handles of the record
         nodes: recorded graph nodes of those handles, in graph order
-        node: the one node it is known to be, by its own handle or by ORDER; empty when several
+        node: its only node, by a unique handle or by ORDER; empty if ambiguous
         payload_nodes: nodes of the delegate's payload the event covers, fused ones included
         inserted: the payload nodes have no counterpart in the recorded graph (layout copies)
         backend: backend the event belongs to, empty outside of delegates
@@ -74,13 +74,13 @@ NO_LINK = Link(Grade.NONE)
 
 
 def inner_label(link: Link, name: str) -> str:
-    """Return what to call an event inside a delegate: its payload node where it is a number."""
+    """Return the label of an event inside a delegate: its payload node if it is named by index."""
     return link.payload_nodes[0] if link.payload_nodes and named_node(name) is not None else name
 
 
 @identity_cache
 def link_block(session: Session, block: Block) -> BlockLinks:
-    """Return the links of a block; each is made on first access."""
+    """Return the links of a block; each is created on first access."""
     program = session.program
     return BlockLinks(session, program, method_of(block, session.record, program), block)
 
@@ -89,9 +89,9 @@ class BlockLinks:
     """The links of the events of a block.
 
     Attributes:
-        method: method the block ran, None when it is unknown; of methods that do the same, the
-            rest is of the first
-        graph: recorded graph the nodes are of, None without a record
+        method: method the block ran, None if unknown; for equal methods the links refer to the
+            first
+        graph: recorded graph of the nodes, None without a record
         nodes: its nodes by debug handle
     """
 
@@ -118,13 +118,13 @@ class BlockLinks:
         self.payloads = self._payload_matches(session, program)
 
     def named(self, name: str) -> tuple[GraphNode, ...]:
-        """Return the recorded node of a name, in nested graphs too; empty when there is none."""
+        """Return the recorded node of a name, in nested graphs too; empty if not found."""
         nodes = walk_nodes(self.graph) if self.graph is not None else []
         return tuple(node for node in nodes if node.name == name)
 
     @cached_property
     def _inner(self) -> Mapping[str, GraphNode]:
-        """Return recorded nodes by name: what a delegate that its record stands for logs by."""
+        """Return recorded nodes by name: an emulated delegate logs by these."""
         nodes = walk_nodes(self.graph) if self.graph is not None else []
         return {node.name: node for node in nodes if node.debug_handle is not None}
 
@@ -230,7 +230,7 @@ class BlockLinks:
         found: dict[int, PayloadMatch] = {}
         steps = instructions(self.plan)
         for number, events in _delegate_events(self.block).items():
-            if not 0 <= number < len(steps):  # of another program, or damaged
+            if not 0 <= number < len(steps):  # from a different program, or damaged
                 continue
             args = steps[number][2].instr_args
             if not isinstance(args, m.DelegateCall):
@@ -262,10 +262,10 @@ def _order_matches(
     handles: Mapping[int, tuple[int, ...]],
     nodes: Mapping[int, tuple[GraphNode, ...]],
 ) -> dict[int, tuple[str, bool]]:
-    """Return (node, inferred) of kernel calls that can only be one node.
+    """Return (node, inferred) of kernel calls with a single possible node.
 
-    Of the nodes of a shared handle, those of one operator are matched to the instructions of that
-    operator by position, where there are equally many of both.
+    Nodes of a shared handle with the same operator are matched to the instructions of that
+    operator by position, if their numbers are equal.
     """
     if plan is None:
         return {}
@@ -296,7 +296,7 @@ def unmapped_matches(
 ) -> dict[int, str]:
     """Return the node of kernel calls the record does not map, as those inside branches and loops.
 
-    Per operator, all or nothing: as many unmapped calls as recorded nodes no call is mapped to.
+    An operator is matched only if its unmapped calls are as many as its unmapped nodes.
     """
     if plan is None or graph is None:
         return {}

@@ -29,7 +29,7 @@ class MethodMatch:
     Attributes:
         method: name of the method
         matched: instructions that have an event of their kind
-        mismatch: the first contradiction in words, empty when there is none
+        mismatch: the first contradiction, empty if none
     """
 
     method: str
@@ -49,14 +49,14 @@ def match_methods(program: Program, block: Block) -> tuple[MethodMatch, ...]:
 
 
 def block_method(program: Program | None, block: Block) -> str | None:
-    """Return the method a block ran, None when no method or more than one fits equally well."""
+    """Return the method a block ran, None if no method fits, or several fit equally well."""
     if program is None or not is_execution(block):
         return None
     matches = [match for match in match_methods(program, block) if not match.mismatch]
     if not matches:
         return None
     best = [match.method for match in matches if match.matched == matches[0].matched]
-    if len(best) > 1:  # the same instructions: what ran inside their delegates may tell
+    if len(best) > 1:  # the same instructions: events inside their delegates may decide
         best = [
             method
             for method in best
@@ -126,8 +126,8 @@ def _contradiction(plan: m.ExecutionPlan, instruction: m.Instruction, event: str
 def same_operator(event: str, operator: str) -> bool:
     """Return whether a kernel event is of an operator of the program.
 
-    Kernels made by code generation drop the namespace; others log the name they were given, which
-    need not be the operator's and is then no contradiction.
+    Generated kernels drop the namespace; others log a custom name, which
+    may differ from the operator's and is then not a contradiction.
     """
     if not event.startswith(KERNEL_PREFIX):
         return True
@@ -142,4 +142,6 @@ def _never_run(plan: m.ExecutionPlan, seen: set[int], count: int) -> str:
     if jumps or not seen or len(seen) == count:
         return ""
     first = next(step for step in range(count) if step not in seen)
-    return f"method {plan.name} has {count} instructions, the trace none for instruction {first}"
+    return (
+        f"method {plan.name} has {count} instructions, the trace has none for instruction {first}"
+    )

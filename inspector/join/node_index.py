@@ -1,4 +1,4 @@
-"""The nodes of a recorded graph by debug handle, and operator names in one spelling."""
+"""The nodes of a recorded graph by debug handle, and normalized operator names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each instruction of a plan reads and writes.
+"""Operands of instructions: the values each one reads and writes.
 
 A program file names no operator schemas, so the rules of the emitter are used: the last argument
 of a kernel call is its result (a list when there are several), except for the few kernels in
@@ -57,8 +57,8 @@ def plan_operands(
 
     Args:
         plan: the method
-        delegate_outputs: number of outputs of each delegate where it is known; without it an
-            argument not touched before, neither input nor constant, counts as an output
+        delegate_outputs: number of outputs of each delegate if known; otherwise an
+            argument not used before, neither input nor constant, counts as an output
     """
     touched = set(plan.inputs) | _constants(plan)
     found: list[Operands] = []
@@ -108,7 +108,7 @@ def _kernel_operands(plan: m.ExecutionPlan, call: m.KernelCall) -> Operands:
     if writes_in_place(plan, call):
         return Operands(spread(plan, call.args), spread(plan, call.args[:1]))
     writes = spread(plan, call.args[-1:])
-    # The out arguments stand before the result too; they are not read.
+    # The out arguments precede the result too; they are not read.
     rest = tuple(arg for arg in call.args[:-1] if arg not in writes)
     reads = spread(plan, rest)
     if operator_name(plan, call) in STATE_WRITERS:
@@ -119,7 +119,7 @@ def _kernel_operands(plan: m.ExecutionPlan, call: m.KernelCall) -> Operands:
 def writes_in_place(plan: m.ExecutionPlan, call: m.KernelCall) -> bool:
     """Return whether a call is of an operator that writes to its first argument alone.
 
-    A call with a result names it twice, as an out argument and as what is returned.
+    A call with a result lists it twice, as out argument and as return value.
     """
     base = operator_name(plan, call).partition(".")[0]
     return base.endswith("_") and len(set(call.args)) == len(call.args) > 0
@@ -137,7 +137,7 @@ def _delegate_operands(
 
 
 def delegate_output_counts(program: Program, plan: m.ExecutionPlan) -> tuple[int | None, ...]:
-    """Return how many outputs each delegate's payload declares, None where it does not."""
+    """Return how many outputs each delegate's payload declares, None if it does not."""
     from inspector.files.payloads import delegate_payload
 
     counts: list[int | None] = []

@@ -14,7 +14,7 @@ _MOVERS = re.compile(
 
 
 def op_type(node_name: str) -> str:
-    """Return the stock tool's operator type: a node name without its number."""
+    """Return the stock tool's operator type: a node name without its index."""
     return _SUFFIX.sub("", node_name)
 
 
@@ -24,7 +24,7 @@ def wraps_a_write(target: str) -> bool:
 
 
 def node_type(name: str, target: str) -> str:
-    """Return the type of a recorded node; of one that writes, the operator that does it.
+    """Return the type of a recorded node; for a mutating node, the operator that mutates.
 
     Args:
         name: of the node

@@ -15,12 +15,12 @@ Handles = Mapping[int, tuple[int, ...]]
 
 
 def handles(record: ETRecord, method: str) -> Handles:
-    """Return instruction -> debug handles of a method; empty when the record has none."""
+    """Return instruction -> debug handles of a method; empty if the record has none."""
     return (record.debug_handle_map or {}).get(method, {})
 
 
 def delegates(record: ETRecord, method: str) -> Mapping[int, DelegateMap]:
-    """Return instruction -> delegate map of a method; empty when the record has none."""
+    """Return instruction -> delegate map of a method; empty if the record has none."""
     return (record.delegate_map or {}).get(method, {})
 
 
@@ -38,7 +38,7 @@ def verdicts(record: ETRecord, method: str) -> tuple[Verdict, ...]:
 
 
 def taken(record: ETRecord, method: str) -> Mapping[int, tuple[str, ...]]:
-    """Return instruction -> names of the nodes it took; empty when missing or unreadable."""
+    """Return instruction -> names of delegated nodes; empty if missing or unreadable."""
     try:
         return record.taken().get(method, {})
     except FormatError:
@@ -46,7 +46,7 @@ def taken(record: ETRecord, method: str) -> Mapping[int, tuple[str, ...]]:
 
 
 def origins(record: ETRecord, method: str) -> Origins:
-    """Return which recorded nodes the instructions are; nothing when missing or unreadable."""
+    """Return the recorded node of each instruction; empty if missing or unreadable."""
     try:
         return record.origins().get(method, Origins())
     except FormatError:
@@ -62,18 +62,18 @@ def refusals(record: ETRecord) -> tuple[Refusal, ...]:
 
 
 def only_method(record: ETRecord) -> str | None:
-    """Return the method of a record that has one, None when there are several."""
+    """Return the method of a record that has one, None if there are several."""
     names = tuple(record.debug_handle_map or ()) or record.methods
     return names[0] if len(names) == 1 else None
 
 
 def edge_graph(record: ETRecord, method: str) -> Graph | None:
-    """Return the recorded edge graph of a method, None when it is missing or unreadable."""
+    """Return the recorded edge graph of a method, None if it is missing or unreadable."""
     return _readable(record, record.roles.edge.get(method))
 
 
 def aten_graph(record: ETRecord) -> Graph | None:
-    """Return the recorded ATen graph, None when it is missing or unreadable."""
+    """Return the recorded ATen graph, None if it is missing or unreadable."""
     return _readable(record, record.roles.exported)
 
 

@@ -15,9 +15,9 @@ from schema.program import Program
 
 
 def method_of(block: Block, record: ETRecord | None, program: Program | None) -> str | None:
-    """Return the method, None when the files do not show which one of several it is.
+    """Return the method, None if it is ambiguous.
 
-    A block that only loads belongs to no method. The program decides when there is one; else the
+    A loading block belongs to no method. The program decides if there is one; else the
     record's only method, else the one method whose operators and delegate calls fit the events.
     """
     if not is_execution(block):
@@ -47,7 +47,7 @@ def _outer(block: Block) -> list[int]:
 
 
 def _score(events: list[tuple[int | None, str]], record: ETRecord, method: str) -> int | None:
-    """Return how many kernel events are of the recorded operator, None for a contradiction."""
+    """Return how many kernel events match the recorded operator, None for a contradiction."""
     called = {number for number, name in events if name == DELEGATE_CALL}
     if called != set(record_maps.delegates(record, method)):
         return None

@@ -1,1 +1,1 @@
-"""The memory plan: who occupies which bytes, and when."""
+"""The memory plan: which value occupies which bytes, and when."""

@@ -1,7 +1,7 @@
-"""How long each value of a plan lives: from where its bytes are made to where they are last needed.
+"""Lifetimes of the values of a plan: from the first write of their bytes to the last use.
 
-A view that shares memory with what it views is not an instruction of the program, so its bytes are
-followed: a value that no instruction writes is made where its bytes were written last.
+A view that shares memory with its base is not an instruction of the program, so its bytes are
+tracked: a value that no instruction writes is created where its bytes were last written.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ class Overwrite:
     """Bytes that are lost although an instruction still needs them.
 
     Attributes:
-        lost: value whose bytes they are
-        writer: value that is put over it
+        lost: the overwritten value
+        writer: value written over it
         step: instruction that writes, -1 for the caller
-        needed: next instruction that reads what was lost; the number of instructions for the caller
+        needed: next instruction that reads the lost value; the number of instructions for the
+            caller
     """
 
     lost: int
@@ -49,9 +50,9 @@ class Lifetimes:
 
     Attributes:
         state: values that keep their content from one execution to the next
-        views: instruction that writes the bytes of each value which is not a result of its own, -1
-            for bytes that are there before
-        overwrites: what one value loses to another that the plan puts on the same bytes
+        views: instruction that writes the bytes of each value that is not a result, -1
+            for bytes that exist before
+        overwrites: values lost to another value that the plan places on the same bytes
     """
 
     first: NDArray[np.int64]
@@ -63,7 +64,7 @@ class Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A range of bytes and what wrote it last."""
+    """A range of bytes and its last writer."""
 
     low: int
     high: int
@@ -73,7 +74,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Contents:
-    """Who wrote each byte of one planned buffer last; entries are disjoint and in order."""
+    """The last writer of each byte of one planned buffer; entries are disjoint and ordered."""
 
     entries: list[_Entry] = field(default_factory=list[_Entry])
 
@@ -86,7 +87,7 @@ class _Contents:
         return slice(start, end)
 
     def put(self, new: _Entry) -> list[_Entry]:
-        """Write a range and return what was there, in part or whole."""
+        """Write a range and return the entries it overwrites, partly or entirely."""
         place = self.over(new.low, new.high)
         lost = self.entries[place]
         kept = [new]
@@ -102,7 +103,7 @@ Place = tuple[int, int, int]  # planned buffer, first byte, end
 
 
 def planned_place(value: m.EValue) -> Place | None:
-    """Return the bytes a plan gives to a value, None for one without a place or without bytes."""
+    """Return the byte range that a plan assigns to a value, None if it is unplanned or empty."""
     tensor = value.val
     if not isinstance(tensor, m.Tensor) or tensor.allocation_info is None:
         return None
@@ -125,8 +126,8 @@ class _Walk:
         self.kept = {i for i, v in enumerate(plan.values) if self.places[i] and _has_content(v)}
         self.contents: dict[int, _Contents] = {}
         self.written: set[int] = set()
-        self.made_at: dict[int, int] = {}  # of what is read and no instruction wrote by its name
-        self.unmade: dict[int, int] = {}  # read although nothing in this execution wrote it
+        self.made_at: dict[int, int] = {}  # of values that are read but never written directly
+        self.unmade: dict[int, int] = {}  # read without being written in this execution
         self.lost: dict[tuple[int, int], Overwrite] = {}
         self.needs: list[list[tuple[int, bool]]] = [[] for _ in plan.values]
 
@@ -157,7 +158,7 @@ class _Walk:
             self.needs[value].append((len(self.operands), True))
 
     def _is_fresh(self, args: m.InstructionArgs) -> bool:
-        """Return whether what an instruction writes is a new value, not an argument changed."""
+        """Return whether an instruction writes a new value instead of mutating an argument."""
         if isinstance(args, m.KernelCall):
             known = 0 <= args.op_index < len(self.plan.operators)
             return known and "out" in self.plan.operators[args.op_index].overload
@@ -201,9 +202,9 @@ class _Walk:
         return not (a[1] <= b[1] and b[2] <= a[2]) and not (b[1] <= a[1] and a[2] <= b[2])
 
     def state(self) -> frozenset[int]:
-        """Return what keeps its content between executions.
+        """Return the values that persist between executions.
 
-        What a method reads and nothing wrote before is state where its bytes are its own.
+        A value that is read before it is written is state if it shares its bytes with no other.
         """
         copied = {
             value
@@ -261,7 +262,7 @@ def lifetimes(plan: m.ExecutionPlan) -> Lifetimes:
 
 
 def _extend_over_sized_views(plan: m.ExecutionPlan, last: NDArray[np.int64]) -> None:
-    """Keep what an instruction shows in other sizes as long as what is shown."""
+    """Extend the base of a resized view to the lifetime of the view."""
     for _, _, instruction in reversed(instructions(plan)):
         args = instruction.instr_args
         if not isinstance(args, m.KernelCall) or len(args.args) < 2:
@@ -278,8 +279,10 @@ def _extend_over_loops(
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> None:
-    # A value made before a loop and needed inside it is needed until the loop's last pass; a value
-    # that a pass reads before it writes is carried from pass to pass, and so is one that each pass
+    # A value created before a loop and needed inside it is needed until the loop's last iteration;
+    # a value
+    # that an iteration reads before it writes is carried between iterations, and so is one that
+    # each iteration
     # writes a part of.
     parts = _written_in_parts(plan)
     for start, end in _loops(plan):

@@ -1,8 +1,9 @@
-"""The memory plan as it is in a program file: who occupies which addresses, and when.
+"""The memory plan stored in a program file: which value occupies which addresses, and when.
 
-All bytes are exact, without alignment, and each address counts once, however many values share it
-(views that became aliases): what is alive at once is never more than what is planned. Lifetimes
-come from the instructions, so a lone ``.pte`` is enough.
+All sizes are exact, without alignment, and each address counts once, even if several values share
+it
+(views that became aliases): live bytes never exceed planned bytes. Lifetimes
+are derived from the instructions, so a ``.pte`` is sufficient.
 """
 
 from __future__ import annotations
@@ -22,32 +23,33 @@ from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 
-_MOST_NAMED = 8  # values that one shares its bytes with, and issues of one kind
+_MOST_NAMED = 8  # limits of values sharing bytes with one, and of issues of one kind
 _MOST_COMPARED = 64  # the largest of those on the same bytes
 _LARGEST = 1 << 48  # more than any address space; sums of such sizes still fit int64
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedValue:
-    """A tensor with a place in an arena.
+    """A tensor placed in a planned buffer.
 
     Attributes:
         value: index in the plan's value table
-        name: fully qualified name when the file has one, else ``v<index>``
+        name: fully qualified name if the file has one, else ``v<index>``
         nbytes: bytes of its upper-bound shape
-        offset: byte offset in the arena
-        first: first instruction that needs its bytes, -1 when none does
+        offset: byte offset in the buffer
+        first: first instruction that needs its bytes, -1 if none does
         last: last instruction that needs them, inclusive
         scalar_type: name of the dtype
         sizes: upper-bound shape
         made_by: instruction that first writes it, or its bytes if it is a view; None for inputs and
             state
-        operator: what that instruction calls
-        role: input, output, state, activation, or unused when no instruction needs it
-        storage: number shared by all values on the same bytes at the same time
-        peak_bytes: those of its bytes that count at the peak: none if it is not alive then, or
-            for bytes that a larger value counts already
-        shares_with: values alive at the peak that have bytes in common with it
+        operator: called by that instruction
+        role: input, output, state, activation, or unused if no instruction needs it
+        storage: id shared by all values on the same bytes at the same time
+        peak_bytes: its bytes counted at the peak: 0 if it is not live then, without bytes already
+            counted
+            for a larger value
+        shares_with: values live at the peak that have bytes in common with it
     """
 
     value: int
@@ -70,14 +72,14 @@ class PlannedValue:
 class Arena:
     """One planned buffer.
 
-    Shapes: live_bytes int64[instructions], of one moment where there are none
+    Shapes: live_bytes int64[instructions], one entry without instructions
 
     Attributes:
         mem_id: 1-based number used by AllocationDetails
-        planned_bytes: size the file asks for
-        peak_bytes: most bytes in use at once, each address once
-        peak_instruction: first instruction of that peak, None when nothing is planned here
-        values: everything placed here, by offset and then lifetime
+        planned_bytes: size in the file
+        peak_bytes: largest number of bytes in use at an instruction, each address once
+        peak_instruction: first instruction of that peak, None for an empty plan
+        values: all values in the buffer, by offset and then lifetime
         live_bytes: bytes in use at each instruction
     """
 
@@ -90,9 +92,9 @@ class Arena:
 
     @property
     def lower_bound_bytes(self) -> int:
-        """Return the bytes that any plan of these lifetimes needs, alignment left out.
+        """Return the bytes that any plan of these lifetimes needs, without alignment.
 
-        Values that are alive together need room together, so this is the peak.
+        Values that are live together cannot share memory, so this is the peak.
         """
         return self.peak_bytes
 
@@ -102,9 +104,9 @@ class Arena:
         return self.planned_bytes - self.peak_bytes
 
     def at_peak(self) -> tuple[PlannedValue, ...]:
-        """Return the values alive at the peak, whose ``peak_bytes`` add up to it.
+        """Return the values live at the peak, whose ``peak_bytes`` add up to it.
 
-        Largest first; what shares bytes with a larger value stands behind it.
+        Largest first; a value that shares bytes with a larger one follows it.
         """
         step = self.peak_instruction
         if step is None:
@@ -120,9 +122,9 @@ class Arena:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """All arenas of one method.
+    """All planned buffers of one method.
 
-    A method without instructions is one moment, number 0.
+    A method without instructions counts as one instruction, index 0.
     """
 
     method: str
@@ -132,7 +134,7 @@ class MemoryPlan:
 
     @property
     def planned_bytes(self) -> int:
-        """Return what all arenas ask for."""
+        """Return the size of all planned buffers."""
         return sum(arena.planned_bytes for arena in self.arenas)
 
     @property
@@ -142,7 +144,7 @@ class MemoryPlan:
 
     @property
     def lower_bound_bytes(self) -> int:
-        """Return what any plan with these arenas needs."""
+        """Return the size that any plan with these buffers needs."""
         return sum(arena.lower_bound_bytes for arena in self.arenas)
 
 
@@ -150,7 +152,7 @@ class MemoryPlan:
 def analyse_memory(program: Program, method: str) -> MemoryPlan:
     """Return the memory plan of a method.
 
-    Raises: KeyError if there is no such method
+    Raises: KeyError for an unknown method
     """
     plan = program.plan(method)
     return plan_memory(plan, tuple(other for other in program.plans if other is not plan))
@@ -166,7 +168,7 @@ def plan_memory(plan: m.ExecutionPlan, others: Sequence[m.ExecutionPlan] = ()) -
     steps = len(instructions(plan))
     values, issues = _planned_values(plan, _state_places(others))
     issues += _impossible_arenas(plan)
-    moments = max(steps, 1)  # what only hands its inputs on holds them all the same
+    moments = max(steps, 1)  # a method that only returns its inputs still occupies their memory
     arenas = tuple(
         _arena(mem_id, planned, values.get(mem_id, []), moments)
         for mem_id, planned in _arena_sizes(plan, values)
@@ -193,7 +195,7 @@ def _impossible_arenas(plan: m.ExecutionPlan) -> list[Issue]:
 
 
 def _state_places(plans: Sequence[m.ExecutionPlan]) -> frozenset[Place | None]:
-    """Return where other methods keep state."""
+    """Return the memory ranges where other methods keep state."""
     return frozenset(
         planned_place(plan.values[value]) for plan in plans for value in lifetimes(plan).state
     )
@@ -224,7 +226,7 @@ def _planned_values(
         maker = makers.get(index)
         role = _role(plan, index, int(lives.first[index]), index in lives.state)
         if role == "unused" and planned_place(entry) in kept:
-            role = "state"  # of another method, which it has to outlive
+            role = "state"  # of another method, which it must outlive
         first, last = int(lives.first[index]), int(lives.last[index])
         value = PlannedValue(
             value=index,
@@ -243,7 +245,7 @@ def _planned_values(
         found.setdefault(place.memory_id, []).append(value)
     lost = [_overwritten(plan, one) for one in lives.overwrites[:_MOST_NAMED]]
     if len(lives.overwrites) > len(lost):
-        more = f"{len(lives.overwrites) - len(lost):,} more values are written over like this"
+        more = f"{len(lives.overwrites) - len(lost):,} more values are overwritten like this"
         lost.append(Issue(Severity.WARNING, plan.name, more))
     return found, [*issues, *lost]
 
@@ -253,7 +255,7 @@ def _overwritten(plan: m.ExecutionPlan, one: Overwrite) -> Issue:
     steps = len(instructions(plan))
     how = f"instruction {one.step} writes {writer} over it" if one.step >= 0 else "both are inputs"
     needed = f"instruction {one.needed} still reads it" if one.needed < steps else "it is an output"
-    message = f"the plan puts {lost} and {writer} on the same bytes at the same time: {how}, and"
+    message = f"the plan places {lost} and {writer} on the same bytes at the same time: {how}, and"
     return Issue(Severity.WARNING, plan.name, f"{message} {needed}; results may be wrong")
 
 
@@ -285,7 +287,7 @@ def _makers(plan: m.ExecutionPlan, views: Mapping[int, int]) -> dict[int, tuple[
 
 
 def instruction_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
-    """Return what an instruction does: operator name, backend id or control kind."""
+    """Return a label for an instruction: operator name, backend id or control kind."""
     if isinstance(args, m.KernelCall):
         return operator_name(plan, args)
     if isinstance(args, m.DelegateCall):
@@ -310,13 +312,13 @@ def _arena(mem_id: int, planned: int, values: Sequence[PlannedValue], steps: int
 
 
 def _box(value: PlannedValue, planned: int) -> Box:
-    """Return what a value holds of an arena; what lies outside is an issue and not counted."""
+    """Return the part of a buffer that a value occupies; bytes outside become an issue."""
     low = min(value.offset, planned)
     return low, min(value.offset + value.nbytes, planned), value.first, value.last
 
 
 def _count_at_peak(placed: list[PlannedValue], boxes: Sequence[Box], step: int) -> None:
-    """Give each value its share of the peak, the largest first."""
+    """Assign each value its share of the peak, the largest first."""
     alive = [i for i, (_, _, first, last) in enumerate(boxes) if 0 <= first <= step <= last]
     alive.sort(key=lambda i: (-placed[i].nbytes, placed[i].first, placed[i].value))
     shares = counted_once([boxes[i][:2] for i in alive])

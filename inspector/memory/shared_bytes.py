@@ -1,4 +1,4 @@
-"""Bytes that several values hold at once: counted once, and who shares them.
+"""Bytes shared by several values at the same time: counted once, and the values that share them.
 
 A box is a range of addresses and of instructions: low, high (exclusive), first, last (inclusive).
 """
@@ -16,7 +16,7 @@ Box = tuple[int, int, int, int]
 
 
 def storages(boxes: Sequence[Box]) -> list[int]:
-    """Return a number for each box; boxes with common bytes at a common time have the same one."""
+    """Return an id for each box; boxes with common bytes at a common time have the same id."""
     found: list[Box] = []
     parent: dict[int, int] = {}
     active: list[tuple[int, int]] = []  # (low address, storage), disjoint
@@ -65,10 +65,10 @@ def _root(parent: dict[int, int], number: int) -> int:
 
 
 def live_bytes(boxes: Sequence[Box], numbers: Sequence[int], steps: int) -> NDArray[np.int64]:
-    """Return how many bytes are held at each instruction, each address once.
+    """Return how many bytes are live at each instruction, each address once.
 
     Args:
-        boxes: what is held; a first instruction of -1 means never
+        boxes: live ranges; a first instruction of -1 means never
         numbers: storage of each
         steps: number of instructions
     """
@@ -102,7 +102,7 @@ def _changes(group: list[Box]) -> list[tuple[int, int]]:
 
 
 class _Union:
-    """The length of a union of ranges that come and go: a segment tree over their ends."""
+    """The length of a changing union of ranges: a segment tree over their ends."""
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         self.ends = sorted({end for box in boxes for end in box[:2]})
@@ -116,7 +116,7 @@ class _Union:
         return self.covered[1]
 
     def add(self, low: int, high: int, sign: int) -> None:
-        """Add a range, or take one away."""
+        """Add or remove a range."""
         start, end = bisect.bisect_left(self.ends, low), bisect.bisect_left(self.ends, high)
         self._add(1, 0, len(self.ends) - 1, start, end, sign)
 

@@ -1,1 +1,1 @@
-"""Recipes: how a program was made, read, changed, and written again."""
+"""Recipes: how a program was built; reading, changing and writing them."""

@@ -1,4 +1,4 @@
-"""What a compile has to do, as frozen data that travels to the worker as JSON."""
+"""Compile requests, as frozen data that is sent to the worker as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 
 
 class SourceKind(str, Enum):
-    """Where a program comes from."""
+    """Kinds of sources of a program."""
 
     PYTHON = "python"  # a function in a file, which runs the user's code
     EXPORTED = "exported"  # a .pt2 file
@@ -31,7 +31,7 @@ class SourceKind(str, Enum):
 
 
 class SourceError(ValueError):
-    """A source that names nothing to compile; with what was expected."""
+    """A source without anything to compile; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Source:
 
     @property
     def kind(self) -> SourceKind:
-        """Return where the program comes from, by the name of the file."""
+        """Return the kind of source, by the name of the file."""
         suffix = Path(self.path).suffix
         if suffix == ".py":
             return SourceKind.PYTHON
@@ -60,7 +60,7 @@ class Source:
 
 
 def parse_source(text: str) -> Source:
-    """Return the source that a user wrote.
+    """Return the source for user input.
 
     Args:
         text: ``file.py:function``, a ``.pt2`` file or an ETRecord
@@ -84,11 +84,11 @@ def _names(help: str, flag: str, *, metavar: str = "NAME", empty: str = "") -> A
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What partitioners may take, whichever they are; the empty rules allow everything."""
+    """Rules for all partitioners; empty rules allow everything."""
 
     deny_ops: tuple[str, ...] = _names(
-        "no partitioner may take this operator, edge or ATen; one that decomposes into such an"
-        " operator counts; a pattern such as 'aten.conv*' is possible",
+        "no partitioner may take this operator, edge or ATen, nor operators that decompose into it;"
+        " a pattern such as 'aten.conv*' is possible",
         "deny-op",
     )
     allow_ops: tuple[str, ...] = _names(
@@ -103,11 +103,11 @@ class Rules:
         "partitioners may take only this node; patterns likewise", "allow-node"
     )
     deny_modules: tuple[str, ...] = _names(
-        "no partitioner may take what is in this module, by path or class; patterns likewise",
+        "no partitioner may take a node in this module, by path or class; patterns likewise",
         "deny-module",
     )
     allow_modules: tuple[str, ...] = _names(
-        "partitioners may take only what is in this module; patterns likewise", "allow-module"
+        "partitioners may take only nodes in this module; patterns likewise", "allow-module"
     )
     deny_dtypes: tuple[str, ...] = _names(
         "no partitioner may take a node that reads or writes a tensor of this dtype, as float16",
@@ -129,22 +129,20 @@ class Rules:
         choices=tuple((name, name) for name in GRANULARITIES),
     )
     force_nodes: tuple[str, ...] = _names(
-        "take this node whatever other rules are, if the partitioner has a rule for it;"
-        " NODE=PARTITIONER where not any may",
+        "take this node regardless of other rules, if the partitioner supports it;"
+        " NODE=PARTITIONER restricts it to one",
         "force-node",
     )
-    cut_before: tuple[str, ...] = _names(
-        "this node and what it reads are not in one partition", "cut-before"
-    )
+    cut_before: tuple[str, ...] = _names("separate this node from the nodes it reads", "cut-before")
     cut_after: tuple[str, ...] = _names(
-        "this node and what reads it are not in one partition", "cut-after"
+        "separate this node from the nodes that read it", "cut-after"
     )
-    alone_nodes: tuple[str, ...] = _names("this node gets a partition of its own", "alone-node")
+    alone_nodes: tuple[str, ...] = _names("put this node into a separate partition", "alone-node")
     alone_ops: tuple[str, ...] = _names(
-        "each node of this operator gets a partition of its own", "alone-op"
+        "put each node of this operator into a separate partition", "alone-op"
     )
     deny_rules: tuple[str, ...] = _names(
-        "turn a rule of the partitioners off, by the name verdicts have for it", "deny-rule"
+        "disable a rule of the partitioners, by its name in verdicts", "deny-rule"
     )
 
 
@@ -155,11 +153,11 @@ def _pairs(help: str, flag: str, pair: str) -> Any:  # noqa: ANN401
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """How a program is quantized before it is lowered; the empty one leaves it as it is."""
+    """How a program is quantized before lowering; empty does not quantize."""
 
     mode: str = option(
         "",
-        f"quantize for {DEFAULT.name} before lowering, none: only what other options name; needs"
+        f"quantize for {DEFAULT.name} before lowering; none: only what other options name; needs"
         " torchao",
         flag="quantize",
         choices=(
@@ -180,7 +178,7 @@ class Quantization:
         False, "weights have one scale, not one for each channel", flag="per-tensor"
     )
     modules: tuple[str, ...] = _pairs(
-        "another mode, or none, for what is in a module, as blocks.0=none",
+        "another mode, or none, for the nodes in a module, as blocks.0=none",
         "quantize-module",
         "MODE",
     )
@@ -211,16 +209,18 @@ _TYPES = ", ".join(PRECISIONS)
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What is computed in another floating-point type; the empty one leaves all as it is.
+    """Parts to compute in another floating-point type; empty changes nothing.
 
-    An override of a node goes before that of its module, and that before its operator.
+    Overrides of a node precede those of its module, and these those of its operator.
     """
 
     modules: tuple[str, ...] = _pairs(
-        f"compute what is in this module, by path or class, in {_TYPES}", "precision-module", "TYPE"
+        f"compute the nodes in this module, by path or class, in {_TYPES}",
+        "precision-module",
+        "TYPE",
     )
     operators: tuple[str, ...] = _pairs(
-        f"compute what is of this operator in {_TYPES}", "precision-op", "TYPE"
+        f"compute the nodes of this operator in {_TYPES}", "precision-op", "TYPE"
     )
     nodes: tuple[str, ...] = _pairs(
         f"compute this node, of the edge graph or of the exported one, in {_TYPES}",
@@ -231,12 +231,12 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class CompileJob:
-    """One compile; its parts have fields of their own."""
+    """One compile; its parts have fields too."""
 
     source: Source
     python: str = option(
         "",
-        "interpreter that runs the function and exports; our own by default",
+        "interpreter that runs the function and exports; the current one by default",
         flag="python",
         metavar="PATH",
         label="interpreter",
@@ -244,7 +244,7 @@ class CompileJob:
     )
     methods: tuple[str, ...] = _names("only this method; all by default", "method", empty="all")
     partitioners: tuple[str, ...] = _names(
-        "alias, class name or file.py:Class, first choice first; without one nothing is delegated",
+        "alias, class name or file.py:Class, in order of priority; default: no delegation",
         "partitioner",
         metavar="NAME[:OPTION=VALUE…]",
         empty="none: portable kernels only",
@@ -257,7 +257,7 @@ class CompileJob:
         empty="the smallest of all plans",
     )
     external_constants: bool = option(
-        False, "constants into a .ptd beside the .pte", flag="external-constants"
+        False, "store constants in a .ptd next to the .pte", flag="external-constants"
     )
     quantising: Quantization = field(default_factory=Quantization)
     precision: Precision = field(default_factory=Precision)
@@ -267,7 +267,7 @@ class CompileJob:
         choices=(("", "the built-in one"), *((name, name) for name in TOOLCHAINS)),
     )
     passes: tuple[str, ...] = _names(
-        f"run before partitioners look: {', '.join(recipe_passes())}, or file.py:NAME", "pass"
+        f"run before partitioning: {', '.join(recipe_passes())}, or file.py:NAME", "pass"
     )
     backend_config: tuple[str, ...] = _pairs(
         "how the program is planned and written, as segment_alignment=64", "backend-config", "VALUE"
@@ -288,9 +288,9 @@ class CompileJob:
 
 
 def registering_code(job: CompileJob) -> tuple[str, ...]:
-    """Return the files a compile has loaded before it knew its operators, in that order.
+    """Return the files a compile loads before it resolves operators, in order.
 
-    A Python source registers operators of its own, or imports what does.
+    A Python source registers custom operators, or imports code that does.
     """
     own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
     return tuple(dict.fromkeys((*job.libraries, *own)))

@@ -1,7 +1,7 @@
-"""Changes of a recipe that a click can make: on a node, a partition, an operator and so on.
+"""Edits of a recipe offered on a node, a partition, an operator and so on.
 
-Every one is a pure function from a job to a job. Undoing one is going back to the job before, so
-there are no inverse functions.
+Every edit is a pure function from a job to a job. Undo restores the previous job, so
+edits need no inverse.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULTS = {one.name: one.default for one in fields(Rules)}
 
 
 class TargetKind(str, Enum):
-    """What can be clicked."""
+    """Kinds of objects with edits."""
 
     NODE = "node"
     PARTITION = "partition"
@@ -36,15 +36,15 @@ class TargetKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What was clicked.
+    """The object of an edit.
 
     Attributes:
-        kind: what it is
+        kind: of the object
         name: of a node in the edge graph, of a partition, an operator as ``aten.mm.default``, the
-            rule of a verdict, the path of a module, a partitioner as verdicts name it
-        nodes: names of the nodes in it, for a partition; in the order of the graph
-        exported: name of the exported node a node comes from, empty when unknown
-        partitioner: whose rule it is, or who is to take a node; empty for any
+            rule of a verdict, the path of a module, a partitioner by its name in verdicts
+        nodes: names of the nodes of a partition, in the order of the graph
+        exported: name of the exported node of a node, empty if unknown
+        partitioner: of a rule, or to take a node; empty for any
     """
 
     kind: TargetKind
@@ -56,15 +56,15 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change.
+    """One edit.
 
     Attributes:
         name: identifier
-        label: in words, as in a menu
-        kinds: what it can be made on
+        label: for menus
+        kinds: of targets
         change: returns the changed job
-        words: what it does to a target, with ``{0}`` for its name
-        choice: what is chosen with it, as ``float16``; empty for nothing
+        words: describes it for a target, with ``{0}`` for its name
+        choice: parameter of the edit, as ``float16``; may be empty
     """
 
     name: str
@@ -75,37 +75,37 @@ class Edit:
     choice: str = ""
 
     def applies(self, job: CompileJob, target: Target) -> bool:
-        """Return whether it can be made on a target and changes anything."""
+        """Return whether it applies to a target and changes anything."""
         return target.kind in self.kinds and self.apply(job, target) != job
 
     def apply(self, job: CompileJob, target: Target) -> CompileJob:
-        """Return the changed job; the given one where there is nothing to change.
+        """Return the changed job; the given one if nothing changes.
 
-        Raises: ValueError if it cannot be made on such a target
+        Raises: ValueError if it does not apply to such a target
         """
         if target.kind not in self.kinds:
-            raise ValueError(f"{self.label!r} is nothing that a {target.kind.value} can have")
+            raise ValueError(f"{self.label!r} does not apply to a {target.kind.value}")
         return self.change(job, target)
 
     def describe(self, target: Target) -> str:
-        """Return in words what it does."""
+        """Return a description of it."""
         return self.words.format(target.name)
 
 
 def moved_up(partitioners: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return partitioners with one moved a place forward.
+    """Return partitioners with one moved one position forward.
 
     Args:
-        partitioners: as a job has them
+        partitioners: of a job
         name: one of them, with or without its options
 
-    Raises: KeyError if it is not there
+    Raises: KeyError if not found
     """
     found = list(partitioners)
     place = next((at for at, text in enumerate(found) if means(text, name)), None)
     if place is None:
         there = ", ".join(found) or "none"
-        raise KeyError(f"unknown partitioner {name!r} to move up; there is {there}")
+        raise KeyError(f"unknown partitioner {name!r} to move up; available: {there}")
     if place:
         found[place - 1], found[place] = found[place], found[place - 1]
     return tuple(found)
@@ -123,14 +123,14 @@ def means(text: str, name: str) -> bool:
 
 
 def edits_for(job: CompileJob, target: Target) -> tuple[Edit, ...]:
-    """Return the changes that can be made on a target and would change the job."""
+    """Return the edits that apply to a target and would change the job."""
     return tuple(edit for edit in EDITS if edit.applies(job, target))
 
 
 def edit_named(name: str) -> Edit:
-    """Return a change by its identifier.
+    """Return an edit by its identifier.
 
-    Raises: KeyError naming those there are
+    Raises: KeyError listing the available ones
     """
     for edit in EDITS:
         if edit.name == name:
@@ -216,7 +216,7 @@ def _alone(job: CompileJob, target: Target) -> CompileJob:
 
 def _rule_off(job: CompileJob, target: Target) -> CompileJob:
     name = {"deny_tensors": "deny_dtypes"}.get(target.name, target.name)
-    if name in _DEFAULTS:  # one of the user's own rules
+    if name in _DEFAULTS:  # one of the rules of the user
         return _ruled(job, **{name: _DEFAULTS[name]})
     return _ruled(job, deny_rules=_with(job.rules.deny_rules, [name]))
 
@@ -251,7 +251,7 @@ def _quantise_as(word: str) -> Callable[[CompileJob, Target], CompileJob]:
         if target.kind is TargetKind.NODE:
             names = (target.exported or target.name,)
         if target.kind is TargetKind.OPERATOR:
-            names = (".".join(target.name.split(".")[:2]),)  # torchao goes by packets
+            names = (".".join(target.name.split(".")[:2]),)  # torchao uses overload packets
         known = {one: getattr(how, one) for one in ("modules", "operators", "nodes")}
         known[part] = _chosen(known[part], names, word)
         mode = how.mode or "none"
@@ -275,14 +275,20 @@ _COMPUTING = (TargetKind.NODE, TargetKind.PARTITION, TargetKind.OPERATOR, Target
 _OF_ONE = (TargetKind.NODE, TargetKind.OPERATOR, TargetKind.MODULE)
 
 EDITS: tuple[Edit, ...] = (
-    Edit("keep-off", "Keep off the delegate", _COMPUTING, _keep_off, "{0} runs outside"),
-    Edit("let-in", "Do not keep off any more", _COMPUTING, _let_in, "{0} may be delegated again"),
-    Edit("force", "Force into the delegate", _IN_GRAPH, _force, "{0} is taken if a rule can"),
+    Edit("keep-off", "Do not delegate", _COMPUTING, _keep_off, "{0} runs outside"),
+    Edit("let-in", "Allow delegation again", _COMPUTING, _let_in, "{0} may be delegated again"),
+    Edit(
+        "force",
+        "Force into the delegate",
+        _IN_GRAPH,
+        _force,
+        "{0} is delegated if a rule supports it",
+    ),
     Edit("cut-before", "Cut before", _IN_GRAPH, _cut_before, "a partition begins at {0}"),
     Edit("cut-after", "Cut after", _IN_GRAPH, _cut_after, "a partition ends at {0}"),
     Edit(
         "alone",
-        "A partition of its own",
+        "Put into a separate partition",
         (TargetKind.NODE, TargetKind.PARTITION, TargetKind.OPERATOR),
         _alone,
         "{0} shares a partition with no other node",
@@ -294,8 +300,8 @@ EDITS: tuple[Edit, ...] = (
         _join,
         "{0} may share a partition again",
     ),
-    Edit("rule-off", "Turn the rule off", (TargetKind.RULE,), _rule_off, "{0} decides nothing"),
-    Edit("rule-on", "Turn the rule on again", (TargetKind.RULE,), _rule_on, "{0} decides again"),
+    Edit("rule-off", "Disable the rule", (TargetKind.RULE,), _rule_off, "{0} is disabled"),
+    Edit("rule-on", "Enable the rule again", (TargetKind.RULE,), _rule_on, "{0} decides again"),
     Edit(
         "move-up",
         "Choose earlier",
@@ -314,7 +320,13 @@ EDITS: tuple[Edit, ...] = (
         )
         for word in PRECISIONS
     ),
-    Edit("compute-own", "Compute in its own type", _COMPUTING, _compute_in(""), "{0} is as it was"),
+    Edit(
+        "compute-own",
+        "Compute in its original type",
+        _COMPUTING,
+        _compute_in(""),
+        "{0} is as it was",
+    ),
     *(
         Edit(
             f"quantise-{word}",
@@ -331,6 +343,6 @@ EDITS: tuple[Edit, ...] = (
         "Quantize as the rest",
         _OF_ONE,
         _quantise_as(""),
-        "{0} is quantized as everything",
+        "{0} is quantized like the rest",
     ),
 )

@@ -1,4 +1,4 @@
-"""The words of a recipe about passes and the backend config, and what they mean."""
+"""Parses the settings of a recipe for passes and the backend config."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _MOST = 1 << 30
 
 
 class WordError(ValueError):
-    """An unknown or malformed word; the message lists what is available."""
+    """An unknown or malformed setting; the message lists what is available."""
 
 
 def config_of(words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return fields of the backend config, and options of memory planning; the last word counts.
+    """Return fields of the backend config, and options of memory planning; the last setting wins.
 
     Args:
         words: each ``NAME=VALUE``
@@ -66,7 +66,7 @@ def config_of(words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def edge_config_of(words: Iterable[str]) -> dict[str, Any]:
-    """Return fields of the edge compile config; operators as names, all words of a field together.
+    """Return fields of the edge compile config; settings of one field are combined.
 
     Args:
         words: each ``NAME=VALUE``, as ``preserve_ops=aten.linear.default``
@@ -118,7 +118,7 @@ def check_passes(names: Iterable[str]) -> None:
 
 
 def in_file(text: str) -> bool:
-    """Return whether a Python file of the user defines what a word names."""
+    """Return whether a name refers to a Python file of the user."""
     return _IN_FILE in text
 
 

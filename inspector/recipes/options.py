@@ -1,6 +1,6 @@
-"""What a field of a recipe means, as data: command line, dialog, panel and worker are made from it.
+"""Metadata of recipe fields, from which command line, dialog, panel and worker are generated.
 
-Metadata and no docstrings, so that ``python -OO`` keeps the help.
+It is data instead of docstrings, so that ``python -OO`` keeps the help.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ _FILES = ("FILE", "PATH")  # the metavars of paths
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A field of a recipe as it is shown to a user.
+    """How a field of a recipe is presented.
 
     Attributes:
-        help: what it means
-        flag: on the command line, without dashes; empty for none of its own
-        metavar: what its value is called there
-        choices: (value, label) of each value it can have; any without
-        label: what it is called in the window; empty for the name of the field
-        pair: what follows the equals sign where each word is ``NAME=…``, as ``MODE``
-        empty: what an empty value means, in a few words; shown in the empty field of a form
+        help: its description
+        flag: on the command line, without dashes; may be empty
+        metavar: name of its value there
+        choices: (value, label) of each allowed value; empty allows any
+        label: in the window; empty for the name of the field
+        pair: placeholder after the equals sign of ``NAME=…`` values, as ``MODE``
+        empty: meaning of an empty value, shown in the empty field of a form
     """
 
     help: str
@@ -52,28 +52,28 @@ def option(  # noqa: PLR0913 - as many as an Option has
     pair: str = "",
     empty: str = "",
 ) -> Any:  # noqa: ANN401 - stands for a value of the field's type
-    """Return a field of a dataclass with an ``Option``; ``...`` as the default for none."""
+    """Return a field of a dataclass with an ``Option``; ``...`` for a required field."""
     found = Option(help, flag, f"NAME={pair}" if pair else metavar, choices, label, pair, empty)
     metadata = {_KEY: found}
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 
 
 def option_of(one: Field[Any]) -> Option | None:
-    """Return what is known of a field, None for one that is a part with fields of its own."""
+    """Return the metadata of a field, None for a nested part."""
     return one.metadata.get(_KEY)
 
 
 class AssignmentError(ValueError):
-    """A word that is not ``NAME=VALUE``; with what was expected."""
+    """A string that is not ``NAME=VALUE``; the message says what was expected."""
 
 
 def parse_assignment(text: str, what: str, values: Collection[str] = ()) -> tuple[str, str]:
-    """Return name and value of a word ``NAME=VALUE``.
+    """Return name and value of a string ``NAME=VALUE``.
 
     Args:
-        text: the name may hold equals signs, the value none
-        what: the value is called, as ``MODE``
-        values: that are possible; none for any
+        text: the name may contain equals signs, the value must not
+        what: placeholder of the value, as ``MODE``
+        values: allowed values; empty for any
 
     Raises: AssignmentError
     """
@@ -85,12 +85,12 @@ def parse_assignment(text: str, what: str, values: Collection[str] = ()) -> tupl
 
 
 def parse_setting(text: str, names: Collection[str], where: str) -> tuple[str, str]:
-    """Return name and value of a word whose names are known.
+    """Return name and value of a setting with a known name.
 
     Args:
-        text: the value may hold equals signs, the name none
-        names: that are possible
-        where: they are from, as ``the backend config``
+        text: the value may contain equals signs, the name must not
+        names: allowed names
+        where: they belong to, as ``the backend config``
 
     Raises: AssignmentError
     """

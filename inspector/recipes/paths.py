@@ -19,14 +19,14 @@ def placed(job: CompileJob) -> CompileJob:
 
 
 def found_beside(job: CompileJob, folder: Path) -> CompileJob:
-    """Return the job of a recipe that lies in a folder, with its files where they are.
+    """Return the job of a recipe in a folder, with the paths of its files resolved.
 
-    A relative path counts from that folder, then from the one we are in. What is not where it
-    was, on this machine or another one, is taken from the folder when it is there by that name.
+    A relative path is resolved against that folder, then against the current one. A file that is
+    missing at its path is replaced by a file of that name in the folder.
 
     Args:
-        job: as the recipe has it
-        folder: where the recipe lies
+        job: of the recipe
+        folder: of the recipe
     """
     return _with_files(job, lambda path: _there(path, folder.absolute()))
 
@@ -40,7 +40,7 @@ def _there(path: str, folder: Path) -> str:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # no path at all, for example with a zero in it
+    except (OSError, ValueError):  # an invalid path, for example with a NUL character
         return False
 
 
@@ -64,7 +64,7 @@ def _with_files(job: CompileJob, moved: _Moved) -> CompileJob:
 
 
 def _interpreter(path: str, moved: _Moved) -> str:
-    """Leave a name without a folder alone: it is looked for on the path of programs."""
+    """Keep a name without a folder: it is searched in PATH."""
     return moved(path) if path and os.path.dirname(path) else path
 
 

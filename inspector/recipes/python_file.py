@@ -1,4 +1,4 @@
-"""What a Python file offers to compile, read without running any of it."""
+"""Functions of a Python file that can be compiled, found without running it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compile as a value: the job and what it was done with, as text that makes the program again."""
+"""A recipe: a compile job and the versions it was run with, as JSON to build the program again."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from schema.objects.codec import ContentError, from_json, shown, to_json
 
 RECIPE = "recipe.json"
 VERSION = 1
-LARGEST = 1 << 20  # bytes; a recipe is text that people write
+LARGEST = 1 << 20  # bytes; recipes are written by hand
 _CHUNK = 1 << 20
 
 
 class RecipeError(ValueError):
-    """Not a recipe; one sentence with the place, what was expected and found."""
+    """An invalid recipe; one sentence with place, expected and found content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a program is made.
+    """How a program is built.
 
     Attributes:
-        job: what is compiled, and how
-        source_sha256: of the file of the source when it was compiled, empty when unknown
-        made_with: versions of what compiled it, by name; not part of the request
+        job: the compile job
+        source_sha256: of the source file at compile time, empty if unknown
+        made_with: versions of the packages that compiled it, by name; not part of the request
     """
 
     job: CompileJob
@@ -48,7 +48,7 @@ class Recipe:
         return json.dumps(to_json(file), indent=1, ensure_ascii=False) + "\n"
 
     def changed_source(self) -> bool:
-        """Return whether the source is known to be another one than at that time.
+        """Return whether the source is known to have changed since.
 
         Raises: OSError if it cannot be read
         """
@@ -125,7 +125,7 @@ def check_job(job: CompileJob, place: str) -> None:
 
 
 def _check_version(content: Mapping[str, Any], place: str) -> None:
-    """Raise RecipeError for a recipe that another release wrote, naming it where known."""
+    """Raise RecipeError for a recipe of another release, naming it if known."""
     found = content.get("recipe")
     if type(found) is int and found == VERSION:
         return
@@ -140,7 +140,7 @@ def _check_version(content: Mapping[str, Any], place: str) -> None:
 
 
 def _check_choices(part: object, place: str) -> None:
-    """Raise RecipeError for a value that is none of the choices of its field."""
+    """Raise RecipeError for a value that its field does not allow."""
     for one in fields(cast("Any", part)):
         value, known = getattr(part, one.name), option_of(one)
         if known is None:

@@ -1,4 +1,4 @@
-"""Recipes from files: a recipe as text, or the one in an ETRecord, as far as it is known."""
+"""Recipes from files: a recipe file, or the recipe in an ETRecord, as far as known."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ZIP = b"PK"
 
 @dataclass(frozen=True, slots=True)
 class FoundRecipe:
-    """A recipe and what it leaves open.
+    """A recipe and its unknown parts.
 
     Attributes:
         recipe: what was found
-        unknown: in words, what the file does not tell; empty when it holds a recipe
+        unknown: description of the unknown parts; empty if the file contains a recipe
     """
 
     recipe: Recipe
@@ -33,12 +33,12 @@ def read_recipe(path: str) -> FoundRecipe:
     """Return the recipe in a file.
 
     A record without one, such as the stock tool writes, is a source itself; its partitioners are
-    those that the backends of its delegates tell.
+    derived from the backends of its delegates.
 
     Args:
         path: of a recipe or an ETRecord
 
-    Raises: RecipeError, FormatError if there is none in it; OSError
+    Raises: RecipeError, FormatError if it contains none; OSError
     """
     with open(path, "rb") as stream:
         head = stream.read(len(_ZIP))
@@ -49,13 +49,13 @@ def read_recipe(path: str) -> FoundRecipe:
 
 
 def recipe_of_record(record: etrecord.ETRecord, path: str) -> FoundRecipe:
-    """Return the recipe in a record, or as much of one as the record has.
+    """Return the recipe in a record, or as much of one as it contains.
 
     Args:
-        record: that was read
+        record: the record
         path: of its file
 
-    Raises: RecipeError, FormatError if there is none in it
+    Raises: RecipeError, FormatError if it contains none
     """
     if MEMBER in record.archive:
         return FoundRecipe(_beside(parse_recipe(bytes(record.read(MEMBER)), path), path))
@@ -63,7 +63,7 @@ def recipe_of_record(record: etrecord.ETRecord, path: str) -> FoundRecipe:
 
 
 def _beside(recipe: Recipe, path: str) -> Recipe:
-    """Find the files of a recipe, from the folder it lies in."""
+    """Find the files of a recipe, relative to its folder."""
     return replace(recipe, job=found_beside(recipe.job, Path(path).absolute().parent))
 
 

@@ -1,4 +1,4 @@
-"""The recipe of an open session: recorded in it, beside its program, or rebuilt from its record."""
+"""The recipe of an open session: recorded in it or next to its program, or derived."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PROGRAMS = ("pte", "bpte")
 
 
 def session_recipe(session: Session) -> FoundRecipe:
-    """Return how the program of a session was made, as far as its files tell.
+    """Return how the program of a session was built, as far as its files show.
 
-    Where the source is not on this machine the record takes its place, with a note.
+    If the source is not on this machine it is replaced by the record, with a note.
 
-    Raises: RecipeError if nothing is known; the sentence names what is needed
+    Raises: RecipeError if nothing is known; the message names what is needed
     """
     for file in session.files:
         if isinstance(file.artifact, ETRecord):
@@ -32,7 +32,7 @@ def session_recipe(session: Session) -> FoundRecipe:
         if file.kind in _PROGRAMS and beside.is_file():
             return FoundRecipe(_beside(beside))
     raise RecipeError(
-        f"{session.name}: no ETRecord and no {RECIPE} beside the program is its recipe"
+        f"{session.name}: no recipe found: it has no ETRecord, and no {RECIPE} next to the program"
     )
 
 
@@ -53,7 +53,7 @@ def _beside(path: Path) -> Recipe:
 
 
 def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:
-    """Take the record as the source when that of the recipe is not there."""
+    """Use the record as the source if that of the recipe is missing."""
     job = found.recipe.job
     record = file.artifact
     assert isinstance(record, ETRecord)
@@ -62,7 +62,7 @@ def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:
     again = replace(
         job, source=Source(str(Path(file.path).absolute())), python="", quantising=Quantization()
     )
-    words = f"its source {job.source} is not on this machine: the recorded program takes its place"
+    words = f"its source {job.source} is not on this machine: the recorded program is used instead"
     if job.quantising.wanted:
         words += ", and is not quantized again"
     unknown = "; ".join(part for part in (found.unknown, words) if part)

@@ -1,1 +1,1 @@
-"""Bytes of files and who owns them."""
+"""Bytes of files and their owners."""

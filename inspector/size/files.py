@@ -19,12 +19,12 @@ from schema.program import Program
 
 @dataclass(frozen=True, slots=True)
 class SizedFile:
-    """A file of a session and what it is made of.
+    """A file of a session and its parts.
 
     Attributes:
         file: the file
-        size: its parts, None when unknown
-        problem: why not, empty otherwise
+        size: its parts, None if unknown
+        problem: why they are unknown, else empty
     """
 
     file: LoadedFile
@@ -34,9 +34,9 @@ class SizedFile:
 
 @identity_cache
 def session_sizes(session: Session) -> tuple[SizedFile, ...]:
-    """Return the parts of every file whose format defines what its bytes are for.
+    """Return the parts of every file whose format defines the purpose of its bytes.
 
-    Traces are tables of events throughout and debug buffers have no structure of their own; both
+    Traces consist entirely of event tables and debug buffers have no structure; both
     are one part.
     """
     return tuple(_sized(session, file) for file in session.files)

@@ -30,13 +30,13 @@ class Part:
     """A run of bytes with one owner.
 
     Attributes:
-        name: what it is, unique enough to find it again
+        name: identifies it in its file
         kind: header, table, vtable, constant, mutable data, payload …, named data, test case,
             member, alignment or slack
         offset: first byte in the file
         nbytes: length
         group: path for the treemap, outermost first
-        duplicate_of: name of an earlier part with the same bytes, empty when there is none
+        duplicate_of: name of an earlier part with the same bytes, empty if unique
     """
 
     name: str
@@ -56,7 +56,7 @@ class FileSize:
 
 
 def cover(parts: Iterable[Part], data: memoryview, start: int = 0) -> tuple[Part, ...]:
-    """Return the parts in file order with every gap made a part and every overlap cut.
+    """Return the parts in file order with gaps filled by parts and overlaps removed.
 
     Args:
         parts: in any order; offsets count from the beginning of the file
@@ -137,7 +137,7 @@ def _named_once(parts: list[Part]) -> list[Part]:
     ]
 
 
-# Down to here a table is a part of its own; what hangs below it belongs to it.
+# Down to here a table is a separate part, including everything below it.
 _LEVEL = re.compile(
     r"^Program(?:\.execution_plan\[\d+\](?:\.(?:values|operators|delegates|inputs|outputs"
     r"|chains\[\d+\]\.(?:instructions|stacktrace)|chains)(?:\[\d+\])?|\.\w+)?"
@@ -172,7 +172,7 @@ def _path(name: str) -> tuple[str, ...]:
 
 
 def _joined(parts: list[Part]) -> list[Part]:
-    """Merge neighbouring runs of one owner, so that a table and its strings are one part."""
+    """Merge adjacent runs of one owner, so that a table and its strings are one part."""
     joined: list[Part] = []
     for part in sorted(parts, key=lambda part: part.offset):
         last = joined[-1] if joined else None
@@ -265,7 +265,7 @@ def _named_parts(program: Program, index: int, start: int) -> list[Part]:
 def _inline_delegate_parts(
     program: Program, data: memoryview, external: tuple[object, ...]
 ) -> list[Part]:
-    """Return payload parts for blobs inside the flatbuffer; they replace the table's own run."""
+    """Return payload parts for blobs inside the flatbuffer; they replace the run of the table."""
     parts: list[Part] = []
     for plan in program.plans:
         for number, delegate in enumerate(plan.delegates):
@@ -279,7 +279,7 @@ def _inline_delegate_parts(
 
 
 def position(data: memoryview, view: memoryview) -> int | None:
-    """Return where a view taken from data begins, None when it is not a part of it."""
+    """Return the offset of a view in data, None if it is not part of it."""
     import numpy as np
 
     if not len(view) or not len(data):
@@ -308,7 +308,7 @@ def mark_duplicates(parts: Sequence[Part], data: memoryview) -> tuple[Part, ...]
 
 
 def check_sum(size: FileSize) -> None:
-    """Raise FormatError unless the parts add up to the file; guards every report of sizes."""
+    """Raise FormatError unless the parts add up to the file; checked for every size report."""
     total = sum(part.nbytes for part in size.parts)
     if total != size.total_bytes:
         raise FormatError(f"parts of {size.total_bytes} bytes", f"{total} bytes", field="size")

@@ -1,4 +1,4 @@
-"""Who uses each stored blob: the nodes of delegates by key, the instructions by operand."""
+"""Users of each stored blob: nodes of delegates by key, instructions by operand."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SHOWN = 2
 
 @identity_cache
 def stored_users(session: Session) -> Users:
-    """Return name of a stored blob or constant -> who uses it, in the order of the program.
+    """Return name of a stored blob or constant -> its users, in the order of the program.
 
     A key of named data is used by the payload node that refers to it, a constant by the
-    instructions that read it. Modules are those the record has for their debug handles.
+    instructions that read it. Modules are recorded by debug handle.
     """
     program = session.program
     found: dict[str, dict[str, None]] = {}
@@ -43,19 +43,19 @@ def stored_users(session: Session) -> Users:
 
 
 def users_of(part: Part, users: Users) -> tuple[str, ...]:
-    """Return who uses a part of a file; empty when unknown."""
+    """Return the users of a part of a file; empty if unknown."""
     names = part.name.split(" = ")
     return tuple(dict.fromkeys(user for name in names for user in users.get(name, ())))
 
 
 def users_text(users: Sequence[str]) -> str:
-    """Return the first users in words, and how many more there are."""
+    """Return the first users and the number of others as text."""
     more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
     return ", ".join(users[:_SHOWN]) + more
 
 
 class _Modules:
-    """Module paths the record has for debug handles and instructions of one method."""
+    """Recorded module paths by debug handle and instruction of one method."""
 
     def __init__(self, session: Session, method: str) -> None:
         record = session.record
@@ -69,7 +69,7 @@ class _Modules:
         )
 
     def of_handles(self, handles: Sequence[int]) -> str:
-        """Return `` in PATH`` when all nodes of these handles are in one module, else nothing."""
+        """Return `` in PATH`` if all nodes of these handles are in one module, else ``""``."""
         nodes = [node for handle in handles for node in self._nodes.get(handle, ())]
         paths = {node.module_path for node in nodes}
         path = paths.pop() if len(paths) == 1 else ""
@@ -123,7 +123,7 @@ def _is_stored(tensor: m.Tensor) -> bool:
 
 
 def _key(plan: m.ExecutionPlan, value: int) -> str:
-    """Return the key of a constant that is kept in a data file, empty for others."""
+    """Return the key of a constant stored in a data file, else an empty string."""
     tensor = plan.values[value].val
     info = tensor.extra_tensor_info if isinstance(tensor, m.Tensor) else None
     return info.fully_qualified_name or "" if info is not None else ""

@@ -1,4 +1,4 @@
-"""The weights of a node: their bytes wherever they are kept, and what their numbers look like."""
+"""The weights of a node: their bytes, wherever stored, and the distribution of their values."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class WeightBytes:
 
     Attributes:
         name: key or qualified name
-        role: what it is to the node, empty when unknown
+        role: its role for the node, empty if unknown
         dtype: name of the dtype
         sizes: shape
-        nbytes: of its bytes, None when unknown
-        quantization: None for plain numbers
-        data: the bytes, None when they are missing
-        code: number of the dtype, -1 where the format has one of its own
-        missing: why there are no bytes
+        nbytes: in bytes, None if unknown
+        quantization: None if not quantized
+        data: the bytes, None if missing
+        code: scalar type code, -1 for a dtype of the format only
+        missing: why the bytes are missing
     """
 
     name: str
@@ -53,11 +53,11 @@ class WeightBytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """How the stored numbers of a weight are distributed.
+    """Distribution of the stored values of a weight.
 
     Attributes:
         facts: count, min, mean, max, std, nan, inf, zero
-        counts: elements a bin from ``min`` to ``max``
+        counts: elements per bin from ``min`` to ``max``
 
     Shapes: counts int64[BINS]
     """
@@ -124,7 +124,7 @@ def _of_instruction(session: Session, method: str, step: int | None) -> tuple[We
 
 @identity_cache
 def spread(weight: WeightBytes) -> Spread | None:
-    """Return the distribution of a weight's stored numbers, None when there are none to read."""
+    """Return the distribution of a weight's stored values, None if they cannot be read."""
     if weight.data is None:
         return None
     if weight.dtype in _NIBBLES:
@@ -158,7 +158,7 @@ def _counts(numbers: NDArray[Any], low: float, high: float) -> NDArray[np.int64]
 
 
 def _nibbles(weight: WeightBytes) -> NDArray[np.uint8]:
-    """Return numbers of four bits as they are stored, 0 to 15; the lower half of a byte first."""
+    """Return stored 4-bit integers, 0 to 15; the lower half of a byte first."""
     assert weight.data is not None
     raw = np.frombuffer(weight.data, dtype=np.uint8)
     pairs = np.stack([raw & 0xF, raw >> 4], axis=1).ravel().astype(np.uint8)

@@ -1,1 +1,1 @@
-"""Where the time of a run went."""
+"""Times of runs."""

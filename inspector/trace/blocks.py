@@ -1,7 +1,8 @@
-"""Runs of a trace grouped into blocks: one block for each pattern of events, one sample a run.
+"""Runs of a trace grouped into blocks: one block for each pattern of events, one sample per run.
 
 The grouping, the order of events and the samples are those of the stock Inspector, so that its
-numbers can be compared with ours row by row. Beyond it: a loop's passes are counted and summed,
+times can be compared with ours row by row. In addition, iterations of a loop are counted and
+summed,
 values may differ from run to run, and everything is numpy columns (a million events in a second).
 """
 
@@ -24,7 +25,7 @@ _WRAP = 2**32 - 1  # a platform whose end lies before its start counts in 32 bit
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which rows of a run make which event; runs with equal columns share one.
+    """The rows of each event of a run; runs with equal columns share a layout.
 
     Shapes: first, last, name, instruction, chain, delegate_int, delegate_str, group,
         occurrences int64[events]; rows int64[profile rows]; row_event int64[profile rows];
@@ -34,12 +35,12 @@ class Layout:
         first: row of the event's first occurrence, -1 without a profile event
         last: row of its last occurrence, -1 without a profile event
         name: index into strings, -1 absent
-        group: number of the instruction the event belongs to; debug values belong to groups
-        occurrences: how often it happened in one run (passes of a loop)
+        group: index of the instruction the event belongs to; debug values belong to groups
+        occurrences: number in one run (loop iterations)
         rows: all profile rows
         row_event: the event each of them belongs to
         debug_rows: debug rows, group by group
-        debug_start: where each group begins in debug_rows
+        debug_start: start of each group in debug_rows
         outputs: rows of program outputs
     """
 
@@ -68,17 +69,17 @@ class Block:
     Units: ticks of the trace
 
     Attributes:
-        name: ``Default`` for loading, ``Execute`` for runs, or what the runtime wrote
-        bundled_input_index: test case, -1 for none
-        dump: number of the trace in the session
+        name: ``Default`` for loading, ``Execute`` for runs, or the name in the trace
+        bundled_input_index: test case, -1 if none
+        dump: index of the trace in the session
         runs: event tables of the runs, in order
-        layout: which rows make which event, in the first run
-        layouts: the same for every run; passes of a loop may differ from run to run
+        layout: rows of each event, in the first run
+        layouts: of every run; loop iterations may differ from run to run
         start: start of the last occurrence
         end: its end
         elapsed: its duration, as the stock Inspector reports it
         total: duration over all occurrences in the run
-        strings: strings that layout numbers refer to
+        strings: strings that layout indices refer to
     """
 
     name: str
@@ -97,7 +98,7 @@ class Block:
         return len(self.layout.name)
 
     def event_name(self, event: int) -> str:
-        """Return the name shown: the delegate's id for its events, else what was logged."""
+        """Return the displayed name: the delegate's id for its events, else the logged name."""
         identifier = self.delegate_id(event)
         if identifier is not None:
             return str(identifier)
@@ -113,7 +114,7 @@ class Block:
         return (self.strings[text] or None) if text >= 0 else None
 
     def instruction(self, event: int) -> int | None:
-        """Return the instruction id as logged, None when unset."""
+        """Return the instruction id as logged, None if unset."""
         number = int(self.layout.instruction[event])
         return None if number == -1 else number
 
@@ -129,7 +130,7 @@ class Block:
         return tuple(_value(self.runs[run], int(row)) for row in self.layouts[run].outputs)
 
     def metadata(self, event: int, run: int) -> bytes:
-        """Return the bytes a backend attached to the event, empty when there are none."""
+        """Return the bytes a backend attached to the event, empty if there are none."""
         row = int(self.layouts[run].last[event])
         blob = int(self.runs[run].metadata[row]) if row >= 0 else -1
         return bytes(self.runs[run].blobs[blob]) if blob >= 0 else b""
@@ -164,7 +165,7 @@ def _dump_blocks(dump: ETDump, number: int) -> list[Block]:
     layouts: dict[bytes, Layout] = {}
     groups: dict[tuple[str, int, bytes], tuple[Layout, list[tuple[EventTable, Layout]]]] = {}
     signatures: dict[int, bytes] = {}
-    # One store for all runs, so that equal numbers are equal texts.
+    # One store for all runs, so that equal indices are equal strings.
     whole, start = dump.events, 0
     for run in dump.run_data:
         first, start = start, start + len(run.events)
@@ -199,7 +200,7 @@ def _output_flags(table: EventTable) -> NDArray[np.bool_]:
 
 def _layout(table: EventTable) -> Layout:
     ids = (table.delegate_id_int, _blank_as_absent(table))
-    # "No chain" is the largest unsigned number in debug events: never that of a profile event.
+    # "No chain" is the largest unsigned integer in debug events: never that of a profile event.
     unset = (table.kind == EventKind.DEBUG) & (table.chain_index < 0)
     chain = np.where(unset, table.chain_index.astype(np.int64) - 1, table.chain_index)
     group, group_first = ranks(pack(table.instruction_id, chain, *ids))
@@ -237,7 +238,7 @@ def _without_blank(column: NDArray[np.generic], strings: tuple[str, ...]) -> NDA
 
 
 def _debug_names(table: EventTable, group: Ints, debug: Ints, groups: int) -> Ints:
-    """Return for each group the name of its first debug event, -2 when it has none."""
+    """Return for each group the name of its first debug event, -2 if it has none."""
     names = np.full(groups, -2, dtype=np.int64)
     reverse = debug[::-1]
     names[group[reverse]] = _blank_name_as_absent(table)[reverse]
@@ -268,7 +269,7 @@ def _assemble(
     debug_start = np.searchsorted(group[debug], np.arange(int(group.max(initial=-1)) + 2))
     bare_rows = debug[debug_start[bare]] if len(bare) else np.zeros(0, dtype=np.int64)
     rows = np.concatenate([shown, bare_rows]).astype(np.int64)
-    # Events without a time take the place of their instruction.
+    # Events without a time are ordered at their instruction.
     order = np.lexsort((np.arange(len(rows)), group[rows]))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
@@ -326,7 +327,7 @@ def _block(
 
 
 def _elapsed(start: NDArray[np.uint64], end: NDArray[np.uint64]) -> Floats:
-    """Return durations in ticks; NaN where the end lies before the start beyond 32 bits."""
+    """Return durations in ticks; NaN if the end precedes the start beyond 32 bits."""
     wrapped = start > end
     plain = (end - start).astype(np.float64)
     if not wrapped.any():

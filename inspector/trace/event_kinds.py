@@ -1,9 +1,9 @@
-"""What each event of a block is: a whole run, a call, a kernel, or inside of a delegate.
+"""Kinds of the events of a block: a complete run, a call, a kernel, or inside a delegate.
 
 A run is ``Method::execute`` around its instructions. An instruction is logged as a call
-(``OPERATOR_CALL``, ``DELEGATE_CALL``, control flow); the kernel inside of an operator call logs an
-event of its own, with ``native_call_`` before its name, and a delegate may log its nodes with ids
-of its own. Times of a method are sums over calls, so that nothing counts twice.
+(``OPERATOR_CALL``, ``DELEGATE_CALL``, control flow); the kernel inside an operator call logs a
+separate event, with ``native_call_`` before its name, and a delegate may log its nodes with private
+ids. Times of a method are sums over calls, so that nothing counts twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KERNEL_PREFIX = "native_call_"
 
 
 def inside_delegates(block: Block) -> Mask:
-    """Return which events a backend gave an id: bool[events]."""
+    """Return which events have an id of a backend: bool[events]."""
     return (block.layout.delegate_int != -1) | (block.layout.delegate_str >= 0)
 
 
@@ -35,5 +35,5 @@ def named_events(block: Block, names: Collection[str]) -> Mask:
 
 
 def whole_runs(block: Block) -> Mask:
-    """Return which events are whole runs of a method: bool[events]."""
+    """Return which events are complete runs of a method: bool[events]."""
     return named_events(block, EXECUTE)

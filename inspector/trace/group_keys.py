@@ -1,4 +1,4 @@
-"""Rows of number columns as one number each, to group a million rows without a Python loop."""
+"""Packs rows of integer columns into one integer, to group a million rows without a Python loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Ints = NDArray[np.int64]
 
 
 def pack(*columns: NDArray[np.generic]) -> Ints:
-    """Return one number a row that is equal exactly where all columns are."""
+    """Return one integer per row, equal if and only if all columns are."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         values, low, width = _narrow(column.astype(np.int64))
@@ -20,7 +20,7 @@ def pack(*columns: NDArray[np.generic]) -> Ints:
 
 
 def _narrow(values: Ints) -> tuple[Ints, int, int]:
-    """Return a column, its smallest number and how many numbers it spans, few enough to pack."""
+    """Return a column, its minimum and its range, small enough to pack."""
     low = int(values.min(initial=0))
     width = int(values.max(initial=0)) - low + 1
     if width < 1 << 62:

@@ -1,4 +1,4 @@
-"""Ticks to time: units, scales, and which backends count something that is not time."""
+"""Ticks to time: units, scales, and which backends count cycles instead of time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ UNITS = (*PER_SECOND, CYCLES)
 
 
 def scale_factor(source: str, target: str) -> float:
-    """Return what source ticks are divided by to give target units.
+    """Return the divisor that converts source ticks to target units.
 
-    Raises: ValueError when one is cycles and the other a time, or a unit is unknown
+    Raises: ValueError between cycles and a time unit, or for an unknown unit
     """
     for unit in (source, target):
         if unit not in UNITS:

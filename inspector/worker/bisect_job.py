@@ -49,7 +49,7 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) -> dict[str, Any]:
-    """Look for the smallest set of nodes to take out; return what was found.
+    """Search the smallest set of nodes to remove; return what was found.
 
     Args:
         job: what to bisect

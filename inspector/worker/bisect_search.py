@@ -21,7 +21,7 @@ Valued = tuple[float | None, str]
 def searched(
     nodes: Sequence[Node], trial: Callable[[Ranges], Trial], notify: Say, how: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Look for the smallest set of nodes to take out; return the result of the job.
+    """Search the smallest set of nodes to remove; return the result of the job.
 
     Args:
         nodes: that may be taken out

@@ -55,7 +55,7 @@ def work(job: BisectJob, task: Task) -> dict[str, Any]:
 def bisect_with_executorch(
     job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Look for the smallest set of nodes to take out; return what was found.
+    """Search the smallest set of nodes to remove; return what was found.
 
     Args:
         job: what to bisect

@@ -128,7 +128,7 @@ def test_newer_compile_takes_the_place_of_the_older(server: CompileServer, tmp_p
     assert replaced is not None
     assert (replaced.ended, replaced.sentence) == (
         Ended.CANCELLED,
-        "a newer one took its place",
+        "replaced by a newer request",
     ) or replaced.ended is Ended.FINISHED
     assert (tmp_path / "older").exists() == (replaced.ended is Ended.FINISHED)
     assert seen.methods["forward"].delegated > 0

@@ -200,7 +200,7 @@ def test_flood_of_prints_is_bounded_and_counted(tmp_path: Path) -> None:
         run.close()
     assert outcome is not None
     assert outcome.ended is Ended.FINISHED
-    assert lines[0] == "(28,000 lines left out)"
+    assert lines[0] == "(28,000 lines omitted)"
     assert lines[-1] == "line 29999"
 
 

@@ -61,7 +61,7 @@ def test_quantised_record_alone_does_not_belong_to_the_trace_of_the_plain_one() 
     )
     found = check_session(Session("mix", (record, trace)))
     assert found.verdict == DO_NOT_BELONG
-    assert "of quantized numbers" in found.mismatch
+    assert "of quantized values" in found.mismatch
 
 
 @pytest.mark.parametrize("name", ["xnnpack_dynamic_quantised", "xnnpack_8da4w"])
@@ -78,4 +78,4 @@ def test_kernels_of_floats_contradict_a_quantised_record(
     (tmp_path / "run.etdp").write_bytes(data)
     found = check_session(load_session([folder / "model.etrecord", tmp_path / "run.etdp"]))
     assert found.verdict == (DO_NOT_BELONG if plain else BELONG)
-    assert ("of quantized numbers" in found.mismatch) is plain
+    assert ("of quantized values" in found.mismatch) is plain

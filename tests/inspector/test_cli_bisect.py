@@ -128,7 +128,7 @@ def test_state_of_another_bisection_is_not_gone_on_with(stopped: Path, tmp_path:
     recipe = recipe_in(tmp_path, job_of("rough", BOLD))
     answer = run("bisect", recipe, "-o", stopped, "--bound", "output.max_abs<=1e-3")
     assert answer.code == 2
-    assert "is of another bisection; --force starts over" in answer.err
+    assert "belongs to another bisection; --force starts over" in answer.err
 
 
 METRICS = [

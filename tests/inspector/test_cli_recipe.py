@@ -134,7 +134,7 @@ def test_script_of_every_change_makes_the_same_program(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--move-up", "other"), "unknown partitioner 'other' to move up; there is none"),
+        (("--move-up", "other"), "unknown partitioner 'other' to move up; available: none"),
         (("--precision-op", "aten.sin"), "'aten.sin' is not NAME=TYPE; TYPE is one of float16"),
         (("--precision-node", "a=int8"), "'a=int8' is not NAME=TYPE"),
         (("--pass", "nonsense"), "unknown pass 'nonsense'; available: constant_folding, "),

@@ -59,7 +59,7 @@ def test_edit_made_twice_is_made_once_and_is_a_recipe(
     job: CompileJob, edit: Edit, target: Target
 ) -> None:
     if target.kind not in edit.kinds:
-        with pytest.raises(ValueError, match=f"nothing that a {target.kind.value} can have"):
+        with pytest.raises(ValueError, match=f"does not apply to a {target.kind.value}"):
             edit.apply(job, target)
         assert not edit.applies(job, target)
         return
@@ -154,5 +154,7 @@ def test_partitioner_moves_up_by_any_of_its_names() -> None:
     for name in ("xnnpack", "XnnpackPartitioner", given[2]):
         assert moved_up(given, name) == (given[0], given[2], given[1])
     assert moved_up(given, "Mine") == (given[1], given[0], given[2])
-    with pytest.raises(KeyError, match="unknown partitioner 'other' to move up; there is demo-all"):
+    with pytest.raises(
+        KeyError, match="unknown partitioner 'other' to move up; available: demo-all"
+    ):
         moved_up(given, "other")

@@ -1,1 +1,1 @@
-"""Which nodes to take out of a delegate: the smallest set that brings a metric under its bound."""
+"""Bisection: the smallest set of nodes to remove from delegates so that a metric meets its bound."""
