@@ -35,7 +35,7 @@ class ProgramText:
 
 
 def text_names(session: Session, method: str) -> tuple[str, ...]:
-    """Return the names of the texts of a method: recorded programs, then the instructions."""
+    """Return the printable forms of a method: recorded programs, then the instructions."""
     record = session.record
     names = record.program_names if record is not None else ()
     found = [name for name in names if "/" not in name or name.rsplit("/", 1)[1] == method]

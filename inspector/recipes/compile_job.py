@@ -31,7 +31,7 @@ class SourceKind(str, Enum):
 
 
 class SourceError(ValueError):
-    """A source without anything to compile; the message says what was expected."""
+    """A source without anything to compile; the message has the expected form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def option_of(one: Field[Any]) -> Option | None:
 
 
 class AssignmentError(ValueError):
-    """A string that is not ``NAME=VALUE``; the message says what was expected."""
+    """A string that is not ``NAME=VALUE``; the message has the expected form."""
 
 
 def parse_assignment(text: str, what: str, values: Collection[str] = ()) -> tuple[str, str]:
