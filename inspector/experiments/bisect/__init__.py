@@ -1,1 +1,1 @@
-"""Bisection: the smallest set of nodes to remove from delegates that lets a metric meet its bound."""
+"""Bisection: the smallest set of nodes to remove from delegates so that a metric is in bounds."""
