@@ -200,4 +200,9 @@ class Graph:
         return tuple(node for node in self.nodes if node.kind not in passive)
 
 
+def inner_name(node: str, number: int) -> str:
+    """Return the name of a nested graph of a node: by place, since names differ by writer."""
+    return f"{node}/{number}"
+
+
 _NO_GRAPHS: Mapping[str, Graph] = MappingProxyType({})

@@ -184,7 +184,7 @@ def map_runtime_aot_intermediate_outputs(
         runtime_intermediate_outputs: debug handles -> values, number of outputs among them
     """
     nodes = {
-        handles[0]: [recorded_values.NodeValue("", "", value, None)]
+        handles[0]: [recorded_values.NodeValue("", value, None)]
         for handles, value in aot_intermediate_outputs.items()
     }
     found = recorded_values.Recorded("", nodes)

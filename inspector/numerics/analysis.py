@@ -7,7 +7,7 @@ values of the run. Their distances show what an instruction adds and what it has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,21 @@ from inspector.join.record_method import method_of
 from inspector.numerics.aten_map import aten_values
 from inspector.numerics.comparing import Comparison, Left, Tell
 from inspector.numerics.flat_graph import Scope
-from inspector.numerics.graph_run import GraphRun, State
 from inspector.numerics.inputs import Inputs, logged_tensor, run_inputs, traced_inputs
 from inspector.numerics.inside import inside_outputs
 from inspector.numerics.join import join_method
 from inspector.numerics.measuring import Kept
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.other_inputs import with_other_inputs
+from inspector.numerics.references import ReferenceGraph, reference_graph
 from inspector.numerics.report import (
     GapReport,
     RunGap,
 )
 from inspector.numerics.traced import Logged, instruction_outputs, logged_run
-from inspector.numerics.unknown import Pair
 from inspector.trace.blocks import Block, trace_blocks
+from runtime.emulation.graph import GraphRun
+from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.errors import FormatError
 from schema.program import Program
 
@@ -86,17 +87,16 @@ def analyse_gap(
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A recorded program that can be run.
+    """A recorded program, and where it has the values of the edge graph.
 
     Attributes:
-        name: of the graph
-        program: a ``torch.export.ExportedProgram``
-        values: value of the edge graph -> scope, node and output index in the program
+        graph: the program
+        values: value of the edge graph -> scope, node and output index in the program; None for
+            the edge graph itself
     """
 
-    name: str
-    program: Any
-    values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None
+    graph: ReferenceGraph
+    values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None = None
 
 
 class _Analysis:
@@ -108,7 +108,7 @@ class _Analysis:
         self._tell = tell
         self._record = opened(session.record) if session.record is not None else None
         self._references: dict[str, _Reference | str] = {}
-        self._state = State()
+        self._state: dict[str, Sides] = {}
         self._kept = Kept(options.folder, options.keep)
 
     def report(self) -> GapReport:
@@ -174,11 +174,12 @@ class _Analysis:
         record, wanted = self._record, self._options.reference
         if record is None:
             return "there is no ETRecord"
-        roles = record.artifact.roles
+        artifact = record.artifact
+        roles = artifact.roles
         refusal = "the record has no program of this method"
         if wanted in ("", EDGE) and method in roles.edge:
             try:
-                return _Reference(roles.edge[method], self._rebuilt(roles.edge[method]), None)
+                return _Reference(reference_graph(artifact, roles.edge[method]))
             except RebuildError as error:
                 if wanted:
                     raise
@@ -186,17 +187,19 @@ class _Analysis:
         if wanted in ("", EXPORTED) and roles.exported and len(roles.edge) <= 1:
             join = join_method(self._session, method)
             if join.graph is not None:
-                values = aten_values(record.artifact, join.graph)
-                return _Reference(roles.exported, self._rebuilt(roles.exported), values)
+                values = aten_values(artifact, join.graph)
+                return _Reference(reference_graph(artifact, roles.exported), values)
         if wanted in roles.extra:
-            return _Reference(wanted, self._rebuilt(wanted), None)
+            return _Reference(reference_graph(artifact, wanted))
         return refusal
 
-    def _rebuilt(self, name: str) -> Any:  # noqa: ANN401 - torch.export.ExportedProgram
-        from inspector.api.exported_program import rebuilt
-
-        assert self._record is not None
-        return rebuilt(self._record.artifact, name, delegates=True)
+    @staticmethod
+    def _long_way(reference: _Reference) -> _Reference:
+        """Return a reference as torch reads it, the same where it cannot."""
+        try:
+            return replace(reference, graph=reference.graph.long_way())
+        except RebuildError:
+            return reference
 
     # ---- one run
     def _run(self, program: Program, number: int, block: Block, run: int, method: str) -> RunGap:
@@ -209,21 +212,27 @@ class _Analysis:
             rows = found.rows(reference)
             return RunGap(method, number, run, case, "", "", rows, (*recorded, reference))
         inputs = self._inputs(program, method, case, reference, left.logged)
-        before = dict(self._state.values)
+        before = dict(self._state)
         prefix = f"{number}-{run}"
         self._compare(found, reference, inputs, prefix)
+        if found.errors and reference.graph.program is None:  # torch's reader has the last word
+            reference = self._references[method] = self._long_way(reference)
+            found = Comparison(left, self._options.tolerance, self._kept)
+            self._state = dict(before)
+            self._compare(found, reference, inputs, prefix)
         notes = [*recorded, *inputs.notes]
         if found.other_shapes and not inputs.certain:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()
             found = Comparison(left, self._options.tolerance, self._kept)
-            self._state.values = before
+            self._state = before
             self._compare(found, reference, inputs, prefix)
         rows = found.rows("")
         if not inputs.certain:
             rows, told = with_other_inputs(rows, left.join, inputs)
             notes += told
-        return RunGap(method, number, run, case, inputs.source, reference.name, rows, tuple(notes))
+        member = reference.graph.member
+        return RunGap(method, number, run, case, inputs.source, member, rows, tuple(notes))
 
     def _left(self, program: Program, block: Block, run: int, method: str) -> Left:
         session = self._session
@@ -243,22 +252,21 @@ class _Analysis:
         found.attach(reference.values, prefix)
         found.tell = self._tell
         self._tell(0, found.count)
-        going = GraphRun(reference.program, self._state, found)
-        names = zip(going.user_inputs, inputs.values, strict=False)
-        known = {name: value for name, value in names if value is not None}
-        both = _both if going.writes else _shared
-        for name, value in known.items():
+        graph = reference.graph.graph
+        for name, value in zip(graph.inputs, inputs.values, strict=False):
             if hasattr(value, "shape"):
-                found.made((), name, [value, value], 0)  # a loop may begin with it
-        going.run({name: both(value) for name, value in known.items()})
-        found.errors = going.errors
+                found.observe((), name, [value, value], 0)  # a loop may begin with it
+        both = _own if graph.writes else _shared
+        run = GraphRun(graph, found.observe, sides=2, state=self._state)
+        run.run([both(value) for value in inputs.values])
+        found.errors = run.errors
 
     def _inputs(
         self, program: Program, method: str, case: int, reference: _Reference, logged: Logged
     ) -> Inputs:
         """Return the inputs of a run; what the trace has of them goes before what is assumed."""
         found = run_inputs(
-            self._session, method, case, self._record, reference.program, self._options.inputs
+            self._session, method, case, self._record, reference.graph, self._options.inputs
         )
         plan = program.plan(method)
         written: dict[int, int] = {}
@@ -273,14 +281,14 @@ class _Analysis:
         return found.with_traced(traced)
 
 
-def _shared(value: Any) -> Pair:  # noqa: ANN401 - a tensor or a number
-    return value, value
+def _shared(value: Any) -> Sides:  # noqa: ANN401 - a tensor, a scalar or None
+    return [UNKNOWN if value is None else value] * 2
 
 
-def _both(value: Any) -> Pair:  # noqa: ANN401 - a tensor or a number
+def _own(value: Any) -> Sides:  # noqa: ANN401 - a tensor, a scalar or None
     if hasattr(value, "clone"):
-        return value.detach().clone(), value.detach().clone()
-    return value, value
+        return [value.detach().clone(), value.detach().clone()]
+    return _shared(value)
 
 
 def _fitting(program: Program, block: Block) -> list[str]:

@@ -18,7 +18,7 @@ from inspector.numerics.metrics import Tolerance
 from inspector.numerics.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, Logged, Output
-from inspector.numerics.unknown import UNKNOWN, Pair
+from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.backends import backend_of
 from schema.etdump.debug_buffer import DebugBuffer
 from schema.payloads.identity import tells_order
@@ -165,8 +165,8 @@ class Comparison:
         return value[0], maker[0].node.name, maker[1]
 
     # ---- while the graph runs
-    def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
-        """Compare what a node made with what the run has logged of it."""
+    def observe(self, scope: Scope, name: str, pair: Sides, times: int) -> None:
+        """Compare the result of a node with what the run has logged of it."""
         if self._quanta is not None:
             self._quanta.note(scope, name, pair)
         wanted = self._wanted.get((scope, name))
@@ -179,7 +179,7 @@ class Comparison:
         for each in copies:  # of what the run went on with
             self._at_time(each, scope, pair, times)
 
-    def _go_on(self, wanted: Sequence[_Wanted], scope: Scope, pair: list[Any], times: int) -> None:
+    def _go_on(self, wanted: Sequence[_Wanted], scope: Scope, pair: Sides, times: int) -> None:
         """Compare what a node made, and let the run go on with what it has logged of it."""
         goes_on: list[tuple[int, Any]] = []
         doubted: list[int] = []
@@ -213,13 +213,13 @@ class Comparison:
         if isinstance(found, str):
             self._why[each.key] = found
             return UNKNOWN, True
-        sides = _element(pair[0], each.index), _element(pair[1], each.index)
+        sides = [_element(side, each.index) for side in pair]
         if sides[0] is UNKNOWN and sides[1] is UNKNOWN:
             self._why[each.key] = NO_INPUTS
             return found, each.target.grade != ORDER
         return self._compare(each, sides, found)
 
-    def _compare(self, each: _Wanted, pair: Pair, found: Any) -> tuple[Any, bool]:  # noqa: ANN401
+    def _compare(self, each: _Wanted, pair: Sides, found: Any) -> tuple[Any, bool]:  # noqa: ANN401
         known = [side for side in pair if side is not UNKNOWN]
         shapes = [tuple(int(size) for size in side.shape) for side in known]
         fits = [self._laid_out(each, found, pair, shape) for shape in dict.fromkeys(shapes)]
@@ -234,13 +234,13 @@ class Comparison:
         self._measuring.take(each.key, values)
         return laid_out, each.target.grade != ORDER or agrees(values, self._tolerance)
 
-    def _values(self, each: _Wanted, pair: Pair, laid_out: Any) -> Values:  # noqa: ANN401
+    def _values(self, each: _Wanted, pair: Sides, laid_out: Any) -> Values:  # noqa: ANN401
         reference, own = (_of_shape(side, laid_out) for side in pair)
         quanta = self._quanta
         quantum = quanta.of(each.target, whole=each.whole) if quanta and each.quantised else 0.0
         return Values(reference, own, laid_out, each.quantised, quantum)
 
-    def _laid_out(self, each: _Wanted, found: Any, pair: Pair, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+    def _laid_out(self, each: _Wanted, found: Any, pair: Sides, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
         """Return a logged tensor in the graph's shape, None when it is another tensor."""
         same = tuple(found.shape) == shape
         if each.key[0] == INSTRUCTION:
@@ -415,6 +415,8 @@ def _replaced(pair: list[Any], index: int, found: Any) -> Any:  # noqa: ANN401
         if like.numel() != found.numel():
             return own
         found = found.reshape(like.shape)
+    if own is UNKNOWN and isinstance(pair[0], (tuple, list)):
+        own = [UNKNOWN] * len(cast("Sequence[Any]", pair[0]))
     if isinstance(own, (tuple, list)):
         items = list(cast("Sequence[Any]", own))
         if index >= len(items):

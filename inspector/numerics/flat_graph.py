@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from inspector.join.node_index import base_operator
 from inspector.join.operator_names import op_type, wraps_a_write
-from schema.graph import Graph, GraphNode, GraphValue, NodeKind
+from schema.graph import Graph, GraphNode, GraphValue, NodeKind, inner_name
 from schema.objects.identity_cache import identity_cache
 
 Scope = tuple[str, ...]  # names of the nested graphs around, outermost first
@@ -170,11 +170,6 @@ class _Laying:
                 own = node.name if node.kind is NodeKind.DELEGATE else f"{node.name}/{name}"
                 self.prefixes[place] = f"{self.prefixes[scope]}{own}/"
                 self.add(inner, place)
-
-
-def inner_name(node: str, number: int) -> str:
-    """Return the name of the nested graph of a node: by place, since names differ by writer."""
-    return f"{node}/{number}"
 
 
 def _is_tensor(graph: Graph, name: str) -> bool:

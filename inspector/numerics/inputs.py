@@ -9,6 +9,7 @@ from typing import Any
 from inspector.api.etrecord import ETRecord
 from inspector.api.torch_bridge import load_torch, tensor_over
 from inspector.files.session import Session
+from inspector.numerics.references import ReferenceGraph
 from inspector.numerics.traced import Bytes, strides_of
 from schema.bundled import BundledTensor, TestCase
 from schema.errors import FormatError
@@ -78,7 +79,7 @@ def run_inputs(
     method: str,
     case: int,
     record: ETRecord | None,
-    program: Any,  # noqa: ANN401 - of torch
+    reference: ReferenceGraph,
     given: Any,  # noqa: ANN401 - any tree of tensors
 ) -> Inputs:
     """Return the inputs of a run by the best source there is.
@@ -88,19 +89,21 @@ def run_inputs(
         method: that ran
         case: test case, -1 for none
         record: the ETRecord
-        program: the recorded program, a ``torch.export.ExportedProgram``
+        reference: the recorded program
         given: flat inputs of the user's, None for none
+
+    Raises: RebuildError if torch cannot read the program, where only that has inputs
     """
     if given is not None:
         return Inputs(_leaves(given), GIVEN, certain=True)
     found = _test_case(session, method, case)
     if found is not None:
         return Inputs(tuple(_bundled(value.val) for value in found.inputs), TEST_CASE, certain=True)
-    wanted = len(program.graph_signature.user_inputs)
+    wanted = len(reference.graph.inputs)
     recorded = recorded_inputs(record, method)
     if recorded is not None and len(recorded) == wanted:
         return Inputs(recorded, RECORDED, certain=False)
-    example = _leaves(program.example_inputs) if program.example_inputs else ()
+    example = _leaves(reference.example_inputs() or ())
     if len(example) == wanted and wanted:
         told = f"assumed: the run had the {EXPORTED}"
         return Inputs(example, EXPORTED, certain=False, notes=(told,))

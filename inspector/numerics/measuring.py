@@ -9,7 +9,7 @@ from typing import Any
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.kept import Array, Kept, Makers
 from inspector.numerics.metrics import PIECE, Distance, Metrics, Tolerance
-from inspector.numerics.unknown import UNKNOWN
+from runtime.emulation.recorded import UNKNOWN
 
 Key = tuple[str, int, int]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value
 from inspector.numerics.join_facts import Target
-from inspector.numerics.unknown import UNKNOWN
+from runtime.emulation.recorded import UNKNOWN
 
 Place = tuple[Scope, str, int]  # nested graph, node, output
 # What a runtime's kernel chooses where all values are 0; ATen chooses `eps`. Both are right.

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from inspector.api.etrecord import ETRecord
-from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import RebuildError
 from inspector.api.torch_bridge import later_copy
 from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.numerics.bodies import Executed, has_bodies
 from inspector.numerics.flat_graph import Scope, Value
-from inspector.numerics.graph_run import GraphRun, State
-from inspector.numerics.inputs import RECORDED, recorded_inputs, run_inputs
-from inspector.numerics.plain_run import plain_graph, plain_run
-from inspector.numerics.unknown import UNKNOWN
+from inspector.numerics.inputs import RECORDED, Inputs, run_inputs
+from inspector.numerics.references import ReferenceGraph, reference_graph
+from runtime.emulation.graph import GraphRun
+from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.graph import Graph, GraphNode, NodeKind
 
 _LOG = logging.getLogger(__name__)
@@ -32,13 +31,11 @@ class NodeValue:
 
     Attributes:
         name: of the node
-        operator: its operator
         value: tensor, list or number
         stack_trace: where the user's code calls it, None when unknown
     """
 
     name: str
-    operator: str
     value: Any
     stack_trace: str | None
 
@@ -179,37 +176,36 @@ def _extra(names: Mapping[str, Any] | Sequence[str], wanted: str) -> str:
 
 
 class _Keeper:
-    """Keeps what the nodes of the outermost graph make, by debug handle."""
+    """Keeps the results of the nodes of the outermost graph, by debug handle.
 
-    def __init__(
-        self, nodes: Iterable[tuple[str, int | None, str, str | None]], handles: Mapping[str, int]
-    ) -> None:
-        """Take what is known of the nodes.
+    Args:
+        graph: that is run
+        handles: node -> debug handle; empty where the nodes' own count
+        nested: whether to keep the results inside its branches and loops as well
+    """
 
-        Args:
-            nodes: name, own debug handle, operator and stack trace of each
-            handles: node -> debug handle; empty where the nodes' own count
-        """
-        self._nodes: dict[str, tuple[int, str, str | None]] = {}
-        for name, own, operator, trace in nodes:
-            handle = handles.get(name, 0) if handles else own
-            if handle and "getitem" not in name:
-                self._nodes[name] = handle, operator, trace
+    def __init__(self, graph: Graph, handles: Mapping[str, int], *, nested: bool) -> None:
+        self._nodes: dict[str, tuple[int, str | None]] = {}
+        for node in graph.calls():
+            handle = handles.get(node.name, 0) if handles else node.debug_handle
+            if handle and "getitem" not in node.name:
+                self._nodes[node.name] = handle, node.stack_trace or None
+        self._nested = nested and has_bodies(graph)
         self.found: dict[int, list[NodeValue]] = {}
         self.executed: dict[Value, list[Any]] = {}
-        self.nested = False
 
-    def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
-        """Keep what a node made."""
+    def observe(self, scope: Scope, name: str, results: Sides, times: int) -> None:
+        """Keep the result of a node."""
         del times
-        reference = pair[0]
-        if self.nested and reference is not UNKNOWN:
-            self.executed.setdefault((scope, name), []).append(own_copy(reference))
+        (result,) = results
+        if result is UNKNOWN:
+            return
+        if self._nested:
+            self.executed.setdefault((scope, name), []).append(own_copy(result))
         known = self._nodes.get(name) if not scope else None
-        if known is not None and reference is not UNKNOWN:
-            handle, operator, trace = known
-            value = NodeValue(name, operator, own_copy(reference), trace)
-            self.found.setdefault(handle, []).append(value)
+        if known is not None:
+            value = NodeValue(name, own_copy(result), known[1])
+            self.found.setdefault(known[0], []).append(value)
 
 
 def own_copy(value: Any) -> Any:  # noqa: ANN401
@@ -234,62 +230,42 @@ def _run(
     name: str,
     handles: Mapping[str, int],
 ) -> Recorded:
-    found = _plain(record, method, member, handles)
-    if found is not None:
-        return Recorded(name, found)
-    keeper, inputs = _rebuilt(session, record, method, member, handles)
-    return Recorded(name, keeper.found, keeper.executed, inputs)
-
-
-def _plain(
-    record: ETRecord, method: str, member: str, handles: Mapping[str, int]
-) -> dict[int, list[NodeValue]] | None:
-    """Return what the nodes make, None if the graph or its inputs are not plain."""
-    inputs = recorded_inputs(record, method)
-    if inputs is None or any(value is None for value in inputs):
-        return None
-    graph = plain_graph(record.artifact, member)
-    if graph is None:
-        return None
-    nodes = [call.node for call in graph.calls]
-    rows = [(n.name, n.debug_handle, n.target, n.stack_trace or None) for n in nodes]
-    keeper = _Keeper(rows, handles)
-    own = [_copied(value) for value in inputs]  # where an input lies decides on last bits
-    done = plain_run(graph, own, lambda node, value: keeper.made((), node.name, [value], 0))
-    return keeper.found if done else None
-
-
-def _rebuilt(
-    session: Session, record: ETRecord, method: str, member: str, handles: Mapping[str, int]
-) -> tuple[_Keeper, str]:
-    """Return what the nodes make of a program that torch reads, and whose inputs they had."""
-    program = rebuilt(record.artifact, member, delegates=True)
-    inputs = run_inputs(session, method, -1, record, program, None)
-    if not inputs.source:
-        raise ValueError(
-            "Missing etrecord or missing representative inputs within etrecord, both of which are"
-            " required for calculating numerical gap; ETRecord.update_representative_inputs sets"
-            " the inputs of the run"
-        )
+    artifact = record.artifact
+    reference = reference_graph(artifact, member)
+    inputs = run_inputs(session, method, -1, record, reference, None)
+    edge = member in artifact.roles.edge.values()
+    keeper = _Keeper(artifact.graph(member), handles, nested=edge)
+    errors = _kept(reference, inputs, keeper)
+    if errors and reference.program is None:  # torch's reader has the last word
+        reference = reference.long_way()
+        keeper = _Keeper(artifact.graph(member), handles, nested=edge)
+        errors = _kept(reference, inputs, keeper)
+    if errors:
+        (_, where), why = next(iter(errors.items()))
+        raise RebuildError(f"the recorded program failed at {where}: {why}")
     if not inputs.recorded:
         _LOG.warning(
             "the record has no representative inputs: the %s are taken, which is right only if the"
             " run had them; ETRecord.update_representative_inputs sets those of the run",
             inputs.source,
         )
-    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
-    rows = [
-        (n.name, n.meta.get("debug_handle"), str(n.target), n.meta.get("stack_trace"))
-        for n in nodes
-    ]
-    keeper = _Keeper(rows, handles)
-    keeper.nested = member in record.artifact.roles.edge.values() and has_bodies(
-        record_maps.edge_graph(record.artifact, method)
-    )
-    going = GraphRun(program, State(), keeper)
-    pairs = zip(going.user_inputs, inputs.values, strict=False)
-    going.run({key: (_copied(value), UNKNOWN) for key, value in pairs if value is not None})
-    if going.errors:
-        (_, where), why = next(iter(going.errors.items()))
-        raise RebuildError(f"the recorded program failed at {where}: {why}")
-    return keeper, inputs.source
+    return Recorded(name, keeper.found, keeper.executed, inputs.source)
+
+
+def _kept(
+    reference: ReferenceGraph, inputs: Inputs, keeper: _Keeper
+) -> Mapping[tuple[Scope, str], str]:
+    """Run a program, and return the nodes whose kernels failed.
+
+    Raises: ValueError without inputs
+    """
+    if not inputs.source:
+        raise ValueError(
+            "Missing etrecord or missing representative inputs within etrecord, both of which are"
+            " required for calculating numerical gap; ETRecord.update_representative_inputs sets"
+            " the inputs of the run"
+        )
+    run = GraphRun(reference.graph, keeper.observe)
+    # Where an input lies decides on last bits: each is copied.
+    run.run([[UNKNOWN if value is None else _copied(value)] for value in inputs.values])
+    return run.errors

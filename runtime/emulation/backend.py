@@ -13,10 +13,10 @@ from runtime.delegates.interface import (
     BackendInterface,
     Measurement,
 )
-from runtime.emulation.graph import Subgraph
+from runtime.emulation.graph import GraphRun
+from runtime.emulation.recorded import RecordedGraph, Scope, Sides
 from runtime.errors import ErrorCode, ExecutionError
 from schema import etdump
-from schema.graph import GraphNode
 
 EMULATED = "emulated"
 
@@ -54,30 +54,32 @@ class EmulatedBackend(BackendInterface):
     def execute(
         self,
         context: BackendExecutionContext,
-        handle: Any,  # noqa: ANN401 - a Subgraph
+        handle: Any,  # noqa: ANN401 - a RecordedGraph
         args: Sequence[Any],
     ) -> None:
         """Run the graph; each operator is logged by the name of its node.
 
         Integer ids would be mistaken for those of the backend's own debug handle map.
         """
-        graph: Subgraph = handle
+        graph: RecordedGraph = handle
         count = len(args) - len(graph.outputs)
         tracer = context.tracer
         last, metadata = tracer.start(), etdump.EMULATED
 
-        def report(node: GraphNode, results: Any) -> None:  # noqa: ANN401 - one or several
+        def log(_scope: Scope, name: str, results: Sides, _times: int) -> None:
             nonlocal last
             now = tracer.start()
-            tracer.log(node.name, last, now, metadata)
-            if tracer.logs_values and isinstance(results, torch.Tensor):
-                tracer.log_value(node.name, results.contiguous())
-            elif tracer.logs_values and isinstance(results, (list, tuple)):
-                several = cast("Sequence[Any]", results)
+            tracer.log(name, last, now, metadata)
+            (result,) = results
+            if tracer.logs_values and isinstance(result, torch.Tensor):
+                tracer.log_value(name, result.contiguous())
+            elif tracer.logs_values and isinstance(result, (list, tuple)):
+                several = cast("Sequence[Any]", result)
                 if all(isinstance(one, torch.Tensor) for one in several):
-                    tracer.log_value(node.name, [one.contiguous() for one in several])
+                    tracer.log_value(name, [one.contiguous() for one in several])
             last = tracer.start()
 
-        results = graph.run(args[:count], report)
-        for argument, result in zip(args[count:], results, strict=True):
+        run = GraphRun(graph, log, strict=True)
+        results = run.run([[value] for value in args[:count]])
+        for argument, (result,) in zip(args[count:], results, strict=True):
             context.store(argument, result)

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import torch
 
-from runtime.emulation.graph import Subgraph, bound, tensor_of
+from runtime.emulation.calls import call_of, tensor_of
 from runtime.emulation.names import Handles, ValueMatcher, reads
+from runtime.emulation.recorded import RecordedGraph
 from runtime.errors import ErrorCode, ExecutionError
 from schema.errors import FormatError
 from schema.etrecord import ETRecord, LoweredModule, SavedTree, TensorData, lowered_modules
@@ -31,7 +32,7 @@ class Emulation:
         self._record = record
         self._file = file
 
-    def subgraph(self, plan: m.ExecutionPlan, number: int) -> Subgraph:
+    def subgraph(self, plan: m.ExecutionPlan, number: int) -> RecordedGraph:
         """Return the graph of a partition.
 
         Raises: ExecutionError NotFound if the record belongs to a different program or is
@@ -54,7 +55,7 @@ class Emulation:
             )
         return found
 
-    def _lowered(self, graph: Graph, delegate: m.BackendDelegate) -> Subgraph | None:
+    def _lowered(self, graph: Graph, delegate: m.BackendDelegate) -> RecordedGraph | None:
         """Return the graph recorded with the payload, None in records taken before delegation."""
         processed = self._file.delegate_data(delegate)
         for module in lowered_modules(graph).values():
@@ -64,7 +65,7 @@ class Emulation:
 
     def _by_handles(
         self, graph: Graph, plan: m.ExecutionPlan, place: int, call: m.DelegateCall
-    ) -> Subgraph:
+    ) -> RecordedGraph:
         """Return the graph of the nodes that have the debug handles of an instruction."""
         record = self._record
         known = (record.delegate_map or {}).get(plan.name, {}).get(place)
@@ -88,8 +89,8 @@ class Emulation:
         if ordered is None or results is None:
             raise _another(f"the inputs of partition {call.delegate_index} are ambiguous")
         read = {name for node in nodes for name in reads(node)}
-        return Subgraph(
-            tuple(bound(node) for node in nodes),
+        return RecordedGraph(
+            tuple(call_of(node) for node in nodes),
             ordered,
             results,
             {name: constants[name] for name in read if name in constants},
@@ -115,12 +116,12 @@ def _call_of(plan: m.ExecutionPlan, number: int) -> tuple[int, m.DelegateCall]:
     return 0, m.DelegateCall(number, ())
 
 
-def _kept(module: LoweredModule) -> Subgraph:
+def _kept(module: LoweredModule) -> RecordedGraph:
     graph = module.original
     saved = {**_mapping(module.state_dict()), **_mapping(module.constants())}
     calls = [node for node in graph.nodes if node.kind not in _BORDERS]
-    return Subgraph(
-        tuple(bound(node) for node in calls),
+    return RecordedGraph(
+        tuple(call_of(node) for node in calls),
         _user_inputs(graph),
         _user_outputs(graph),
         _held(graph, saved),

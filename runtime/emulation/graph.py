@@ -1,198 +1,162 @@
-"""Runs a recorded graph of core operators on torch's kernels."""
+"""Runs recorded graphs on torch's kernels: one run, or several side by side.
+
+Runs side by side go through the graph together, a node at a time, so that their values can be
+compared while they are there. Values are freed after their last use: no more than the live tensors
+of all runs are in memory.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import torch
 
-from runtime.errors import ErrorCode, ExecutionError
-from runtime.memory.slots import dtype_of
-from runtime.untyped import dtype_named, from_buffer
-from schema.dtypes.scalar_type import numel
-from schema.etrecord import TensorData
-from schema.graph import Argument, GraphNode, NodeKind
+from runtime.emulation.control import NESTED
+from runtime.emulation.recorded import (
+    UNKNOWN,
+    GraphCall,
+    NestedCall,
+    RecordedGraph,
+    Scope,
+    Sides,
+    on_sides,
+)
 
-_ops: Any = torch.ops
-_IGNORED = ("Device", "Layout")
-# Modules that register the operators of a namespace.
-_LISTED_IN = {
-    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
-    "torchao": "torchao.quantization.quant_primitives",
-}
+Observer = Callable[[Scope, str, Sides, int], object]
+_SHOWN = 200  # characters of an error
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCall:
-    """A bound operator call.
+class GraphRun:
+    """Runs a recorded graph as often as wanted.
 
     Attributes:
-        node: in the record
-        run: the operator
-        schema: type of each argument, by name
+        state: buffers that keep their content from one run to the next, by name
+        errors: nested graphs and name of a node -> what its kernel raised on the first side
     """
 
-    node: GraphNode
-    run: Callable[..., Any]
-    schema: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Subgraph:
-    """The graph that a partition was lowered from.
-
-    Attributes:
-        calls: its operators, in order
-        inputs: names of its inputs, in the order of the partition's
-        outputs: names of its outputs, in the order of the partition's
-        constants: tensors by name
-    """
-
-    calls: tuple[GraphCall, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    constants: Mapping[str, torch.Tensor]
-    _done: Sequence[Sequence[str]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Compute the last use of each value once."""
-        object.__setattr__(self, "_done", _last_reads(self.calls, self.outputs))
-
-    def run(self, inputs: Sequence[Any], report: Callable[[GraphNode, Any], None]) -> list[Any]:
-        """Return the outputs for some inputs.
+    def __init__(
+        self,
+        graph: RecordedGraph,
+        observe: Observer,
+        *,
+        sides: int = 1,
+        state: dict[str, Sides] | None = None,
+        strict: bool = False,
+    ) -> None:
+        """Take the graph.
 
         Args:
-            inputs: tensors and scalars
-            report: called with each node and its results
+            graph: is not changed
+            observe: called with the nested graphs around a node, its name, its result on each
+                side (what it puts there is what this side goes on with), and how often the last
+                side has been in this nested graph before
+            sides: how many runs go side by side
+            state: buffers of runs before; starts from the initial content if None
+            strict: let errors of kernels pass; otherwise they are kept and the result is unknown
         """
-        values: dict[str, Any] = dict(self.constants)
-        values.update(zip(self.inputs, inputs, strict=True))
-        for call, done in zip(self.calls, self._done, strict=True):
-            results = _called(call, values)
-            report(call.node, results)
-            several = isinstance(results, tuple | list)
-            found: Sequence[Any] = cast("Sequence[Any]", results) if several else (results,)
-            values.update(zip(call.node.outputs, found, strict=False))
-            for name in done:
-                values.pop(name, None)
-        return [values[name] for name in self.outputs]
+        self.state: dict[str, Sides] = {} if state is None else state
+        self.errors: dict[tuple[Scope, str], str] = {}
+        self.sides = sides
+        self._graph = graph
+        self._observe = observe
+        self._strict = strict
+        self._visits: dict[Scope, int] = {}
+
+    def run(self, inputs: Sequence[Sides]) -> list[Sides]:
+        """Return the outputs on each side; state is changed.
+
+        Args:
+            inputs: tensors and scalars on each side, in order; those left out are unknown
+        """
+        self._visits = {}
+        with torch.no_grad():
+            return self.inner(self._graph, inputs, ())
+
+    def inner(
+        self, graph: RecordedGraph, given: Sequence[Sides], scope: Scope, *, counted: bool = True
+    ) -> list[Sides]:
+        """Return the outputs of a nested graph.
+
+        Args:
+            graph: is not changed
+            given: its inputs
+            scope: with its own name
+            counted: whether the last side went through it
+        """
+        times = self._visits.get(scope, 0)
+        if counted:
+            self._visits[scope] = times + 1
+        values = self._entered(graph, given, scope, times)
+        for call, done in zip(graph.calls, graph.done, strict=True):
+            self._step(call, values, scope, times)
+            for side in values:
+                for name in done:
+                    side.pop(name, None)
+        for name, item in graph.updates.items():
+            self.state[_buffer(scope, name)] = on_sides(item, values)
+        return [on_sides(item, values) for item in graph.outputs]
+
+    def _entered(
+        self, graph: RecordedGraph, given: Sequence[Sides], scope: Scope, times: int
+    ) -> list[dict[str, Any]]:
+        """Return the values by name that each side begins with."""
+        values = [dict(graph.constants) for _ in range(self.sides)]
+        for place, name in enumerate(graph.inputs):
+            if name in graph.constants:
+                continue
+            entry = [*given[place]] if place < len(given) else [UNKNOWN] * self.sides
+            if scope:
+                self._observe(scope, name, entry, times)
+            _put(values, name, entry)
+        for name, (buffer, initial) in graph.buffers.items():
+            key = _buffer(scope, buffer)
+            if key not in self.state:
+                self.state[key] = [initial.detach().clone() for _ in values]
+            _put(values, name, self.state[key])
+        return values
+
+    def _step(
+        self,
+        call: GraphCall | NestedCall,
+        values: Sequence[dict[str, Any]],
+        scope: Scope,
+        times: int,
+    ) -> None:
+        if isinstance(call, NestedCall):
+            results = NESTED[call.kind](self, call, values, scope)
+        else:
+            results = [
+                self._called(call, side, scope, first=not place)
+                for place, side in enumerate(values)
+            ]
+        if call.observed:
+            self._observe(scope, call.name, results, times)
+        for side, result in zip(values, results, strict=True):
+            call.store(side, result)
+
+    def _called(
+        self, call: GraphCall, values: Mapping[str, Any], scope: Scope, *, first: bool
+    ) -> Any:  # noqa: ANN401 - one or several
+        if any(values[name] is UNKNOWN for name in call.reads):
+            return UNKNOWN
+        if self._strict:
+            return call.run(values)
+        try:
+            return call.run(values)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises on odd values
+            if first:
+                lines = str(error).strip().splitlines() or [""]
+                reason = f"{type(error).__name__}: {lines[0][:_SHOWN]}"
+                self.errors.setdefault((scope, call.name), reason)
+            return UNKNOWN
 
 
-def _last_reads(calls: Sequence[GraphCall], outputs: Sequence[str]) -> list[list[str]]:
-    """Return for each call the values without a later use."""
-    done: list[list[str]] = []
-    seen = set(outputs)
-    for call in reversed(calls):
-        fresh = {*call.node.outputs, *call.node.inputs} - seen
-        done.append([*fresh])
-        seen |= fresh
-    return done[::-1]
+def _put(values: Sequence[dict[str, Any]], name: str, entry: Sides) -> None:
+    for side, value in zip(values, entry, strict=True):
+        side[name] = value
 
 
-def bound(node: GraphNode) -> GraphCall:
-    """Return the call of a node.
-
-    Raises: ExecutionError NotSupported for other nodes than calls of known operators
-    """
-    if node.kind is not NodeKind.CALL:
-        raise _refused(f"{node.name} is not an operator call but {node.kind.value}")
-    if node.target in _DIM_ORDER:
-        return GraphCall(node, _DIM_ORDER[node.target], {})
-    namespace, _, rest = node.target.partition(".")
-    name, _, overload = rest.rpartition(".")
-    _list_operators(namespace)
-    try:
-        run = getattr(getattr(getattr(_ops, namespace), name), overload)
-    except AttributeError:
-        raise _refused(f"torch has no operator {node.target}") from None
-    arguments: list[Any] = list(run._schema.arguments)
-    return GraphCall(node, run, {entry.name: _kind(entry) for entry in arguments})
-
-
-def _list_operators(namespace: str) -> None:
-    """Import the package that registers these operators; without it they stay unknown."""
-    if namespace in _LISTED_IN:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(_LISTED_IN[namespace])
-
-
-def _kind(entry: Any) -> str:  # noqa: ANN401 - torch's argument has no type
-    return str(getattr(entry, "real_type", entry.type)) + ("*" if entry.kwarg_only else "")
-
-
-def _called(call: GraphCall, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - results
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    for place, argument in enumerate(call.node.args):
-        names = list(call.schema)
-        name = argument.name or (names[place] if place < len(names) else "")
-        kind = call.schema.get(name, "")
-        if not call.schema or (place < len(names) and names[place] == name and kind[-1:] != "*"):
-            positional.append(_value(argument, kind, values))
-        elif not any(word in kind for word in _IGNORED):
-            named[name] = _value(argument, kind, values)
-    return call.run(*positional, **named)
-
-
-def _value(argument: Argument, kind: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    literal = argument.literal
-    if argument.values and literal is not None:
-        raise _refused(f"argument {argument.name!r} mixes values and literals")
-    if argument.values:
-        found = [values[name] for name in argument.values]
-        return found if "List" in kind else found[0]
-    if isinstance(literal, str) and ("ScalarType" in kind or "MemoryFormat" in kind):
-        return _named(literal.removeprefix("torch."), kind)
-    if literal is None and kind.startswith("List"):
-        return []  # an empty list of values
-    if isinstance(literal, tuple):
-        return list(cast("tuple[Any, ...]", literal))
-    if isinstance(literal, str) and ("float" in kind or "number" in kind):
-        return float(literal)
-    return literal
-
-
-def _named(name: str, kind: str) -> Any:  # noqa: ANN401 - of torch
-    """Return the dtype or memory format of this name."""
-    found = dtype_named(name) if "ScalarType" in kind else getattr(torch, name, None)
-    if found is None:
-        raise _refused(f"torch has no {name}")
-    return found
-
-
-def tensor_of(saved: TensorData) -> torch.Tensor:
-    """Return a saved tensor.
-
-    Raises: ExecutionError NotSupported where the record does not hold its bytes
-    """
-    dtype = dtype_of(saved.scalar_type)
-    if not numel(saved.sizes):
-        return torch.empty(saved.sizes, dtype=dtype)
-    if saved.data is None or saved.big_endian:
-        raise _refused("the record does not hold the bytes of a parameter")
-    flat = from_buffer(saved.data, dtype, len(saved.data) // dtype.itemsize)
-    return flat.as_strided(saved.sizes, saved.strides)
-
-
-def _refused(reason: str) -> ExecutionError:
-    return ExecutionError(ErrorCode.NotSupported, reason, remedy="")
-
-
-def _clone_dim_order(tensor: torch.Tensor, *_more: Any) -> torch.Tensor:  # noqa: ANN401
-    return tensor.clone()
-
-
-def _to_dim_order_copy(tensor: torch.Tensor, *more: Any) -> torch.Tensor:  # noqa: ANN401
-    named = [dtype_named(entry) for entry in more if isinstance(entry, str)]
-    dtype = next((entry for entry in named if entry is not None), tensor.dtype)
-    return tensor.to(dtype, copy=True)
-
-
-_DIM_ORDER: dict[str, Callable[..., Any]] = {
-    "dim_order_ops._clone_dim_order.default": _clone_dim_order,
-    "dim_order_ops._to_dim_order_copy.default": _to_dim_order_copy,
-}
+def _buffer(scope: Scope, name: str) -> str:
+    """Return the key of a buffer: delegates have buffers of their own."""
+    return "/".join((*scope, name))

@@ -14,7 +14,8 @@ from inspector.api.serde_rewrite import RebuildError
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.numerics import recorded_values as module
-from inspector.numerics.plain_run import plain_graph
+from inspector.numerics import references
+from inspector.numerics.references import plain_graph
 from tests.compiler.compare import exported, flat, module_of
 from tests.compiler.programs import EVERY
 from tests.inspector.sessions import folders, label
@@ -39,7 +40,7 @@ def values(session: Session, record: ETRecord, method: str, wanted: str) -> Any:
 
 def both_ways(session: Session, record: ETRecord, method: str, wanted: str) -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "plain_graph", lambda *_: None)
+        patch.setattr(references, "plain_graph", lambda *_: None)
         long_way = values(session, record, method, wanted)
     return values(session, record, method, wanted), long_way
 

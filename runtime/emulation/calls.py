@@ -1,0 +1,139 @@
+"""Calls of torch's kernels for the nodes of a recorded graph."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+import torch
+
+from runtime.emulation.recorded import GraphCall
+from runtime.errors import ErrorCode, ExecutionError
+from runtime.memory.slots import dtype_of
+from runtime.untyped import dtype_named, from_buffer
+from schema.dtypes.scalar_type import numel
+from schema.etrecord import TensorData
+from schema.graph import Argument, GraphNode, NodeKind
+
+_ops: Any = torch.ops
+_IGNORED = ("Device", "Layout")
+# Modules that register the operators of a namespace.
+_LISTED_IN = {
+    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
+    "torchao": "torchao.quantization.quant_primitives",
+}
+
+
+def operator_of(node: GraphNode) -> Callable[..., Any]:
+    """Return the operator that a node calls.
+
+    Raises: ExecutionError NotSupported for other nodes than calls of known operators
+    """
+    if node.kind is not NodeKind.CALL:
+        raise _refused(f"{node.name} is not an operator call but {node.kind.value}")
+    if node.target in _DIM_ORDER:
+        return _DIM_ORDER[node.target]
+    namespace, _, rest = node.target.partition(".")
+    name, _, overload = rest.rpartition(".")
+    if namespace in _LISTED_IN:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(_LISTED_IN[namespace])
+    try:
+        return getattr(getattr(getattr(_ops, namespace), name), overload)
+    except AttributeError:
+        raise _refused(f"torch has no operator {node.target}") from None
+
+
+def call_of(node: GraphNode) -> GraphCall:
+    """Return the call of a node.
+
+    Raises: ExecutionError NotSupported for other nodes than calls of known operators, and for
+        arguments that mix values and literals
+    """
+    run = operator_of(node)
+    entries: list[Any] = [*getattr(getattr(run, "_schema", None), "arguments", ())]
+    positional: list[tuple[Argument, str]] = []
+    named: dict[str, tuple[Argument, str]] = {}
+    kinds = {entry.name: str(getattr(entry, "real_type", entry.type)) for entry in entries}
+    for place, argument in enumerate(node.args):
+        entry = entries[place] if place < len(entries) else None
+        name = argument.name or (entry.name if entry is not None else "")
+        kind = kinds.get(name, "")
+        if argument.values and argument.literal is not None:
+            raise _refused(f"argument {argument.name!r} of {node.name} mixes values and literals")
+        if not entries or (entry is not None and entry.name == name and not entry.kwarg_only):
+            positional.append((argument, kind))
+        elif not any(word in kind for word in _IGNORED):
+            named[name] = argument, kind
+    return GraphCall(node.name, node.inputs, node.outputs, partial(_called, run, positional, named))
+
+
+def _called(
+    run: Callable[..., Any],
+    positional: Sequence[tuple[Argument, str]],
+    named: Mapping[str, tuple[Argument, str]],
+    values: Mapping[str, Any],
+) -> Any:  # noqa: ANN401 - results
+    given = [_value(argument, kind, values) for argument, kind in positional]
+    return run(*given, **{name: _value(*each, values) for name, each in named.items()})
+
+
+def _value(argument: Argument, kind: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    literal = argument.literal
+    if argument.values:
+        found = [values[name] for name in argument.values]
+        return found if "List" in kind else found[0]
+    if isinstance(literal, str) and ("ScalarType" in kind or "MemoryFormat" in kind):
+        return _named(literal.removeprefix("torch."), kind)
+    if literal is None and kind.startswith("List"):
+        return []  # an empty list of values
+    if isinstance(literal, tuple):
+        return list(cast("tuple[Any, ...]", literal))
+    if isinstance(literal, str) and ("float" in kind or "number" in kind):
+        return float(literal)
+    return literal
+
+
+def _named(name: str, kind: str) -> Any:  # noqa: ANN401 - of torch
+    """Return the dtype or memory format of this name."""
+    found = dtype_named(name) if "ScalarType" in kind else getattr(torch, name, None)
+    if found is None:
+        raise _refused(f"torch has no {name}")
+    return found
+
+
+def tensor_of(saved: TensorData) -> torch.Tensor:
+    """Return a saved tensor.
+
+    Raises: ExecutionError NotSupported where the record does not hold its bytes
+    """
+    dtype = dtype_of(saved.scalar_type)
+    if not numel(saved.sizes):
+        return torch.empty(saved.sizes, dtype=dtype)
+    if saved.data is None or saved.big_endian:
+        raise _refused("the record does not hold the bytes of a parameter")
+    flat = from_buffer(saved.data, dtype, len(saved.data) // dtype.itemsize)
+    return flat.as_strided(saved.sizes, saved.strides)
+
+
+def _refused(reason: str) -> ExecutionError:
+    return ExecutionError(ErrorCode.NotSupported, reason, remedy="")
+
+
+def _clone_dim_order(tensor: torch.Tensor, *_more: Any) -> torch.Tensor:  # noqa: ANN401
+    return tensor.clone()
+
+
+def _to_dim_order_copy(tensor: torch.Tensor, *more: Any) -> torch.Tensor:  # noqa: ANN401
+    named = [dtype_named(entry) for entry in more if isinstance(entry, str)]
+    dtype = next((entry for entry in named if entry is not None), tensor.dtype)
+    return tensor.to(dtype, copy=True)
+
+
+_DIM_ORDER: dict[str, Callable[..., Any]] = {
+    "dim_order_ops._clone_dim_order.default": _clone_dim_order,
+    "dim_order_ops._to_dim_order_copy.default": _to_dim_order_copy,
+}
