@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from inspector.api.torch_bridge import load_torch, tensor_over
+from inspector.api.torch_bridge import saved_tensor, tensor_over
 from inspector.files.load import MAP_FROM_BYTES
 from schema.dtypes.scalar_type import numel, scalar_type
 from schema.errors import FormatError
@@ -123,15 +122,8 @@ class SavedTensor:
 
     def tensor(self) -> object:
         """Return a torch tensor with a copy of the saved elements, or a MissingTensor."""
-        saved = self.saved
-        if saved.data is None:
-            return self._missing()
-        if saved.big_endian:
-            values = saved.to_numpy()
-            return self._missing() if values is None else load_torch().from_numpy(np.array(values))
-        memory = memoryview(bytearray(saved.data))
-        made = tensor_over(memory, saved.scalar_type, saved.sizes, saved.strides)
-        return self._missing() if made is None else made
+        found = saved_tensor(self.saved)
+        return self._missing() if found is None else found
 
     def array(self) -> NDArray[Any] | MissingTensor:
         """Return the saved elements, narrow floats as float32, or a MissingTensor."""

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from schema.dtypes.scalar_type import scalar_type
+from schema.etrecord import TensorData
 
 Torch: TypeAlias = Any  # the module, or what is made with it
 _PACKAGES = {"torchao": "torchao.quantization"}
@@ -69,6 +70,17 @@ def tensor_over(
     address = np.frombuffer(memory, dtype=np.uint8).ctypes.data
     usable = memory if address % scalar_type(code).item_bytes == 0 else bytearray(memory)
     return torch.frombuffer(usable, dtype=dtype).as_strided(sizes, strides)
+
+
+def saved_tensor(saved: TensorData) -> Torch | None:
+    """Return a tensor with a copy of saved elements, None without them or torch's dtype."""
+    if saved.data is None:
+        return None
+    if saved.big_endian:
+        values = saved.to_numpy()
+        return None if values is None else load_torch().from_numpy(np.array(values))
+    memory = memoryview(bytearray(saved.data))
+    return tensor_over(memory, saved.scalar_type, saved.sizes, saved.strides)
 
 
 def later_copy(tensor: Torch) -> Torch:

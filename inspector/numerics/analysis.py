@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from inspector.api.etrecord import opened
 from inspector.api.serde_rewrite import RebuildError
 from inspector.files.session import Session
 from inspector.join.methods import is_execution, match_methods
@@ -106,7 +105,6 @@ class _Analysis:
         self._session = session
         self._options = options
         self._tell = tell
-        self._record = opened(session.record) if session.record is not None else None
         self._references: dict[str, _Reference | str] = {}
         self._state: dict[str, Sides] = {}
         self._kept = Kept(options.folder, options.keep)
@@ -171,15 +169,14 @@ class _Analysis:
         return self._references[method]
 
     def _find_reference(self, method: str) -> _Reference | str:
-        record, wanted = self._record, self._options.reference
+        record, wanted = self._session.record, self._options.reference
         if record is None:
             return "there is no ETRecord"
-        artifact = record.artifact
-        roles = artifact.roles
+        roles = record.roles
         refusal = "the record has no program of this method"
         if wanted in ("", EDGE) and method in roles.edge:
             try:
-                return _Reference(reference_graph(artifact, roles.edge[method]))
+                return _Reference(reference_graph(record, roles.edge[method]))
             except RebuildError as error:
                 if wanted:
                     raise
@@ -187,10 +184,10 @@ class _Analysis:
         if wanted in ("", EXPORTED) and roles.exported and len(roles.edge) <= 1:
             join = join_method(self._session, method)
             if join.graph is not None:
-                values = aten_values(artifact, join.graph)
-                return _Reference(reference_graph(artifact, roles.exported), values)
+                values = aten_values(record, join.graph)
+                return _Reference(reference_graph(record, roles.exported), values)
         if wanted in roles.extra:
-            return _Reference(reference_graph(artifact, wanted))
+            return _Reference(reference_graph(record, wanted))
         return refusal
 
     @staticmethod
@@ -266,7 +263,7 @@ class _Analysis:
     ) -> Inputs:
         """Return the inputs of a run; what the trace has of them goes before what is assumed."""
         found = run_inputs(
-            self._session, method, case, self._record, reference.graph, self._options.inputs
+            self._session, method, case, self._session.record, reference.graph, self._options.inputs
         )
         plan = program.plan(method)
         written: dict[int, int] = {}

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.api.etrecord import ETRecord
-from inspector.api.torch_bridge import load_torch, tensor_over
+from inspector.api.torch_bridge import load_torch, saved_tensor, tensor_over
 from inspector.files.session import Session
 from inspector.numerics.references import ReferenceGraph
 from inspector.numerics.traced import Bytes, strides_of
@@ -15,6 +14,8 @@ from schema.bundled import BundledTensor, TestCase
 from schema.errors import FormatError
 from schema.etdump import DebugTensor
 from schema.etdump.debug_buffer import DebugBuffer
+from schema.etrecord import ETRecord, TensorData
+from schema.etrecord.members import FORWARD
 
 TEST_CASE = "test case of the bundled program"
 RECORDED = "representative inputs of the record"
@@ -127,16 +128,17 @@ def _test_case(session: Session, method: str, case: int) -> TestCase | None:
 
 def recorded_inputs(record: ETRecord | None, method: str) -> tuple[Any, ...] | None:
     """Return the representative inputs of a record, None where it has none of this method."""
-    if record is None:
-        return None
-    names = record.artifact.methods
-    if method != "forward" and len(names) > 1:  # they are those of the forward method
-        return None
+    if record is None or (method != FORWARD and len(record.methods) > 1):
+        return None  # they are those of the forward method
     try:
-        found = record._representative_inputs  # pyright: ignore[reportPrivateUsage]
+        tree = record.representative_inputs().value
     except FormatError:
         return None
-    return None if found is None else _leaves(found)
+    return None if tree is None else tuple(map(_loaded, _leaves(tree)))
+
+
+def _loaded(leaf: Any) -> Any:  # noqa: ANN401 - a tensor, a scalar or None
+    return saved_tensor(leaf) if isinstance(leaf, TensorData) else leaf
 
 
 def _leaves(tree: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any tree of tensors

@@ -232,7 +232,7 @@ def _run(
 ) -> Recorded:
     artifact = record.artifact
     reference = reference_graph(artifact, member)
-    inputs = run_inputs(session, method, -1, record, reference, None)
+    inputs = run_inputs(session, method, -1, artifact, reference, None)
     edge = member in artifact.roles.edge.values()
     keeper = _Keeper(artifact.graph(member), handles, nested=edge)
     errors = _kept(reference, inputs, keeper)

@@ -234,10 +234,6 @@ def _stored(path: str, methods: tuple[str, ...], heard: Heard) -> Exported:
             raise AnswerError(str(error.args[0])) from error
         except RebuildError as error:
             raise UnreadableError(f"{path}: {error}") from error
-        except RuntimeError as error:  # as the documented reader says it
-            if not isinstance(error.__cause__, FormatError):
-                raise
-            raise UnreadableError(str(error.__cause__)) from error
     if not head.startswith(_ZIP):
         known = recognise(memoryview(head))
         found = known.title if known is not None else "neither"

@@ -10,10 +10,12 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.dialect.dim_order import NAMESPACE
-from inspector.api.etrecord import ETRecord, parse_etrecord
 from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import OWN_NAMESPACE
+from inspector.files.load import open_bytes
+from schema import etrecord
 from schema.errors import FormatError, Severity
+from schema.etrecord import ETRecord
 
 FORWARD = "forward"
 
@@ -33,18 +35,18 @@ def recorded_programs(
     Raises: FormatError, OSError if it is not a record, or none was recorded; RebuildError if torch
         cannot make a program of it; KeyError naming the methods there are
     """
-    record = parse_etrecord(path)
-    names = tuple(record.artifact.roles.edge)
-    if record.artifact.roles.exported and FORWARD not in names:
+    record = etrecord.decode(open_bytes(path), file=path)
+    names = tuple(record.roles.edge)
+    if record.roles.exported and FORWARD not in names:
         names = (FORWARD, *names)
     if not names:
-        reason = next((f"{i.where}: {i.message}" for i in record.artifact.issues), "")
+        reason = next((f"{i.where}: {i.message}" for i in record.issues), "")
         found = f"none ({reason})" if reason else "none; record it with generate_etrecord=True"
         raise FormatError("a recorded program", found, file=path)
     missing = [name for name in methods if name not in names]
     if missing:
         raise KeyError(f"no method {missing[0]!r}; there is {', '.join(names)}")
-    damage = next((i for i in record.artifact.issues if i.severity is Severity.ERROR), None)
+    damage = next((i for i in record.issues if i.severity is Severity.ERROR), None)
     if damage is not None:
         what = f"{damage.where}: {damage.message}"
         warn(f"the record is damaged, only what can be read of it is compiled: {what}")
@@ -52,9 +54,9 @@ def recorded_programs(
 
 
 def _program(record: ETRecord, method: str) -> ExportedProgram:
-    roles = record.artifact.roles
+    roles = record.roles
     member = roles.exported if method == FORWARD and roles.exported else roles.edge[method]
-    program = rebuilt(record.artifact, member)
+    program = rebuilt(record, member)
     adopt_dim_order(program)
     return program
 
