@@ -1,7 +1,6 @@
 """Names of ``executorch.devtools.inspector._inspector_utils`` that are used but not documented.
 
-Arguments and results are those of the stock functions; the work is done by ``inspector.numerics``
-and ``inspector.api``.
+Arguments and results are those of the stock functions; the work is done by ``compat.devtools``.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from inspector.api.etrecord import EDGE_GRAPH as EDGE_DIALECT_GRAPH_KEY
-from inspector.api.etrecord import ETRecord
-from inspector.api.event import Event
-from inspector.api.metrics import METRICS, compare_pair
-from inspector.api.numerical_comparator import as_doubles
-from inspector.api.time_scale import TimeScale
-from inspector.api.time_scale import divisor as calculate_time_scale_factor
-from inspector.api.torch_bridge import Torch, load_torch
-from inspector.api.traces import is_inference_output_equal
-from inspector.numerics import documented, recorded_values
+from inspector.compat.devtools import numeric_gap, recorded_values
+from inspector.compat.devtools.etrecord import EDGE_GRAPH as EDGE_DIALECT_GRAPH_KEY
+from inspector.compat.devtools.etrecord import ETRecord
+from inspector.compat.devtools.event import Event
+from inspector.compat.devtools.metrics import METRICS, compare_pair
+from inspector.compat.devtools.numerical_comparator import as_doubles
+from inspector.compat.devtools.time_scale import TimeScale
+from inspector.compat.devtools.time_scale import divisor as calculate_time_scale_factor
+from inspector.compat.devtools.traces import is_inference_output_equal
+from inspector.rebuild.torch_bridge import Torch, load_torch
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -168,7 +167,7 @@ def merge_runtime_overlapping_debug_handles(
     groups = [
         _group(handles, value, count, step) for handles, (step, value, count) in given.items()
     ]
-    merged = documented._merged(groups)  # pyright: ignore[reportPrivateUsage] - the one engine
+    merged = numeric_gap._merged(groups)  # pyright: ignore[reportPrivateUsage] - the one engine
     by_event = {id(group.event): value for group, value in zip(groups, given.values(), strict=True)}
     return {group.handles: by_event[id(group.event)] for group in merged}
 
@@ -190,7 +189,7 @@ def map_runtime_aot_intermediate_outputs(
     found = recorded_values.Recorded("", nodes)
     mapping: dict[tuple[Handles, Any], tuple[Handles, Any]] = {}
     for handles, (value, count) in runtime_intermediate_outputs.items():
-        pairs = documented._pairs(_group(handles, value, count), found)  # pyright: ignore[reportPrivateUsage]
+        pairs = numeric_gap._pairs(_group(handles, value, count), found)  # pyright: ignore[reportPrivateUsage]
         for pair in pairs:
             if pair is not None:
                 mapping[handles, pair[0]] = handles, pair[1]
@@ -200,7 +199,7 @@ def map_runtime_aot_intermediate_outputs(
 def _group(handles: Handles, value: Any, count: int, step: int = 0) -> Any:  # noqa: ANN401
     logged = cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]
     event = Event("", debug_data=logged, num_outputs=count)
-    return documented._Group(handles, step, event)  # pyright: ignore[reportPrivateUsage]
+    return numeric_gap._Group(handles, step, event)  # pyright: ignore[reportPrivateUsage]
 
 
 # ---- graphs

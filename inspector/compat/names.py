@@ -79,7 +79,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.devtools.inspector._inspector",
-        "inspector.api.traces",
+        "inspector.compat.devtools.traces",
         "DebugEventSignature DelegateMetadata EventSignature InstructionEvent "
         "InstructionEventSignature ProfileEventSignature",
     ),

@@ -31,10 +31,10 @@ from compiler.record.examples import plain_containers
 from compiler.record.graph import program_json
 from compiler.record.graph_ids import GraphIds
 from compiler.untyped import OpOverload
-from inspector.api.exported_program import adopt_edge_ops, program_of, restore_handles
-from inspector.api.lowered_programs import CALL, MOST_DEPTH, inside_of, modules_of, register
-from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes
-from inspector.api.torch_bridge import load_packages
+from inspector.rebuild.exported_program import adopt_edge_ops, program_of, restore_handles
+from inspector.rebuild.lowered_programs import CALL, MOST_DEPTH, inside_of, modules_of, register
+from inspector.rebuild.serde_rewrite import HANDLE, Json, RebuildError, nodes
+from inspector.rebuild.torch_bridge import load_packages
 from schema.etrecord.archive.container import open_archive
 from schema.etrecord.graph.dtypes import serde_dtype_names
 

@@ -23,7 +23,7 @@ from compiler.compat.session.recipe import StageType
 from compiler.compat.session.stage import PipelineArtifact as PipelineArtifact
 from compiler.compat.session.stage import Stage as Stage
 from compiler.compat.session.stages import Partitioners
-from inspector.api.delegation_info import get_delegation_info as get_delegation_info
+from inspector.compat.devtools.delegation_info import get_delegation_info as get_delegation_info
 
 _pt2e: Any = importlib.import_module("torchao.quantization.pt2e")
 _steps: Any = importlib.import_module("torchao.quantization.pt2e.quantize_pt2e")

@@ -11,8 +11,8 @@ from torch.utils import _pytree as pytree
 from compiler.compat.taps.reducers import FULL_TENSOR
 from compiler.compat.taps.tapping import TapRule, TapSpec, strip_taps_, tap_intermediate_outputs_
 from compiler.pipeline.edge_manager import to_edge_transform_and_lower
-from inspector.api.numerical_comparator import SNRComparator
-from inspector.api.pandas_bridge import DataFrame, load_pandas
+from inspector.compat.devtools.numerical_comparator import SNRComparator
+from inspector.export.pandas_bridge import DataFrame, load_pandas
 from runtime import Runtime
 
 

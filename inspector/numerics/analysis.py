@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from inspector.api.serde_rewrite import RebuildError
 from inspector.files.session import Session
 from inspector.join.methods import is_execution, match_methods
 from inspector.join.operands import plan_operands
@@ -31,6 +30,7 @@ from inspector.numerics.report import (
     RunGap,
 )
 from inspector.numerics.traced import Logged, instruction_outputs, logged_run
+from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.trace.blocks import Block, trace_blocks
 from runtime.emulation.graph import GraphRun
 from runtime.emulation.recorded import UNKNOWN, Sides

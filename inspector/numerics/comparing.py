@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from inspector.api.torch_bridge import load_torch
 from inspector.graph.source import user_frame
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.grades import ORDER
@@ -18,6 +17,7 @@ from inspector.numerics.metrics import Tolerance
 from inspector.numerics.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, Logged, Output
+from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.backends import backend_of
 from schema.etdump.debug_buffer import DebugBuffer

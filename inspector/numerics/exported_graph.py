@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
-from inspector.api.lowered_programs import CALL, inside_of
-from inspector.api.torch_bridge import Torch, load_torch
+from inspector.rebuild.lowered_programs import CALL, inside_of
+from inspector.rebuild.torch_bridge import Torch, load_torch
 from runtime.emulation.control import CONDITION, DELEGATE, LOOP, MAP, SCAN
 from runtime.emulation.recorded import (
     UNKNOWN,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.api.torch_bridge import load_torch, saved_tensor, tensor_over
 from inspector.files.session import Session
 from inspector.numerics.references import ReferenceGraph
 from inspector.numerics.traced import Bytes, strides_of
+from inspector.rebuild.torch_bridge import load_torch, saved_tensor, tensor_over
 from schema.bundled import BundledTensor, TestCase
 from schema.errors import FormatError
 from schema.etdump import DebugTensor

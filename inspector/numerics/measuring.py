@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.api.torch_bridge import load_torch
 from inspector.numerics.kept import Array, Kept, Makers
 from inspector.numerics.metrics import PIECE, Distance, Metrics, Tolerance
+from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.recorded import UNKNOWN
 
 Key = tuple[str, int, int]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inspector.api.pandas_bridge import DataFrame, load_pandas
+from inspector.export.pandas_bridge import DataFrame, load_pandas
 from inspector.files.load import load_session, split_sessions
 from inspector.files.session import Session
 from inspector.render.html import selected_html

@@ -17,9 +17,9 @@ from torch._export.verifier import SpecViolationError
 
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.stages import StageEvent
-from inspector.api.serde_rewrite import RebuildError
 from inspector.files.stage_log import STAGES
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
+from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob, SourceKind
 from inspector.recipes.recipe import recipe_of, sha256_of
 from inspector.toolchain.child import ReportedError

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from inspector.api.serde_rewrite import RebuildError
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.jobs.executing import INPUTS, TRACE
@@ -19,6 +18,7 @@ from inspector.jobs.executing import REPORT as RUN
 from inspector.jobs.gap import REPORT, GapJob
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.metrics import Tolerance
+from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.worker import exporter
 from inspector.worker.exporter import Say, told
 from inspector.worker.libraries import load_libraries

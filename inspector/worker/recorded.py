@@ -10,9 +10,9 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.dialect.dim_order import NAMESPACE
-from inspector.api.exported_program import rebuilt
-from inspector.api.serde_rewrite import OWN_NAMESPACE
 from inspector.files.load import open_bytes
+from inspector.rebuild.exported_program import rebuilt
+from inspector.rebuild.serde_rewrite import OWN_NAMESPACE
 from schema import etrecord
 from schema.errors import FormatError, Severity
 from schema.etrecord import ETRecord

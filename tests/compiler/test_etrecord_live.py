@@ -15,7 +15,7 @@ import inspector
 from compiler import EdgeProgramManager, ETRecord, ExecutorchProgramManager, to_edge
 from compiler.backends.xnnpack import XnnpackPartitioner
 from inspector import generate_etrecord, parse_etrecord
-from inspector.api.etrecord import opened
+from inspector.compat.devtools.etrecord import opened
 from runtime.bundled import BundledProgram, MethodTestCase, MethodTestSuite
 from schema import etrecord
 from tests.architecture.tree import run_python

@@ -16,7 +16,7 @@ from compiler.partition.named_partitioners import (
     create_partitioner,
     parse_partitioner,
 )
-from inspector.api.etrecord import parse_etrecord
+from inspector.compat.devtools.etrecord import parse_etrecord
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError
 from inspector.worker.recorded import adopt_dim_order, recorded_programs

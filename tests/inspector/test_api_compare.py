@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import MissingTensor, compare_results
-from inspector.api.values import LazyValues
+from inspector.compat.devtools.values import LazyValues
 
 NAMES = ["snr", "mse", "cosine_similarity"]
 

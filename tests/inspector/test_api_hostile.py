@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector import Inspector, RebuildError, generate_model_size_information, parse_etrecord
-from inspector.api.etrecord import opened
+from inspector.compat.devtools.etrecord import opened
 from schema import etrecord
 from schema.errors import FormatError
 from tests.fuzz.mutate import mutant

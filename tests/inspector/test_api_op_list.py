@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inspector import Inspector
-from inspector.api.tensorboard import crc32c, tensorboard_bytes
+from inspector.compat.devtools.tensorboard import crc32c, tensorboard_bytes
 from tests.inspector.sessions import folders, label
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from inspector import ETRecord, RebuildError, parse_etrecord
-from inspector.api.etrecord import opened, reference_output
+from inspector.compat.devtools.etrecord import opened, reference_output
 from schema import bundled, etrecord
 from tests.architecture.tree import run_python
 from tests.inspector.sessions import DATA, folders, label

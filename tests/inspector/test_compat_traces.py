@@ -17,7 +17,7 @@ import torch
 from executorch.devtools.etdump.serialize import deserialize_from_etdump_flatcc
 from executorch.devtools.inspector import _inspector as stock
 from inspector import EventBlock, MissingTensor, TimeScale
-from inspector.api import traces as ours
+from inspector.compat.devtools import traces as ours
 
 def same(a, b):
     if isinstance(b, torch.Tensor):
@@ -66,7 +66,7 @@ from collections import defaultdict
 import executorch.devtools.etdump.schema_flatcc as flatcc
 from executorch.devtools.inspector import _inspector as stock
 from inspector import Event, EventBlock
-from inspector.api import traces as ours
+from inspector.compat.devtools import traces as ours
 
 made = random.Random(0)
 IDS = [(-1, ""), (-1, ""), (0, ""), (7, ""), (-1, "conv"), (-1, "z")]

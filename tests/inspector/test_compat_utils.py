@@ -87,7 +87,7 @@ def test_comparators_refuse_different_shapes_by_value_error(
 def test_preprocessing_that_returns_something_else_is_refused(
     found: object, error: type[Exception], sentence: str
 ) -> None:
-    from inspector.api.numerical_comparator import MSEComparator, preprocessed
+    from inspector.compat.devtools.numerical_comparator import MSEComparator, preprocessed
 
     class Broken(MSEComparator):
         def preprocessing(self, mapping: object) -> object:

@@ -8,12 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from inspector.api.numerical_comparator import (  # noqa: E402
+from inspector.compat.devtools.numerical_comparator import (  # noqa: E402
     L1Comparator,
     MSEComparator,
     SNRComparator,
 )
-from inspector.api.torch_bridge import later_copy  # noqa: E402
+from inspector.rebuild.torch_bridge import later_copy  # noqa: E402
 
 pytestmark = pytest.mark.slow
 BLOCK = 1 << 16

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812  torch's own habit
 
-from inspector.api.etrecord import opened
+from inspector.compat.devtools.etrecord import opened
 from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, _Analysis
 from tests.compiler.programs import Sample, of

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from compiler import to_edge_transform_and_lower
-from inspector.api.etrecord import ETRecord, parse_etrecord
-from inspector.api.serde_rewrite import RebuildError
+from inspector.compat.devtools import recorded_values as module
+from inspector.compat.devtools.etrecord import ETRecord, parse_etrecord
 from inspector.files.load import load_session
 from inspector.files.session import Session
-from inspector.numerics import recorded_values as module
 from inspector.numerics import references
 from inspector.numerics.references import plain_graph
+from inspector.rebuild.serde_rewrite import RebuildError
 from tests.compiler.compare import exported, flat, module_of
 from tests.compiler.programs import EVERY
 from tests.inspector.sessions import folders, label

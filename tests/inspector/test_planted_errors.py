@@ -87,7 +87,7 @@ def first(session: Session) -> Row | None:
 
 
 def recorded_inputs(session: Session) -> list[Any]:
-    from inspector.api.etrecord import opened
+    from inspector.compat.devtools.etrecord import opened
 
     assert session.record is not None
     (inputs,) = opened(session.record)._representative_inputs
@@ -189,7 +189,7 @@ def test_planted_weight_inside_a_delegate_names_the_node_inside(tmp_path: Path) 
 
 
 def _parameters(session: Session) -> dict[str, bytes]:
-    from inspector.api.etrecord import opened
+    from inspector.compat.devtools.etrecord import opened
 
     assert session.record is not None
     program = opened(session.record).edge_dialect_program

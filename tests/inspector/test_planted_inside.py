@@ -15,12 +15,12 @@ import pytest
 import torch
 from torch import nn
 
-from inspector.api import exported_program
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.join import join_method
 from inspector.numerics.report import Row
+from inspector.rebuild import exported_program
 from runtime.backends.xnnpack.torch_engine import TorchEngine
 from schema import program as pte
 from schema.payloads.xnnpack import codec

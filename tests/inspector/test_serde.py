@@ -18,8 +18,8 @@ from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.compat.emission import emit_program
 from compiler.pipeline.edge_manager import EdgeProgramManager
-from inspector.api.serde_rewrite import RebuildError
 from inspector.compat import serde
+from inspector.rebuild.serde_rewrite import RebuildError
 from runtime.compat.portable_lib import _load_for_executorch_from_buffer
 from schema.errors import FormatError
 

@@ -1,0 +1,1 @@
+"""The documented devtools API: Inspector, events, ETRecord, comparisons, sizes, memory traces."""

@@ -1,0 +1,189 @@
+"""Pairs of recorded value and value of the run for each event, where groups of handles fail.
+
+Without a program an event is found by its handle, its operator and its place among the like ones; a
+delegate's outputs by the values that others need of the nodes it took. What several could be is
+left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from inspector.compat.devtools.recorded_values import EXPORTED, NodeValue, Recorded
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.delegate_owner import ownership
+from inspector.numerics.aten_map import aten_values
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
+from inspector.numerics.join_facts import delegate_members
+from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
+from schema.graph import NodeKind
+
+if TYPE_CHECKING:
+    from inspector.compat.devtools.event import Event
+
+Pair = tuple["Event", Any, Any]
+
+
+def event_pairs(
+    session: Session, method: str, events: Sequence[Event], found: Recorded
+) -> Iterator[Pair]:
+    """Yield event, recorded value and value of the run, event by event.
+
+    Args:
+        session: with a record
+        method: that ran
+        events: of its runs, without those that only contain others
+        found: values of the reference
+    """
+    assert session.record is not None
+    graph = record_maps.edge_graph(session.record, method)
+    if graph is None:
+        return
+    flat = flat_graph(graph)
+    places = aten_values(session.record, flat) if found.name == EXPORTED else None
+    values = _Values(flat, places, found)
+    taken = _taken(session, flat, method)
+    delegated = {node.place for nodes in taken.values() for node in nodes}
+    yield from _kernel_pairs(flat, delegated, events, values)
+    for event in events:
+        if event.name == DELEGATE_CALL and event.instruction_id in taken:
+            leaving = _leaving(flat, taken[event.instruction_id])
+            yield from _delegate_pairs(event, leaving, values)
+
+
+class _Values:
+    """The reference's values by value of the edge graph."""
+
+    def __init__(
+        self,
+        flat: FlatGraph,
+        places: Mapping[Value, tuple[tuple[str, ...], str, int]] | None,
+        found: Recorded,
+    ) -> None:
+        self._flat = flat
+        self._places = places
+        self._by_name: dict[str, NodeValue] = {
+            node.name: node for nodes in found.nodes.values() for node in nodes
+        }
+
+    def of(self, value: Value) -> Any:  # noqa: ANN401 - a tensor, or None
+        """Return what the reference has for a value, None where it has nothing."""
+        if self._places is None:
+            maker = self._flat.makers.get(value)
+            name, index = (maker[0].node.name, maker[1]) if maker is not None else ("", 0)
+        else:
+            _, name, index = self._places.get(value, ((), "", 0))
+        node = self._by_name.get(name)
+        if node is None:
+            return None
+        held: object = node.value
+        if isinstance(held, (list, tuple)):
+            parts = cast("Sequence[Any]", held)
+            return parts[index] if index < len(parts) else None
+        return held
+
+
+def _taken(session: Session, flat: FlatGraph, method: str) -> dict[int, tuple[FlatNode, ...]]:
+    """Return delegate call -> the nodes it took, in graph order."""
+    assert session.record is not None
+    lowered = [node for node in flat.nodes if node.node.kind is NodeKind.DELEGATE]
+    calls = sorted(record_maps.delegates(session.record, method))
+    if lowered:
+        pairs = zip(calls, lowered, strict=True) if len(calls) == len(lowered) else ()
+        return {call: (node,) for call, node in pairs}
+    own = ownership(session, flat.graph, method)
+    by_name = {node.node.name: node for node in flat.nodes if not node.scope}
+    found: dict[int, dict[int, FlatNode]] = {}
+    for node, owner in zip(own.nodes, own.owners, strict=True):
+        member = by_name.get(node.source)
+        if owner is not None and member is not None:
+            found.setdefault(own.calls[owner], {})[member.place] = member
+    return {call: tuple(each[place] for place in sorted(each)) for call, each in found.items()}
+
+
+def _leaving(flat: FlatGraph, nodes: tuple[FlatNode, ...]) -> list[Value]:
+    members = delegate_members(flat, nodes)
+    if members is not nodes and nodes[0].node.subgraphs:
+        inner = flat.graph.subgraphs.get(nodes[0].node.subgraphs[0])
+        scope = members[0].scope if members else ()
+        return [(scope, name) for name in inner.outputs] if inner is not None else []
+    places = {node.place for node in nodes}
+    return [
+        value
+        for node in nodes
+        for value in node.writes
+        if value in flat.results
+        or any(user.place not in places for user in flat.users.get(value, ()))
+    ]
+
+
+def _kernel_pairs(
+    flat: FlatGraph, delegated: set[int], events: Sequence[Event], values: _Values
+) -> Iterator[Pair]:
+    alike: dict[tuple[tuple[int, ...], str], list[Event]] = {}
+    for event in events:
+        if event.name != DELEGATE_CALL and len(event.debug_data):
+            alike.setdefault((_handles(event), _stem(event.name)), []).append(event)
+    for (handles, stem), members in alike.items():
+        nodes = [
+            node
+            for node in flat.nodes
+            if node.node.debug_handle in handles
+            and node.place not in delegated
+            and node.operator.endswith(f"::{stem}")
+        ]
+        runs = len(members) // max(len(nodes), 1)
+        if not nodes or len(members) != runs * len(nodes):
+            continue
+        for event, node in zip(members, nodes, strict=False):
+            recorded = [values.of(value) for value in node.writes]
+            pair = _side_by_side(recorded, _flattened(event.debug_data))
+            if pair is not None:
+                yield event, *pair
+
+
+def _delegate_pairs(event: Event, leaving: Sequence[Value], values: _Values) -> Iterator[Pair]:
+    logged = _flattened(event.debug_data)
+    outputs = logged[len(logged) - event.num_outputs :]
+    recorded = [values.of(value) for value in leaving]
+    for output in outputs:
+        fitting = [value for value in recorded if value is not None and _alike(value, output)]
+        exact = [value for value in fitting if value.shape == output.shape]
+        fitting = exact if len(exact) == 1 else fitting
+        if len(fitting) == 1:
+            yield event, fitting[0], output
+
+
+def _side_by_side(recorded: Sequence[Any], logged: Sequence[Any]) -> tuple[Any, Any] | None:
+    if len(recorded) != len(logged) or any(value is None for value in recorded):
+        return None
+    if not all(_alike(a, b) for a, b in zip(recorded, logged, strict=True)):
+        return None
+    pairs = zip(recorded, logged, strict=True)
+    shaped = [a if a.shape == b.shape else a.reshape(b.shape) for a, b in pairs]
+    if len(recorded) == 1:
+        return shaped[0], logged[0]
+    return tuple(shaped), tuple(logged)
+
+
+def _flattened(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        found += cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]
+    return found
+
+
+def _alike(a: Any, b: Any) -> bool:  # noqa: ANN401 - tensors, or what is missing
+    return hasattr(a, "numel") and hasattr(b, "numel") and a.numel() == b.numel()
+
+
+def _handles(event: Event) -> tuple[int, ...]:
+    handles = event.debug_handles
+    assert handles is not None
+    return (handles,) if isinstance(handles, int) else tuple(handles)
+
+
+def _stem(event: str) -> str:
+    return event.removeprefix(KERNEL_PREFIX).split(".")[0]

@@ -1,0 +1,95 @@
+"""The memory plan of a program file, step by step; a step is an instruction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inspector.compat.devtools.opening import open_program
+from inspector.files.session import Session
+from inspector.join.node_index import base_operator
+from inspector.memory.plan import Arena, PlannedValue, analyse_memory
+from inspector.profile.join_index import JoinIndex, join_index
+from schema.bundled import BundledProgram
+from schema.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A tensor with a place.
+
+    Attributes:
+        name: node or value that makes it
+        operator: what makes it
+        memory_id: 1-based number of the arena
+        offset: byte offset in the arena
+        nbytes: length
+        module: path of the module that made it, empty when unknown
+        source: traceback text, ``None`` as text when unknown
+    """
+
+    name: str
+    operator: str
+    memory_id: int
+    offset: int
+    nbytes: int
+    module: str = ""
+    source: str = "None"
+
+
+def steps(
+    source: str | os.PathLike[str] | Program | Session, method: str
+) -> list[list[Allocation]]:
+    """Return what is live at each instruction; tensors that share storage are one.
+
+    Raises: ValueError for a session without a program; KeyError if there is no such method;
+        FormatError, OSError
+    """
+    session = source if isinstance(source, Session) else _session(source)
+    program = session.program
+    if program is None:
+        raise ValueError("the session has no program, and so no memory plan")
+    found = analyse_memory(program, method)
+    joined = join_index(session, method) if session.record is not None else None
+    live: list[list[Allocation]] = [[] for _ in range(max(found.instruction_count, 1))]
+    for arena in found.arenas:
+        for members in _storages(arena):
+            first = min(value.first for value in members)
+            if first < 0:
+                continue  # planned, but no instruction touches it
+            allocation = _allocation(arena, members, joined)
+            for step in range(first, max(value.last for value in members) + 1):
+                live[step].append(allocation)
+    return live
+
+
+def _session(source: str | os.PathLike[str] | Program) -> Session:
+    file = open_program(source)
+    assert file is not None
+    assert isinstance(file.artifact, (Program, BundledProgram))
+    return Session(file.path, (file,))
+
+
+def _storages(arena: Arena) -> Iterable[list[PlannedValue]]:
+    found: dict[int, list[PlannedValue]] = {}
+    for value in sorted(arena.values, key=lambda value: (value.first, value.value)):
+        found.setdefault(value.storage, []).append(value)
+    return found.values()
+
+
+def _allocation(arena: Arena, members: list[PlannedValue], joined: JoinIndex | None) -> Allocation:
+    offset = min(value.offset for value in members)
+    nbytes = max(value.offset + value.nbytes for value in members) - offset
+    maker = next((value for value in members if value.made_by is not None), members[0])
+    name, operator, module, source = maker.name, maker.operator or maker.role, "", "None"
+    if joined is not None and joined.graph is not None and maker.made_by is not None:
+        names = joined.instruction_nodes.get(maker.made_by, ())
+        nodes = [joined.graph.nodes[joined.graph.by_name[name]].node for name in names]
+        # Nodes that one operator of the model became share a handle: the kernel's own is meant.
+        own = [node for node in nodes if base_operator(node.target) == base_operator(operator)]
+        if len(own) == 1:
+            node = own[0]
+            name, module = node.name, node.module_path
+            source = node.stack_trace or source
+    return Allocation(name, operator, arena.mem_id, offset, nbytes, module, source)

@@ -1,0 +1,271 @@
+"""What the nodes of a recorded program make of the representative inputs, by debug handle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from inspector.compat.devtools.bodies import Executed, has_bodies
+from inspector.compat.devtools.etrecord import ETRecord
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.numerics.flat_graph import Scope, Value
+from inspector.numerics.inputs import RECORDED, Inputs, run_inputs
+from inspector.numerics.references import ReferenceGraph, reference_graph
+from inspector.rebuild.serde_rewrite import RebuildError
+from inspector.rebuild.torch_bridge import later_copy
+from runtime.emulation.graph import GraphRun
+from runtime.emulation.recorded import UNKNOWN, Sides
+from schema.graph import Graph, GraphNode, NodeKind
+
+_LOG = logging.getLogger(__name__)
+EDGE, EXPORTED = "edge_dialect_exported_program", "exported_program"
+_SKIPPED = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeValue:
+    """What one node made.
+
+    Attributes:
+        name: of the node
+        value: tensor, list or number
+        stack_trace: where the user's code calls it, None when unknown
+    """
+
+    name: str
+    value: Any
+    stack_trace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded program and what its nodes made.
+
+    Attributes:
+        name: of the graph
+        nodes: debug handle -> its nodes, in order
+        executed: of a graph with branches or loops: value of a nested graph, or of a node that has
+            some -> what was made of it, pass by pass
+        inputs: where its inputs come from
+    """
+
+    name: str
+    nodes: Mapping[int, Sequence[NodeValue]]
+    executed: Executed = field(default_factory=dict[Value, list[Any]])
+    inputs: str = RECORDED
+
+
+def recorded_bytes(found: Recorded) -> int:
+    """Return the bytes of all values."""
+    inside = sum(_bytes(value) for passes in found.executed.values() for value in passes)
+    return inside + sum(_bytes(node.value) for nodes in found.nodes.values() for node in nodes)
+
+
+def copied(found: Recorded) -> Recorded:
+    """Return the same with tensors of its own."""
+    nodes = {
+        handle: [replace(node, value=own_copy(node.value)) for node in each]
+        for handle, each in found.nodes.items()
+    }
+    inside = {
+        value: [own_copy(each) for each in passes] for value, passes in found.executed.items()
+    }
+    return replace(found, nodes=nodes, executed=inside)
+
+
+def _bytes(value: Any) -> int:  # noqa: ANN401
+    if isinstance(value, (tuple, list)):
+        return sum(map(_bytes, cast("Sequence[Any]", value)))
+    return int(getattr(value, "nbytes", 0))
+
+
+def handles_of_exported(record: ETRecord, method: str, *, best_effort: bool) -> dict[str, int]:
+    """Return node of the exported graph -> debug handle, by the ancestors edge nodes name.
+
+    Args:
+        record: with an exported program
+        method: name
+        best_effort: take what is available, also when edge nodes have no counterpart
+
+    Returns: empty where an edge node has no counterpart
+    """
+    artifact = record.artifact
+    edge, exported = record_maps.edge_graph(artifact, method), record_maps.aten_graph(artifact)
+    if edge is None or exported is None:
+        return {}
+    by_ancestor: dict[str, int] = {}
+    for node in _all_nodes(edge):
+        if node.debug_handle is not None and node.kind is not NodeKind.DELEGATE:
+            for ancestor in node.from_node:
+                by_ancestor.setdefault(ancestor, node.debug_handle)
+    found: dict[str, int] = {}
+    for node in _all_nodes(exported):
+        own = f"{node.name}.{artifact.export_graph_id}"
+        handle = next((by_ancestor[key] for key in (own, *node.from_node) if key in by_ancestor), 0)
+        found[node.name] = handle
+    matched = set(found.values())
+    wanted = {
+        node.debug_handle
+        for node in _all_nodes(edge)
+        if node.debug_handle is not None and node.kind is not NodeKind.DELEGATE
+    }
+    return found if best_effort or wanted <= matched else {}
+
+
+def _all_nodes(graph: Graph) -> list[GraphNode]:
+    found = [node for node in graph.nodes if node.kind not in _SKIPPED]
+    for inner in graph.subgraphs.values():
+        found += _all_nodes(inner)
+    return found
+
+
+def recorded_values(
+    session: Session, record: ETRecord, method: str, wanted: str | None, *, best_effort: bool
+) -> Recorded:
+    """Run a recorded program and return what its nodes made; loads torch.
+
+    Args:
+        session: opened files
+        record: the ETRecord
+        method: name
+        wanted: ``exported_program``, ``edge_dialect_exported_program``, another recorded graph, or
+            None for the exported one where all handles lead back to it, else the edge one
+        best_effort: do not ask that all handles lead back
+
+    Raises: ValueError naming the graphs there are; RebuildError if torch cannot make a program
+    """
+    artifact = record.artifact
+    if wanted is None and has_bodies(record_maps.edge_graph(artifact, method)):
+        wanted = EDGE  # handles of what is in bodies lead nowhere
+    member, name, handles = "", wanted or "", dict[str, int]()
+    if wanted in (None, EXPORTED):
+        handles = handles_of_exported(record, method, best_effort=best_effort)
+        member = artifact.roles.exported or "" if handles else ""
+        name = EXPORTED
+        if wanted and not member:
+            raise ValueError(
+                "Cannot use 'exported_program': it was not recorded, or debug handles do not all"
+                " lead back to it; disable_debug_handle_valdiation=True takes those that do"
+            )
+    if not member and wanted in (None, EDGE):
+        member, name = artifact.roles.edge.get(method, ""), EDGE
+    if not member and wanted not in (None, EXPORTED, EDGE):
+        member = _extra(artifact.roles.extra, str(wanted))
+        name = member
+    if not member:
+        raise ValueError(f"the record has no program of {method}")
+    try:
+        return _run(session, record, method, member, name, handles)
+    except RebuildError as error:
+        handles = handles_of_exported(record, method, best_effort=True)
+        if name == EXPORTED or not handles or not artifact.roles.exported:
+            raise
+        _LOG.warning("%s; the exported program is taken instead", error)
+        return _run(session, record, method, artifact.roles.exported, EXPORTED, handles)
+
+
+def _extra(names: Mapping[str, Any] | Sequence[str], wanted: str) -> str:
+    looked_for = wanted if "/" in wanted else f"{wanted}/forward"
+    if looked_for in names:
+        return looked_for
+    known = ", ".join(repr(name) for name in (EXPORTED, EDGE, *names))
+    raise ValueError(f"Reference graph {looked_for!r} not found; there are {known}")
+
+
+class _Keeper:
+    """Keeps the results of the nodes of the outermost graph, by debug handle.
+
+    Args:
+        graph: that is run
+        handles: node -> debug handle; empty where the nodes' own count
+        nested: whether to keep the results inside its branches and loops as well
+    """
+
+    def __init__(self, graph: Graph, handles: Mapping[str, int], *, nested: bool) -> None:
+        self._nodes: dict[str, tuple[int, str | None]] = {}
+        for node in graph.calls():
+            handle = handles.get(node.name, 0) if handles else node.debug_handle
+            if handle and "getitem" not in node.name:
+                self._nodes[node.name] = handle, node.stack_trace or None
+        self._nested = nested and has_bodies(graph)
+        self.found: dict[int, list[NodeValue]] = {}
+        self.executed: dict[Value, list[Any]] = {}
+
+    def observe(self, scope: Scope, name: str, results: Sides, times: int) -> None:
+        """Keep the result of a node."""
+        del times
+        (result,) = results
+        if result is UNKNOWN:
+            return
+        if self._nested:
+            self.executed.setdefault((scope, name), []).append(own_copy(result))
+        known = self._nodes.get(name) if not scope else None
+        if known is not None:
+            value = NodeValue(name, own_copy(result), known[1])
+            self.found.setdefault(known[0], []).append(value)
+
+
+def own_copy(value: Any) -> Any:  # noqa: ANN401
+    """Return a value that later operators in place do not change."""
+    if hasattr(value, "clone"):
+        return later_copy(value)
+    if isinstance(value, (tuple, list)):
+        return [own_copy(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _copied(value: Any) -> Any:  # noqa: ANN401
+    """Return an input with memory of its own."""
+    return value.detach().clone() if hasattr(value, "clone") else own_copy(value)
+
+
+def _run(
+    session: Session,
+    record: ETRecord,
+    method: str,
+    member: str,
+    name: str,
+    handles: Mapping[str, int],
+) -> Recorded:
+    artifact = record.artifact
+    reference = reference_graph(artifact, member)
+    inputs = run_inputs(session, method, -1, artifact, reference, None)
+    edge = member in artifact.roles.edge.values()
+    keeper = _Keeper(artifact.graph(member), handles, nested=edge)
+    errors = _kept(reference, inputs, keeper)
+    if errors and reference.program is None:  # torch's reader has the last word
+        reference = reference.long_way()
+        keeper = _Keeper(artifact.graph(member), handles, nested=edge)
+        errors = _kept(reference, inputs, keeper)
+    if errors:
+        (_, where), why = next(iter(errors.items()))
+        raise RebuildError(f"the recorded program failed at {where}: {why}")
+    if not inputs.recorded:
+        _LOG.warning(
+            "the record has no representative inputs: the %s are taken, which is right only if the"
+            " run had them; ETRecord.update_representative_inputs sets those of the run",
+            inputs.source,
+        )
+    return Recorded(name, keeper.found, keeper.executed, inputs.source)
+
+
+def _kept(
+    reference: ReferenceGraph, inputs: Inputs, keeper: _Keeper
+) -> Mapping[tuple[Scope, str], str]:
+    """Run a program, and return the nodes whose kernels failed.
+
+    Raises: ValueError without inputs
+    """
+    if not inputs.source:
+        raise ValueError(
+            "Missing etrecord or missing representative inputs within etrecord, both of which are"
+            " required for calculating numerical gap; ETRecord.update_representative_inputs sets"
+            " the inputs of the run"
+        )
+    run = GraphRun(reference.graph, keeper.observe)
+    # Where an input lies decides on last bits: each is copied.
+    run.run([[UNKNOWN if value is None else _copied(value)] for value in inputs.values])
+    return run.errors

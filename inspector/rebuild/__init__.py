@@ -1,0 +1,1 @@
+"""Recorded programs as objects of torch, read by torch's own deserializer."""
