@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from inspector.compat.devtools import numeric_gap, recorded_values
 from inspector.compat.devtools.etrecord import EDGE_GRAPH as EDGE_DIALECT_GRAPH_KEY
 from inspector.compat.devtools.etrecord import ETRecord
 from inspector.compat.devtools.event import Event
@@ -18,6 +17,13 @@ from inspector.compat.devtools.numerical_comparator import as_doubles
 from inspector.compat.devtools.time_scale import TimeScale
 from inspector.compat.devtools.time_scale import divisor as calculate_time_scale_factor
 from inspector.compat.devtools.traces import is_inference_output_equal
+from inspector.compat.numeric_gap.groups import EventGroup, group_pairs, merged_groups
+from inspector.compat.numeric_gap.recorded import (
+    NodeValue,
+    Recorded,
+    handles_of_exported,
+    own_copy,
+)
 from inspector.rebuild.torch_bridge import Torch, load_torch
 
 if TYPE_CHECKING:
@@ -95,7 +101,7 @@ class IntermediateOutputCapturer:
             def run_node(self, n: Node) -> Any:  # noqa: ANN401
                 result: Any = fx.Interpreter.run_node(self, n)
                 if all(each.matches(n) for each in filters):
-                    found[_key(n.meta[_HANDLE])] = recorded_values.own_copy(result)
+                    found[_key(n.meta[_HANDLE])] = own_copy(result)
                 return result
 
         Capture(self.module).run(*args)
@@ -167,7 +173,7 @@ def merge_runtime_overlapping_debug_handles(
     groups = [
         _group(handles, value, count, step) for handles, (step, value, count) in given.items()
     ]
-    merged = numeric_gap._merged(groups)  # pyright: ignore[reportPrivateUsage] - the one engine
+    merged = merged_groups(groups)
     by_event = {id(group.event): value for group, value in zip(groups, given.values(), strict=True)}
     return {group.handles: by_event[id(group.event)] for group in merged}
 
@@ -183,23 +189,23 @@ def map_runtime_aot_intermediate_outputs(
         runtime_intermediate_outputs: debug handles -> values, number of outputs among them
     """
     nodes = {
-        handles[0]: [recorded_values.NodeValue("", value, None)]
+        handles[0]: [NodeValue("", value, None)]
         for handles, value in aot_intermediate_outputs.items()
     }
-    found = recorded_values.Recorded("", nodes)
+    found = Recorded("", nodes)
     mapping: dict[tuple[Handles, Any], tuple[Handles, Any]] = {}
     for handles, (value, count) in runtime_intermediate_outputs.items():
-        pairs = numeric_gap._pairs(_group(handles, value, count), found)  # pyright: ignore[reportPrivateUsage]
+        pairs = group_pairs(_group(handles, value, count), found)
         for pair in pairs:
             if pair is not None:
                 mapping[handles, pair[0]] = handles, pair[1]
     return mapping
 
 
-def _group(handles: Handles, value: Any, count: int, step: int = 0) -> Any:  # noqa: ANN401
+def _group(handles: Handles, value: Any, count: int, step: int = 0) -> EventGroup:  # noqa: ANN401
     logged = cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]
     event = Event("", debug_data=logged, num_outputs=count)
-    return numeric_gap._Group(handles, step, event)  # pyright: ignore[reportPrivateUsage]
+    return EventGroup(handles, step, event)
 
 
 # ---- graphs
@@ -255,9 +261,7 @@ def propagate_back_debug_handle(
     Returns: False, and nothing is changed, where an edge node leads back to none
     """
     record = ETRecord(exported_program, exported_program_graph_id, edge_dialect_program)
-    handles = recorded_values.handles_of_exported(
-        record, "forward", best_effort=disable_debug_handle_valdiation
-    )
+    handles = handles_of_exported(record, "forward", best_effort=disable_debug_handle_valdiation)
     if not handles:
         return False
     graph_module: Any = load_torch().fx.GraphModule

@@ -1,5 +1,5 @@
 """Where the values of a run differ from those of the recorded program: instruction by instruction.
 
-Nothing here loads torch but what runs recorded graphs (``references``, ``analysis`` and what they
-import): that lives in the worker, or in the caller's own process.
+Nothing here loads torch but ``replay``, which runs recorded graphs: in the worker, or in the
+process of who calls the documented Inspector.
 """

@@ -16,8 +16,8 @@ from inspector.files.session import Session
 from inspector.jobs.executing import INPUTS, TRACE
 from inspector.jobs.executing import REPORT as RUN
 from inspector.jobs.gap import REPORT, GapJob
-from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.metrics import Tolerance
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.worker import exporter
 from inspector.worker.exporter import Say, told

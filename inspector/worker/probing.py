@@ -22,8 +22,8 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.executing import BUFFER, TRACE, RunJob
-from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.metrics import Distance, Metrics, Tolerance
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.recipes.compile_job import PROGRAM, RECORD
 from inspector.worker.exporter import Exported
 from inspector.worker.guarding import guard_file

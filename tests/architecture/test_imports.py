@@ -67,7 +67,10 @@ def _behind_the_worker(package: str) -> tuple[str, ...]:
     # compat.export_session is compiler and runtime in one place, for scripts; nothing imports it.
     # inspector.toolchain.stock is what another interpreter runs.
     # Stages, taps and serde are documented names for live programs.
+    # numerics.replay runs recorded graphs, for the worker and for the documented gap.
     live = ("compat.export_session", "compat.stages", "compat.taps", "compat.serde")
+    live += ("numerics.replay.", "compat.numeric_gap.gap_table")
+    live += ("compat.numeric_gap.recorded_values",)
     names = ("__main__", "worker.", "toolchain.stock.", *live)
     return tuple(f"{package}.{name}" for name in names)
 

@@ -27,7 +27,7 @@ from compiler.quantize.program import quantize_program
 from inspector.files.load import load_session
 from inspector.files.payloads import delegate_payload
 from inspector.join.operands import plan_operands
-from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
 from runtime import Runtime
 from runtime.backends.xnnpack.torch_engine import TorchEngine

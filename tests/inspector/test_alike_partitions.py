@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from compiler.emit.delegates import called_module
-from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.join import join_method
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from tests.compiler.programs import Sample
 from tests.inspector.gap_sessions import Made, made
 

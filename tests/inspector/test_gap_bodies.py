@@ -13,7 +13,7 @@ import torch
 
 from inspector import Inspector
 from inspector.files.load import load_session
-from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from runtime import DebugLevel, EventTracer, Program
 from runtime.delegates.interface import BackendRegistry
 from runtime.kernels.registry import KernelRegistry

@@ -15,7 +15,7 @@ from compiler import to_edge_transform_and_lower
 from compiler.backends.demo import AddMulPartitionerDemo, AllNodesPartitionerDemo
 from compiler.interface.partitioner import Partitioner
 from inspector.files.load import load_session
-from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport, Row
 from runtime import DebugLevel, EventTracer, Program, Runtime
 from runtime.delegates.interface import BackendRegistry

@@ -12,8 +12,8 @@ from torch import nn
 
 from inspector.cli.gap import _lines as lines_of
 from inspector.files.load import load_session
-from inspector.numerics.analysis import ONLY_OUTPUTS, Options, analyse_gap
 from inspector.numerics.inside import AT_BOUNDARY, FUSED, NO_TENSORS
+from inspector.numerics.replay.analysis import ONLY_OUTPUTS, Options, analyse_gap
 from inspector.numerics.report import GapReport
 from runtime import DebugLevel, EventTracer, Runtime
 from tests.compiler.programs import Sample

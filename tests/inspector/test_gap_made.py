@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from compiler.emit.delegates import called_module
-from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.inside import ABSORBED, AT_BOUNDARY, FUSED, SHARED
 from inspector.numerics.join import join_method
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import Row
 from tests.compiler.control_flow import SAMPLES
 from tests.compiler.programs import EVERY

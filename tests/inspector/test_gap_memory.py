@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: N812  torch's own habit
 
 from inspector.compat.devtools.etrecord import opened
 from inspector.files.load import load_session
-from inspector.numerics.analysis import Options, _Analysis
+from inspector.numerics.replay.analysis import Options, _Analysis
 from tests.compiler.programs import Sample, of
 from tests.inspector.gap_sessions import made
 

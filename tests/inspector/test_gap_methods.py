@@ -13,7 +13,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from inspector.files.load import load_session
 from inspector.jobs.gap import REPORT, GapJob
 from inspector.join.methods import block_method, is_execution
-from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport
 from inspector.trace.blocks import trace_blocks
 from inspector.worker.gap_job import compare

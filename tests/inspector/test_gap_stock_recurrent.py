@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
-from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
 from runtime import Runtime
 from tests.inspector.sessions import DATA

@@ -28,7 +28,7 @@ def _quiet() -> Iterator[None]:
 
 
 def gap_of(folder: Path, **options: Any) -> Any:
-    from inspector.numerics.analysis import Options, analyse_gap
+    from inspector.numerics.replay.analysis import Options, analyse_gap
 
     return analyse_gap(load_session([str(folder)]), Options(**options))
 

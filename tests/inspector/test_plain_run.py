@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from compiler import to_edge_transform_and_lower
-from inspector.compat.devtools import recorded_values as module
 from inspector.compat.devtools.etrecord import ETRecord, parse_etrecord
+from inspector.compat.numeric_gap import recorded_values as module
 from inspector.files.load import load_session
 from inspector.files.session import Session
-from inspector.numerics import references
-from inspector.numerics.references import plain_graph
+from inspector.numerics.replay import references
+from inspector.numerics.replay.references import plain_graph
 from inspector.rebuild.serde_rewrite import RebuildError
 from tests.compiler.compare import exported, flat, module_of
 from tests.compiler.programs import EVERY

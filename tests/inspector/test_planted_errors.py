@@ -16,7 +16,7 @@ import torch
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.join.operands import plan_operands
-from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import INSIDE, Row
 from inspector.numerics.tensors import stored_tensors
 from runtime import Runtime

@@ -17,8 +17,8 @@ from torch import nn
 
 from inspector.files.load import load_session
 from inspector.files.session import Session
-from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.join import join_method
+from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import Row
 from inspector.rebuild import exported_program
 from runtime.backends.xnnpack.torch_engine import TorchEngine

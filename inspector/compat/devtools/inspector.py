@@ -240,7 +240,7 @@ class Inspector:
         Raises: ValueError for an unknown distance or graph, or without representative inputs;
             RebuildError if torch cannot make a program of the graph
         """
-        from inspector.compat.devtools.numeric_gap import numeric_gap
+        from inspector.compat.numeric_gap.gap_table import numeric_gap
 
         unknown = set(aliases) - {"disable_debug_handle_validation"}
         if unknown:

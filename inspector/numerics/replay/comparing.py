@@ -9,12 +9,12 @@ from typing import Any, cast
 from inspector.graph.source import user_frame
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.grades import ORDER
-from inspector.numerics.inputs import logged_tensor
 from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
 from inspector.numerics.join_facts import Join, Target
-from inspector.numerics.measuring import Kept, Measuring, Values, agrees
 from inspector.numerics.metrics import Tolerance
-from inspector.numerics.quanta import Quanta
+from inspector.numerics.replay.inputs import logged_tensor
+from inspector.numerics.replay.measuring import Kept, Measuring, Values, agrees
+from inspector.numerics.replay.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, Logged, Output
 from inspector.rebuild.torch_bridge import load_torch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inspector.files.session import Session
-from inspector.numerics.references import ReferenceGraph
+from inspector.numerics.replay.references import ReferenceGraph
 from inspector.numerics.traced import Bytes, strides_of
 from inspector.rebuild.torch_bridge import load_torch, saved_tensor, tensor_over
 from schema.bundled import BundledTensor, TestCase

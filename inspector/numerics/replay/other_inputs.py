@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inspector.numerics.flat_graph import FlatGraph, Value, inner_name
-from inspector.numerics.inputs import EXPORTED, Inputs
 from inspector.numerics.join_facts import Join
+from inspector.numerics.replay.inputs import EXPORTED, Inputs
 from inspector.numerics.report import Row
 
 # What moves elements and computes none cannot be wrong by itself: its input was another one.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.numerics.exported_graph import exported_graph
+from inspector.numerics.replay.exported_graph import exported_graph
 from inspector.rebuild.exported_program import rebuilt
 from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.calls import call_of, operator_of, tensor_of

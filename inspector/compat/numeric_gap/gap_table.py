@@ -8,16 +8,10 @@ instead, as far as it is known what it is. Results of several tensors are compar
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from inspector.compat.devtools.bodies import body_rows
-from inspector.compat.devtools.event_pairs import event_pairs
 from inspector.compat.devtools.numerical_comparator import (
     IntermediateOutputMapping,
     comparator,
@@ -26,23 +20,25 @@ from inspector.compat.devtools.numerical_comparator import (
     is_several,
     preprocessed,
 )
-from inspector.compat.devtools.recorded_values import (
-    NodeValue,
-    Recorded,
-    copied,
-    recorded_bytes,
-    recorded_values,
+from inspector.compat.numeric_gap.bodies import body_rows
+from inspector.compat.numeric_gap.event_pairs import event_pairs
+from inspector.compat.numeric_gap.groups import (
+    Handles,
+    all_groups,
+    group_pairs,
+    handles_of,
+    runtime_names,
 )
+from inspector.compat.numeric_gap.recorded import NodeValue, Recorded, copied, recorded_bytes
+from inspector.compat.numeric_gap.recorded_values import recorded_values
 from inspector.export.pandas_bridge import DataFrame, load_pandas
-from inspector.rebuild.torch_bridge import load_torch
-from inspector.trace.event_kinds import DELEGATE_CALL, OPERATOR_CALL
+from inspector.trace.event_kinds import OPERATOR_CALL
 
 if TYPE_CHECKING:
     from inspector.compat.devtools.etrecord import ETRecord
     from inspector.compat.devtools.event import Event
     from inspector.compat.devtools.inspector import Inspector
 
-Handles = tuple[int, ...]
 _FORWARD = "forward"
 _COLUMNS = (
     "aot_debug_handle",
@@ -57,23 +53,6 @@ _COLUMNS = (
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 1 << 28  # of what is kept for the next distance
 _KNOWN: WeakKeyDictionary[Inspector, dict[Any, Recorded]] = WeakKeyDictionary()
-
-
-@dataclass(slots=True)
-class _Group:
-    """Events of the run that share debug handles.
-
-    Attributes:
-        handles: all of them, those of later instructions last
-        step: instruction whose values are those of the group
-        event: its event
-        events: all events of the group
-    """
-
-    handles: Handles
-    step: int
-    event: Event
-    events: list[Event] = field(default_factory=list["Event"])
 
 
 def numeric_gap(
@@ -158,14 +137,6 @@ def _by_method(inspector: Inspector) -> dict[str, list[Event]]:
     return found
 
 
-def _all_groups(events: Sequence[Event]) -> list[_Group]:
-    """Return groups without common handles: those the stock tool makes, then further ones."""
-    groups = _merged(_groups([event for event in events if event.op_types]))
-    known = {handle for group in groups for handle in group.handles}
-    rest = [event for event in events if not event.op_types and known.isdisjoint(_handles(event))]
-    return groups + _merged(_groups(rest))
-
-
 def _rows(
     inspector: Inspector,
     method: str,
@@ -174,11 +145,11 @@ def _rows(
     events: Sequence[Event],
 ) -> list[dict[str, Any]]:
     events = [event for event in events if event.name != OPERATOR_CALL]
-    names = _runtime_names(events)
+    names = runtime_names(events)
     pairs, whole = _grouped(found, events)
     if not whole:  # groups do not tell what is what: event by event, as far as that is known
         told = event_pairs(inspector.session, method, events, found)
-        pairs = [(_handles(event), a, b) for event, a, b in told]
+        pairs = [(handles_of(event), a, b) for event, a, b in told]
     mapping: IntermediateOutputMapping = {}
     several: list[tuple[Handles, Any, Any]] = []
     for handles, a, b in pairs:
@@ -217,7 +188,7 @@ def _grouped(
     found: Recorded, events: Sequence[Event]
 ) -> tuple[list[tuple[Handles, Any, Any]], bool]:
     """Return the pairs of groups, and whether all of them are of one shape."""
-    groups = _all_groups(events)
+    groups = all_groups(events)
     by_handle = {handle: group for group in groups for handle in group.handles}
     pairs: list[tuple[Handles, Any, Any]] = []
     done: set[Handles] = set()
@@ -227,7 +198,7 @@ def _grouped(
         if group is None or group.handles in done:
             continue
         done.add(group.handles)
-        for pair in _pairs(group, found):
+        for pair in group_pairs(group, found):
             if pair is not None:
                 pairs.append((group.handles, *pair))
             elif not isinstance(found.nodes[handle][-1].value, (list, tuple)):
@@ -283,123 +254,3 @@ def _row(
         "gap": compared(measure, recorded[1], run[1]),
         "stacktraces": {node.name: node.stack_trace for node in nodes},
     }
-
-
-# ---- events into groups
-def _handles(event: Event) -> Handles:
-    handles = event.debug_handles
-    assert handles is not None
-    return (handles,) if isinstance(handles, int) else tuple(handles)
-
-
-def _usable(events: Sequence[Event]) -> Iterator[Event]:
-    """Yield events, without delegate calls whose inner events logged values themselves."""
-    inner: dict[str | None, set[int]] = {}
-    for event in events:
-        if event.is_delegated_op and len(event.debug_data):
-            inner.setdefault(event.delegate_backend_name, set()).update(_handles(event))
-    for event in events:
-        covered = inner.get(event.delegate_backend_name, set())
-        if event.name != DELEGATE_CALL or covered.isdisjoint(_handles(event)):
-            yield event
-
-
-def _groups(events: Sequence[Event]) -> list[_Group]:
-    """Return one group for each tuple of handles; the event of the last instruction has it."""
-    found: dict[Handles, _Group] = {}
-    for event in _usable(events):
-        handles, step = _handles(event), event.instruction_id
-        number = -1 if step is None else step
-        group = found.setdefault(handles, _Group(handles, -1, event))
-        group.events.append(event)
-        if number > group.step:
-            group.step, group.event = number, event
-    return list(found.values())
-
-
-def _runtime_names(events: Sequence[Event]) -> dict[Handles, list[str]]:
-    return {group.handles: [group.event.name] for group in _groups(events)}
-
-
-def _merged(groups: Sequence[_Group]) -> list[_Group]:
-    """Return groups of which no two have a handle in common."""
-    merged: dict[int, _Group] = {}
-    owner: dict[int, int] = {}  # handle -> number of the group that has it
-    for number, group in enumerate(groups):
-        current = _Group(group.handles, group.step, group.event, list(group.events))
-        for place in sorted({owner[handle] for handle in group.handles if handle in owner}):
-            other = merged.pop(place)
-            later = other.step < group.step
-            first, second = (
-                (other.handles, current.handles) if later else (current.handles, other.handles)
-            )
-            kept = [handle for handle in first if handle not in second]
-            current.handles = tuple(dict.fromkeys([*kept, *second]))
-            if not later:
-                current.step, current.event = other.step, other.event
-            current.events = other.events + current.events
-        merged[number] = current
-        owner.update(dict.fromkeys(current.handles, number))
-    return list(merged.values())
-
-
-# ---- pairs of a group
-def _pairs(group: _Group, found: Recorded) -> Iterator[tuple[Any, Any] | None]:
-    """Yield recorded value and value of the run, the last output first; None for misfits."""
-    logged = list(group.event.debug_data)
-    count = group.event.num_outputs
-    for place in range(count):
-        if place >= len(group.handles) or place >= len(logged):
-            return
-        nodes = found.nodes.get(group.handles[-1 - place])
-        if not nodes:
-            continue
-        recorded = nodes[-1].value
-        if isinstance(recorded, (list, tuple)):
-            pair = _listed(cast("Sequence[Any]", recorded), logged)
-        else:
-            value = logged[-1 - place]
-            if count == 1 and len(logged) > 1:
-                value = _like(recorded, logged)
-            pair = (recorded, value) if _same_elements(recorded, value) else None
-        yield pair
-
-
-def _listed(recorded: Sequence[Any], logged: Sequence[Any]) -> tuple[Any, Any] | None:
-    """Return results of several tensors side by side; the run may log fewer than there are."""
-    flat: list[Any] = []
-    for value in logged:
-        flat += cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]
-    if len(recorded) != len(flat):
-        return None
-    if not all(_same_elements(a, b) for a, b in zip(recorded, flat, strict=True)):
-        return None
-    return tuple(recorded), tuple(flat)
-
-
-def _like(recorded: Any, logged: Sequence[Any]) -> Any:  # noqa: ANN401
-    """Return the logged value of the recorded one's shape, then of its type, else the last."""
-    shape = getattr(recorded, "shape", None)
-    alike = [value for value in logged if _is_tensor(value) and value.shape == shape]
-    if len(alike) > 1:
-        of_type = [value for value in alike if value.dtype == recorded.dtype]
-        alike = of_type if len(of_type) == 1 else []
-    return alike[0] if len(alike) == 1 else logged[-1]
-
-
-def _same_elements(recorded: Any, value: Any) -> bool:  # noqa: ANN401
-    """Return whether two values have the same elements in the same order, as torch compares."""
-    if not _is_tensor(recorded) or not _is_tensor(value):
-        return not _is_tensor(recorded) and isinstance(value, (int, float, bool))
-    if recorded.numel() != value.numel():
-        return False
-    try:
-        shape = np.broadcast_shapes(tuple(recorded.shape), tuple(value.shape))  # torch's own
-        # imports sympy at its first call, which takes half a second
-    except ValueError:
-        return False
-    return math.prod(shape) == recorded.numel()
-
-
-def _is_tensor(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, load_torch().Tensor)

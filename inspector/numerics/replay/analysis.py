@@ -16,15 +16,15 @@ from inspector.join.methods import is_execution, match_methods
 from inspector.join.operands import plan_operands
 from inspector.join.record_method import method_of
 from inspector.numerics.aten_map import aten_values
-from inspector.numerics.comparing import Comparison, Left, Tell
 from inspector.numerics.flat_graph import Scope
-from inspector.numerics.inputs import Inputs, logged_tensor, run_inputs, traced_inputs
 from inspector.numerics.inside import inside_outputs
 from inspector.numerics.join import join_method
-from inspector.numerics.measuring import Kept
 from inspector.numerics.metrics import Tolerance
-from inspector.numerics.other_inputs import with_other_inputs
-from inspector.numerics.references import ReferenceGraph, reference_graph
+from inspector.numerics.replay.comparing import Comparison, Left, Tell
+from inspector.numerics.replay.inputs import Inputs, logged_tensor, run_inputs, traced_inputs
+from inspector.numerics.replay.measuring import Kept
+from inspector.numerics.replay.other_inputs import with_other_inputs
+from inspector.numerics.replay.references import ReferenceGraph, reference_graph
 from inspector.numerics.report import (
     GapReport,
     RunGap,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from inspector.compat.devtools.recorded_values import EXPORTED, NodeValue, Recorded
+from inspector.compat.numeric_gap.groups import handles_of
+from inspector.compat.numeric_gap.recorded import EXPORTED, NodeValue, Recorded
 from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.join.delegate_owner import ownership
@@ -125,7 +126,7 @@ def _kernel_pairs(
     alike: dict[tuple[tuple[int, ...], str], list[Event]] = {}
     for event in events:
         if event.name != DELEGATE_CALL and len(event.debug_data):
-            alike.setdefault((_handles(event), _stem(event.name)), []).append(event)
+            alike.setdefault((handles_of(event), _stem(event.name)), []).append(event)
     for (handles, stem), members in alike.items():
         nodes = [
             node
@@ -177,12 +178,6 @@ def _flattened(values: Sequence[Any]) -> list[Any]:
 
 def _alike(a: Any, b: Any) -> bool:  # noqa: ANN401 - tensors, or what is missing
     return hasattr(a, "numel") and hasattr(b, "numel") and a.numel() == b.numel()
-
-
-def _handles(event: Event) -> tuple[int, ...]:
-    handles = event.debug_handles
-    assert handles is not None
-    return (handles,) if isinstance(handles, int) else tuple(handles)
 
 
 def _stem(event: str) -> str:

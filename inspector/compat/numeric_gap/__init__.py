@@ -1,0 +1,1 @@
+"""The documented table of ``Inspector.calculate_numeric_gap``; loads torch."""
