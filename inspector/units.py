@@ -1,4 +1,4 @@
-"""Numbers as people read them: three to four digits, one unit a column, exact on demand."""
+"""Formatting of numbers: three to four digits, one unit per column, exact on demand."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ _DIGITS = 4
 
 
 class Quantity(str, Enum):
-    """What a number counts; decides its units. The base unit is what values are stored in."""
+    """The physical quantity of a number, which determines its units.
+
+    Values are stored in the base unit.
+    """
 
     TIME = "time"  # nanoseconds
     SIZE = "size"  # bytes
-    TICKS = "ticks"  # a clock whose rate nobody knows
+    TICKS = "ticks"  # a clock of unknown rate
     COUNT = "count"
     SHARE = "share"  # 0 ... 1
     PLAIN = "plain"
@@ -26,11 +29,11 @@ class Quantity(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One way to show a quantity.
+    """A unit of a quantity.
 
     Attributes:
-        symbol: what stands behind the number, empty for counts
-        factor: how many base units it is
+        symbol: follows the number, empty for counts
+        factor: in base units
     """
 
     symbol: str
@@ -64,12 +67,12 @@ def units_of(quantity: Quantity) -> tuple[Unit, ...]:
 
 
 def base_symbol(quantity: Quantity) -> str:
-    """Return the symbol of the unit in which values are stored, empty when there is none."""
+    """Return the symbol of the unit in which values are stored, empty if it has none."""
     return _BASE_SYMBOL.get(quantity, "")
 
 
 def choose_unit(quantity: Quantity, largest: float, choice: str = "auto") -> Unit:
-    """Return the unit for a column: the one the user fixed, else the one its largest value fits.
+    """Return the unit for a column: the fixed one, else the one that suits its largest value.
 
     The largest value gets at least one digit before the point, except that half a unit is enough
     (0.548 ms reads better beside 1.504 ms than 548 µs does).
@@ -86,9 +89,9 @@ def choose_unit(quantity: Quantity, largest: float, choice: str = "auto") -> Uni
 
 
 def as_number(value: object) -> float | None:
-    """Return a finite number, or None for what is missing, not finite or not a number.
+    """Return a finite number, or None if it is missing, not finite or not a number.
 
-    Integers stay integers: beyond 2**53 a float would be another number.
+    Integers stay integers: beyond 2**53 a float would change them.
     """
     if isinstance(value, Integral):
         return int(value)
@@ -99,7 +102,7 @@ def as_number(value: object) -> float | None:
 
 
 def decimals_for(largest: float) -> int:
-    """Return how many decimals show a number of this size with three to four digits."""
+    """Return the number of decimals for three to four significant digits."""
     if largest <= 0.0 or not math.isfinite(largest):
         return 0
     before = max(1, math.floor(math.log10(largest)) + 1)
@@ -107,7 +110,7 @@ def decimals_for(largest: float) -> int:
 
 
 def number_text(value: float, decimals: int) -> str:
-    """Return a number with that many decimals, or more honest words when it would read as zero."""
+    """Return a number with that many decimals, or with an exponent if it would be shown as zero."""
     if value == 0.0:
         return "0"
     limit = 0.5 * 10.0**-decimals
@@ -118,7 +121,7 @@ def number_text(value: float, decimals: int) -> str:
 
 
 def plain_text(value: float) -> str:
-    """Return a number without unit in four digits, with an exponent when that is shorter."""
+    """Return a number without unit in four digits, with an exponent if that is shorter."""
     if not math.isfinite(value):
         return str(value)
     if value == int(value) and abs(value) < 1e7:
@@ -130,11 +133,11 @@ Formatter = Callable[[object], str]
 
 
 def column_formatter(quantity: Quantity, unit: Unit, largest: float) -> Formatter:
-    """Return the function that shows the values of one column, without the unit.
+    """Return a function that formats the values of one column, without the unit.
 
     Args:
-        quantity: what the numbers count
-        unit: what the column is shown in
+        quantity: of the values
+        unit: of the column
         largest: largest absolute value of the column, in base units; decides the decimals
     """
     if quantity is Quantity.ADDRESS:
@@ -199,13 +202,13 @@ def raw_text(value: object) -> str:
     if math.isnan(number):
         return ""
     text = str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
-    return f"{text} {getattr(value, 'symbol', '')}".rstrip()  # a figure carries its unit
+    return f"{text} {getattr(value, 'symbol', '')}".rstrip()  # a single value includes its unit
 
 
 def format_quantity(value: float | None, quantity: Quantity, choice: str = "auto") -> str:
     """Return one number with its unit, for sentences and panels: ``1.504 ms``, ``28 KiB``.
 
-    Unlike in a column, where digits stand below each other, zeros at the end are left out.
+    Unlike in a column, where digits are aligned, trailing zeros are dropped.
     """
     if value is None or not math.isfinite(value):
         return MISSING

@@ -91,7 +91,7 @@ def open_files(
     options.unreadable = [*getattr(options, "unreadable", ()), *unreadable]
     if options.method and session.methods and options.method not in session.methods:
         there = ", ".join(session.methods)
-        raise CommandError(f"no method {options.method!r}; there is {there}", USAGE)
+        raise CommandError(f"unknown method {options.method!r}; available: {there}", USAGE)
     return session
 
 
@@ -110,7 +110,7 @@ def open_sides(options: Namespace, sides: Sequence[Sequence[str]]) -> list[Sessi
     options.method = wanted
     known = dict.fromkeys(name for session in sessions for name in session.methods)
     if wanted and known and wanted not in known:
-        raise CommandError(f"no method {wanted!r}; there is {', '.join(known)}", USAGE)
+        raise CommandError(f"unknown method {wanted!r}; available: {', '.join(known)}", USAGE)
     return sessions
 
 

@@ -155,7 +155,7 @@ def _objectives(text: str, settings: Settings) -> tuple[str, ...]:
         for name in names:
             if name not in METRICS:
                 raise CommandError(
-                    f"--pareto: no metric {name!r}; there is {', '.join(METRICS)}", USAGE
+                    f"--pareto: unknown metric {name!r}; available: {', '.join(METRICS)}", USAGE
                 )
         return names
     first = ("latency",) if settings.runs else ("delegated", "arena")

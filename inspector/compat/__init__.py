@@ -1,1 +1,1 @@
-"""Documented names of the `executorch` package and where they are here."""
+"""Documented names of the `executorch` package and their places in this project."""

@@ -16,7 +16,7 @@ __all__ = [
 
 
 class ETRecordReservedFileNames(str, Enum):
-    """The members of a record whose names nothing of the user's may contain."""
+    """The reserved member names of a record."""
 
     ETRECORD_IDENTIFIER = m.MARKER
     EXPORTED_PROGRAM = m.EXPORTED

@@ -1,6 +1,6 @@
-"""Sessions that also run what they made: the compiler's, above compiler and runtime.
+"""Export sessions that also run their programs, above compiler and runtime.
 
-It is the documented module ``executorch.export`` as a whole. torch is loaded with it, so the
+This is the complete documented module ``executorch.export``. It imports torch, so the
 window and the rest of this package do not import it.
 """
 
@@ -52,11 +52,11 @@ class ExportSession(_Session):
 
         Args:
             method_name: of the method
-            example_inputs: what to call it with; None for its first example input
+            example_inputs: arguments; None for its first example input
 
         Raises:
             RuntimeError: the program was not emitted
-            KeyError: there is no such method, or it has no example inputs
+            KeyError: unknown method, or it has no example inputs
             ExecutionError: the program cannot be loaded or fails
         """
         program = self.get_executorch_program_manager()
@@ -75,9 +75,9 @@ class ExportSession(_Session):
 
 
 def export(*given: Any, **named: Any) -> ExportSession:  # noqa: ANN401 - of ExportSession
-    """Run all stages of a recipe and return the session; takes what ``ExportSession`` takes.
+    """Run all stages of a recipe and return the session; arguments as for ``ExportSession``.
 
-    Raises: as the stages do
+    Raises: errors of the stages
     """
     session = ExportSession(*given, **named)
     session.export()

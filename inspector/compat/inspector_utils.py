@@ -59,9 +59,9 @@ class NodeFilter:
     """Selects the nodes of a graph that count.
 
     Attributes:
-        metadata_key: what their metadata has
+        metadata_key: required key of their metadata
         op_type: their ``op``, such as ``call_function``
-        exclude_ops: parts of names of nodes that do not count
+        exclude_ops: substrings of names to exclude
     """
 
     metadata_key: str
@@ -81,11 +81,11 @@ _COMPUTING = NodeFilter(_HANDLE, "call_function", ("getitem",))
 
 
 class IntermediateOutputCapturer:
-    """Runs a graph module and keeps what its nodes return.
+    """Runs a graph module and captures the results of its nodes.
 
     Attributes:
         module: the graph module
-        node_filters: select whose values are kept, one for a debug handle
+        node_filters: select captured nodes, one per debug handle
     """
 
     def __init__(self, module: GraphModule) -> None:
@@ -136,9 +136,9 @@ assert set(METRICS) == {"mse", "snr", "cosine_similarity"}
 
 
 def convert_to_float_tensor(input_data: Any) -> Torch:  # noqa: ANN401
-    """Return a number or a tensor in double precision; beside NaN infinities become finite.
+    """Return a scalar or a tensor in double precision; if it has NaN, infinities become finite.
 
-    Raises: AssertionError for a list; ValueError for anything that is neither number nor tensor
+    Raises: AssertionError for a list; ValueError for anything but a scalar or tensor
     """
     assert not isinstance(input_data, Sequence), "expected a tensor or a number, found a list"
     try:
@@ -167,7 +167,7 @@ def merge_runtime_overlapping_debug_handles(
 
     Args:
         runtime_intermediate_outputs: debug handles -> instruction, value, number of outputs; of
-            those that overlap, the value of the latest instruction is taken, its handles last
+            overlapping ones, the value of the latest instruction is used, its handles last
     """
     given = runtime_intermediate_outputs
     groups = [
@@ -182,7 +182,7 @@ def map_runtime_aot_intermediate_outputs(
     aot_intermediate_outputs: Mapping[Handles, Any],
     runtime_intermediate_outputs: Mapping[Handles, tuple[Any, int]],
 ) -> dict[tuple[Handles, Any], tuple[Handles, Any]]:
-    """Return which value of a recorded program belongs to which one of the run.
+    """Return pairs of values of a recorded program and of the run.
 
     Args:
         aot_intermediate_outputs: (debug handle,) -> value
@@ -221,7 +221,7 @@ def get_aot_debug_handle_to_op_name_mapping(graph_module: GraphModule) -> dict[H
 def find_op_names(
     target_debug_handle: Handles, debug_handle_to_op_names: Mapping[Handles, Sequence[str]]
 ) -> list[str]:
-    """Return the names of all whose debug handles are among some, in their order."""
+    """Return the names whose debug handles are all included, in order."""
     wanted = set(target_debug_handle)
     keys = [key for key in debug_handle_to_op_names if wanted.issuperset(key)]
     return [name for key in keys for name in debug_handle_to_op_names[key]]
@@ -248,17 +248,17 @@ def propagate_back_debug_handle(
     edge_dialect_program: ExportedProgram,
     disable_debug_handle_valdiation: bool = False,
 ) -> bool:
-    """Give the nodes of an exported program the debug handles of the edge nodes made of them.
+    """Set the debug handles of edge nodes on their source nodes in an exported program.
 
-    Nodes that nothing was made of get 0.
+    Nodes without edge nodes get 0.
 
     Args:
         exported_program: gets ``meta["debug_handle"]``
-        exported_program_graph_id: number that the edge nodes name its graph by
-        edge_dialect_program: made of it
-        disable_debug_handle_valdiation: also when an edge node leads back to none of its nodes
+        exported_program_graph_id: id of its graph in edge nodes
+        edge_dialect_program: lowered from it
+        disable_debug_handle_valdiation: accept edge nodes without a source node
 
-    Returns: False, and nothing is changed, where an edge node leads back to none
+    Returns: False, without changes, if an edge node has no source node
     """
     record = ETRecord(exported_program, exported_program_graph_id, edge_dialect_program)
     handles = handles_of_exported(record, "forward", best_effort=disable_debug_handle_valdiation)

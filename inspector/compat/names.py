@@ -1,7 +1,7 @@
-"""Where each documented name of the `executorch` package is here.
+"""The place of each documented name of the `executorch` package in this project.
 
-One row a stock module and a module of ours; a name that has another one here is `stock=ours`. The
-tables of docs/python-api.md, `etscope port` and the run of the original test suites all read it.
+One row per stock module and module of ours; a renamed object is written `stock=ours`. The
+tables of docs/python-api.md, `etscope port` and the run of the original test suites use it.
 """
 
 from __future__ import annotations
@@ -515,7 +515,7 @@ def places() -> dict[tuple[str, str], Place]:
 
 
 def place_of(module: str, name: str) -> Place | None:
-    """Return where `from module import name` is found here; None for a name without counterpart."""
+    """Return the counterpart of `from module import name`; None if it has none."""
     return places().get((module, name))
 
 

@@ -45,17 +45,17 @@ Target = str | os.PathLike[str] | IO[bytes]
 
 
 class GraphModuleDeserializer:
-    """What tensors without elements are read with.
+    """Deserializer of tensors without elements.
 
     Attributes:
-        fake_tensor_mode: of the tensors that are read
+        fake_tensor_mode: of the created tensors
     """
 
     def __init__(self) -> None:
         self.fake_tensor_mode = FakeTensorMode()
 
 
-# The last one is used; `deserialize` puts one there.
+# The last one is used; `deserialize` pushes one.
 _CURRENT_DESERIALIZER: list[GraphModuleDeserializer] = []
 
 
@@ -83,9 +83,9 @@ def serialize(
 
     Args:
         exported_program: exported, of the edge dialect, delegated or planned
-        opset_version: taken as documented
+        opset_version: accepted as documented
 
-    Raises: UnsupportedError if an argument has no form in the format
+    Raises: UnsupportedError if an argument cannot be represented
     """
     del opset_version
     inputs = exported_program.example_inputs
@@ -111,7 +111,7 @@ def _is_lowered(program: ExportedProgram) -> bool:
 def deserialize(artifact: SerializedArtifact) -> ExportedProgram:
     """Return the program of its bytes.
 
-    Raises: RebuildError if torch cannot make a program of them
+    Raises: RebuildError if torch cannot rebuild the program
     """
     text = artifact.exported_program
     load_packages(text)
@@ -129,7 +129,7 @@ def deserialize(artifact: SerializedArtifact) -> ExportedProgram:
 
 
 def _hold_memory(node: Json) -> None:
-    """Make a call of memory one of our operator, which torch takes."""
+    """Replace a memory call by one of our operator, which torch accepts."""
     register()
     for given in node["inputs"]:
         given["name"] = ""  # by position
@@ -235,7 +235,7 @@ def _reduce_fake_tensor(tensor: FakeTensor) -> tuple[Any, ...]:
 
 
 def _reconstruct_fake_tensor(serialized_tensor_meta: bytes, is_parameter: bool) -> torch.Tensor:
-    """Return a tensor without elements; a parameter of floats wants gradients."""
+    """Return a tensor without elements; a floating-point parameter requires gradients."""
     meta = json.loads(serialized_tensor_meta)
     sizes, strides = ([entry["as_int"] for entry in meta[key]] for key in ("sizes", "strides"))
     dtype: torch.dtype = getattr(torch, serde_dtype_names(MAJOR)[meta["dtype"]])
@@ -262,9 +262,9 @@ def serialize_torch_artifact(artifact: Any) -> bytes:  # noqa: ANN401
 
 
 def deserialize_torch_artifact(serialized: Any) -> Any:  # noqa: ANN401
-    """Return the tensors of their bytes, without unpickling other objects; {} for none.
+    """Return the tensors of their bytes, without unpickling other objects; {} for empty bytes.
 
-    Raises: pickle.UnpicklingError for bytes that hold other objects
+    Raises: pickle.UnpicklingError for other objects
     """
     if not isinstance(serialized, bytes):
         return serialized
@@ -289,10 +289,10 @@ def save(
     Args:
         ep_save: exported, of the edge dialect, delegated or planned
         f: path or stream
-        extra_files: strings by name that are kept in the file
-        opset_version: taken as documented
+        extra_files: strings by name to store in the file
+        opset_version: accepted as documented
 
-    Raises: UnsupportedError if an argument has no form in the format; OSError
+    Raises: UnsupportedError if an argument cannot be represented; OSError
     """
     artifact = serialize(ep_save, opset_version)
     sides = (artifact.state_dict, artifact.constants, artifact.example_inputs)
@@ -317,10 +317,11 @@ def load(f: Target, *, extra_files: dict[str, str] | None = None) -> ExportedPro
 
     Args:
         f: path or stream
-        extra_files: gets the strings beside it, by name
+        extra_files: filled with the stored strings by name
 
-    Raises: FormatError if it cannot be read; RebuildError if it holds no program, or torch cannot
-        make one of it; OSError
+    Raises: FormatError if it cannot be read; RebuildError if it contains no program, or torch
+        cannot
+        rebuild it; OSError
     """
     archive = open_archive(memoryview(_whole(f)))
     names = [member.name for member in archive.members]

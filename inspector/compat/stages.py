@@ -1,4 +1,4 @@
-"""The stages of a session as `executorch.export.stages` documents them, call by call.
+"""The stages of a session with the calls documented for `executorch.export.stages`.
 
 The classes are those of the compiler (compiler.compat.session.stages); here they look up their
 functions in this module, so that a caller may replace one. They need torchao.

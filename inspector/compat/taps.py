@@ -1,4 +1,4 @@
-"""Taps of a program, run: values ahead of time beside those of the runtime."""
+"""Compares tap values ahead of time with those of the runtime."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def tap_compare(
     Args:
         model: eager
         example_inputs: positional arguments of ``forward``
-        partitioner: partitioners; none for portable kernels
+        partitioner: partitioners; empty for portable kernels
         rules: as for ``tap_intermediate_outputs_``
         error_on_empty: likewise
 
-    Returns: a frame with a row a tap, and the taps
+    Returns: a frame with one row per tap, and the taps
     """
     tree: Any = pytree
     exported = torch.export.export(model, example_inputs, strict=True)
@@ -49,15 +49,15 @@ def tap_compare(
 def compare_aot_runtime_dataframe(
     specs: Sequence[TapSpec], aot_flat: Sequence[Any], rt_flat: Sequence[Any]
 ) -> DataFrame:
-    """Return a row a tap with its values ahead of time and at run time.
+    """Return one row per tap with its values ahead of time and at run time.
 
-    A whole tensor has the ratio of signal to noise in dB (``sqnr_db``), a reducer two columns a
+    A tensor gets the signal to noise ratio in dB (``sqnr_db``), a reducer two columns per
     field.
 
     Args:
         specs: the taps
         aot_flat: flat outputs of the tapped exported program
-        rt_flat: flat outputs of the program that was made of it
+        rt_flat: flat outputs of the program compiled from it
     """
     rows = [_row(one, aot_flat[one.output_index], rt_flat[one.output_index]) for one in specs]
     return load_pandas().DataFrame(rows)

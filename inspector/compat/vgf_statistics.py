@@ -20,8 +20,8 @@ _NAME = "VGF neural statistics"
 def parse_vgf_neural_statistics_metadata(metadata: bytes | bytearray | str) -> dict[str, Any]:
     """Return the statistics, each blob with its bytes as ``raw_data``.
 
-    Raises: ValueError for another schema or version, or a blob that cannot be decoded; TypeError
-        for what is neither bytes nor text
+    Raises: ValueError for an unknown schema or version, or an undecodable blob; TypeError
+        for anything but bytes or str
     """
     return _statistics(json.loads(_text(metadata)))
 
@@ -29,7 +29,7 @@ def parse_vgf_neural_statistics_metadata(metadata: bytes | bytearray | str) -> d
 def parse_vgf_neural_statistics_delegate_metadata(
     delegate_metadata_list: Iterable[object],
 ) -> list[dict[str, Any]]:
-    """Return the statistics among what backends attached; what is of others is left out.
+    """Return the statistics among metadata of backends; other metadata is skipped.
 
     Raises: ValueError for statistics that are damaged
     """

@@ -1,6 +1,6 @@
 """``executorch.devtools.visualization``: a program as a graph in the window, or for Model Explorer.
 
-The window is a process of its own, which stays when this one ends.
+The window is a separate process, which survives this one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 _LABEL = "Executorch"  # of the documented collection
-_APART = re.compile(r"[./\\\[\],;@'\"]")  # what takes the path of a module apart
+_APART = re.compile(r"[./\\\[\],;@'\"]")  # splits the path of a module
 _NO_HANDLE = ("0", None)
 NameOf = Callable[["Node"], "str | None"]
 
@@ -46,9 +46,9 @@ def visualize(
         visualizable: an ExportedProgram, an EdgeProgramManager or an ExecutorchProgramManager
         reuse_server: of Model Explorer, without effect here: there is no server
         no_open_in_browser: only write the files, and print the command that opens them
-        **kwargs: further ones of Model Explorer, without effect here
+        **kwargs: further options of Model Explorer, without effect here
 
-    Raises: RuntimeError for anything else; ModuleNotFoundError where the window cannot be opened
+    Raises: RuntimeError for anything else; ModuleNotFoundError if the window cannot be opened
     """
     _note(kwargs)
     del reuse_server
@@ -69,15 +69,15 @@ def visualize_with_clusters(
     """Show a program with its partitions, and clusters inside them, as boxes.
 
     Args:
-        exported_program: what is shown
-        json_file_name: write a file for Model Explorer there, in place of opening the window
+        exported_program: the program
+        json_file_name: write this file for Model Explorer instead of opening the window
         no_open_in_browser: only write the files, and print the command that opens them
         reuse_server: of Model Explorer, without effect here: there is no server
-        get_node_partition_name: partition of a node, None for none
-        get_node_qdq_cluster_name: cluster of a node, None for none
-        **kwargs: further ones of Model Explorer, without effect here
+        get_node_partition_name: partition of a node or None
+        get_node_qdq_cluster_name: cluster of a node or None
+        **kwargs: further options of Model Explorer, without effect here
 
-    Raises: RuntimeError for anything but a program; ModuleNotFoundError where the window cannot be
+    Raises: RuntimeError for anything but a program; ModuleNotFoundError if the window cannot be
         opened; OSError
     """
     _note(kwargs)
@@ -112,7 +112,7 @@ def _write(visualizable: Any, folder: Path) -> None:  # noqa: ANN401
         try:
             visualizable.get_etrecord().save(folder / "model.etrecord")
         except (AttributeError, RuntimeError):
-            return  # none was asked for
+            return  # none was requested
         return
     try:
         programs = user_values.edge_programs_of(visualizable)
@@ -127,12 +127,12 @@ def _write_graphs(
     folder: Path,
     boxes: Mapping[str, list[str]] | None = None,
 ) -> Path:
-    """Write graphs as a record and return its path; weights are left out.
+    """Write graphs as a record and return its path; without weights.
 
     Args:
         programs: by method
-        folder: where it is written
-        boxes: by node, the names of boxes around it, in place of modules
+        folder: for the record
+        boxes: by node, the names of enclosing boxes instead of modules
     """
     artifact = ETRecord(edge_dialect_program=dict(programs)).artifact
     changes: dict[str, bytes | None] = {}

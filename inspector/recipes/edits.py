@@ -135,7 +135,7 @@ def edit_named(name: str) -> Edit:
     for edit in EDITS:
         if edit.name == name:
             return edit
-    raise KeyError(f"no edit {name!r}; there is {', '.join(edit.name for edit in EDITS)}")
+    raise KeyError(f"unknown edit {name!r}; available: {', '.join(edit.name for edit in EDITS)}")
 
 
 def _ruled(job: CompileJob, **changes: object) -> CompileJob:

@@ -1,5 +1,6 @@
-"""The other toolchain: an ``executorch`` package in an interpreter of the user's choice.
+"""The other toolchain: an ``executorch`` package in an interpreter chosen by the user.
 
-Nothing of it is imported into our processes. ``stock/`` is what that interpreter runs; the rest
-starts it, listens to it, and makes of what it leaves the same files as those of our own compiler.
+Nothing of it is imported into our processes. ``stock/`` is run by that interpreter; the rest
+starts it, receives its messages, and converts its output to the same files as those of our
+compiler.
 """

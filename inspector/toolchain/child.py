@@ -1,4 +1,4 @@
-"""An interpreter with ``executorch`` as a child process: asked once, listened to, ended."""
+"""An interpreter with ``executorch`` as a child process: request, messages, exit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, Any
 
 SCRIPT = Path(__file__).parent / "stock" / "__main__.py"
-GREETING_SECONDS = 60.0  # a Python interpreter says hello in one; torch is loaded afterwards
+GREETING_SECONDS = 60.0  # a Python interpreter greets within it; torch is imported afterwards
 GRACE_SECONDS = 5.0
-_MOST_GARBAGE = 1 << 20  # bytes of what is no message before the first one
+_MOST_GARBAGE = 1 << 20  # limit of other output before the first message, in bytes
 _LONGEST_LINE, _LONGEST_GREETING = 1 << 26, 1 << 16  # bytes of a message
 _BEFORE_USERS = ("", "load executorch")  # stages in which nobody's code but the package's runs
 _KEPT_LINES = 200
@@ -37,7 +37,7 @@ class ToolchainError(Exception):
     """The other toolchain cannot do the request; one sentence.
 
     Attributes:
-        blame: usage, unreadable or failed: what it is due to
+        blame: usage, unreadable or failed: its cause
         details: its last output
     """
 
@@ -53,7 +53,7 @@ class ReportedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an interpreter has answered.
+    """The response of an interpreter.
 
     Attributes:
         versions: of executorch, torch and Python, and the path of the interpreter
@@ -65,19 +65,19 @@ class Answer:
 
 
 def install_words(python: str) -> str:
-    """Return how to get the package, in words."""
+    """Return installation instructions of the package."""
     return f"install it with `{python} {_INSTALL}`, or name an interpreter that has it"
 
 
 def ask(python: str, question: Mapping[str, Any], notify: Say) -> Answer:
-    """Ask the package of an interpreter; returns when it has answered.
+    """Send a request to the package of an interpreter and wait for the response.
 
     Args:
         python: path of the interpreter
-        question: what to do, as ``stock/answering.py`` takes it
-        notify: takes messages meanwhile: stages, warnings, lines of log, and a failure
+        question: request in the form of ``stock/answering.py``
+        notify: called with messages: stages, warnings, lines of log, and a failure
 
-    Raises: ReportedError if it failed with a reason, ToolchainError for every other end
+    Raises: ReportedError if it failed with a reason, ToolchainError for any other end
     """
     with contextlib.closing(Interpreter(python)) as tool:
         return tool.ask(question, notify)
@@ -124,16 +124,16 @@ class Interpreter:
         self._patience.start()
 
     def ask(self, question: Mapping[str, Any], notify: Say) -> Answer:
-        """Return the answer to a question; messages meanwhile go to ``notify``.
+        """Return the response to a request; messages are passed to ``notify``.
 
-        Raises: ReportedError if it failed with a reason, ToolchainError for every other end
+        Raises: ReportedError if it failed with a reason, ToolchainError for any other end
         """
         self._say, self._result, self._told, self._stage = notify, None, "", ""
         self._runs_users_code = question.get("do") == "compile"
         self._hand_over(question)
         self._listen(notify)
         if self._result is None and not self._told:
-            self.close()  # how it ended is part of what is to be said
+            self.close()  # the exit status is part of the message
         return self._judged()
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class Interpreter:
 
     def _hand_over(self, question: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):  # one that is gone says so by its end
+        with contextlib.suppress(OSError, ValueError):  # one that has exited shows it by its end
             self._process.stdin.write(json.dumps(question, default=list).encode() + b"\n")
             self._process.stdin.flush()
 
@@ -164,7 +164,7 @@ class Interpreter:
         return _LONGEST_LINE if self._greeted.is_set() else _LONGEST_GREETING
 
     def _taken(self, line: bytes, notify: Say) -> bool:
-        """Take a line; return whether it is a message."""
+        """Handle a line; return whether it is a message."""
         try:
             message: dict[str, Any] = json.loads(line)
             kind: str = message.pop("type")
@@ -189,7 +189,7 @@ class Interpreter:
         return True
 
     def _read_log(self) -> None:
-        """Pass on what is printed, as a log or as it is, and keep the end of it."""
+        """Forward printed output, as log or unchanged, and store its end."""
         assert self._process.stderr is not None
         stream: IO[bytes] = self._process.stderr
         with stream, contextlib.suppress(OSError, ValueError):
@@ -208,7 +208,7 @@ class Interpreter:
             self._process.kill()
 
     def _end(self) -> None:
-        """End the process: it leaves when its standard input does, or is ended."""
+        """End the process: it exits when its standard input ends, or is killed."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
@@ -243,13 +243,13 @@ class Interpreter:
         if self._silent:
             said = f"no output for {GREETING_SECONDS:.0f} seconds"
         elif self._garbage > _MOST_GARBAGE:
-            said = "it prints something else endlessly"
+            said = "it prints other output endlessly"
         else:
             said = f"it {_end_words(self._process.returncode)}{self._last_error()}"
         return f"{self._python} is not a Python interpreter that can run executorch: {said}"
 
     def _last_error(self) -> str:
-        """Return what the runtime called an error last, else the last line that was printed."""
+        """Return the last error of the runtime, else the last printed line."""
         lines = [line.strip() for line in self._tail if line.strip()]
         fatal = next((at for at, line in enumerate(lines) if line.startswith(_FATAL)), len(lines))
         told = [line for line in lines[:fatal] if _RUNTIME.match(line) and "cpuinfo" not in line]

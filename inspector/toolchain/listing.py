@@ -10,7 +10,7 @@ from inspector.toolchain.interpreter import interpreter
 
 
 class ListingError(Exception):
-    """Why there is no list, as one sentence.
+    """A failed listing; one sentence.
 
     Attributes:
         usage: whether the user named a wrong interpreter

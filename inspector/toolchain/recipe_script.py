@@ -1,4 +1,4 @@
-"""A recipe as a Python script that makes the same program with the documented names."""
+"""Converts a recipe to a Python script that builds the same program with documented names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inspector.toolchain.table import toolchain_named
 
 _HEAD = '''"""Compiles a program by its recipe: the same one, byte for byte.
 
-Run it in an environment that has ETScope installed; files are written where it is started.
+Run it in an environment that has ETScope installed; files are written to the current folder.
 """
 '''
 _SOURCES = {
@@ -42,10 +42,10 @@ _SOURCES = {
 
 
 def python_script(job: CompileJob) -> str:
-    """Return a script that compiles as a job does.
+    """Return a script that compiles like a job.
 
-    What the job leaves at its default is left out, ``python`` too: whoever runs the script chooses
-    the interpreter.
+    Settings with default values are omitted, and ``python`` as well: the script runs in any
+    interpreter.
     """
     return toolchain_named(job.toolchain).script(job)
 
@@ -131,7 +131,7 @@ def _quantising(how: Quantization) -> Iterator[str]:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    """Return name and value of a word that may be malformed: a script is shown of any recipe."""
+    """Return name and value of a setting that may be malformed: scripts exist for any recipe."""
     name, _, value = text.rpartition("=")
     return name, value
 

@@ -7,7 +7,7 @@ from inspector.recipes.recipe import Recipe
 
 _SCRIPT = '''"""Compiles a program with the executorch package, by its recipe.
 
-Run it in an environment that has ETScope installed; files are written where it is started.
+Run it in an environment that has ETScope installed; files are written to the current folder.
 """
 
 from pathlib import Path

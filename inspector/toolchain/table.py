@@ -10,7 +10,7 @@ from schema.backends import resolve
 
 
 class Toolchain(Protocol):
-    """What compiles, runs and bisects; nothing else asks which one it is."""
+    """Compiles, runs and bisects programs; no other code distinguishes toolchains."""
 
     @property
     def name(self) -> str:
@@ -44,19 +44,19 @@ class Toolchain(Protocol):
         ...
 
     def credit(self, version: str) -> str:
-        """Return a note on a program it has made, empty for the default."""
+        """Return a note for programs it has built, empty for the default."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A toolchain by the names of its functions: those of workers bring torch along.
+    """A toolchain by dotted names of its functions, since those of workers import torch.
 
     Attributes:
         name: in recipes and reports
         title: with its version in sentences, empty for the default
         is_warm: whether the warm worker compiles and previews with it
-        has_interpreter: whether it is that of an interpreter, which the user may choose
+        has_interpreter: whether it runs in an interpreter chosen by the user
         functions: compile, run, bisect and script, each as ``module:function``
     """
 

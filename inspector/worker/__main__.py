@@ -1,7 +1,7 @@
-"""The worker: ``python …/inspector/worker/__main__.py KIND``; does one job and ends.
+"""The worker: ``python …/inspector/worker/__main__.py KIND``; runs one job and exits.
 
-It is started by its path, not with ``-m``, so that nothing in the folder it is started from can be
-taken for one of our packages.
+It is started by its path, not with ``-m``, so that nothing in the current folder can shadow one of
+our packages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from inspector.jobs.table import (  # noqa: E402
 from inspector.worker.channel import Channel  # noqa: E402
 from inspector.worker.tasks import Task, perform  # noqa: E402
 
-# What each kind of worker is for, what it loads ahead, and what knows the names a job may use.
+# Kinds of workers: the modules to import ahead, and the function that lists the names a job may
+# use.
 _AHEAD: dict[str, tuple[str, str, str]] = {
     COMPILES: ("compiling", "compile_job:work", "lowering:known_names"),
     SERVER: ("compiling", "compile_server:Loop", "lowering:known_names"),
@@ -39,7 +40,7 @@ _AHEAD: dict[str, tuple[str, str, str]] = {
 
 
 def main() -> int:
-    """Load what the kind of worker needs, report the names it knows, take a job, do it."""
+    """Import the libraries of the kind of worker, report available names, receive and run a job."""
     channel = Channel()
     faulthandler.enable(file=2)
     label, work, names = _AHEAD[sys.argv[1] if sys.argv[1:] else COMPILES]
@@ -69,7 +70,7 @@ def _taken(channel: Channel) -> tuple[Mapping[str, Any], Task]:
 
 
 def end(code: int) -> NoReturn:
-    """End the process at once: threads of the user's code may never end."""
+    """Exit immediately: threads of the user's code may never end."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(code)

@@ -52,12 +52,12 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
     """Search the smallest set of nodes to remove; return what was found.
 
     Args:
-        job: what to bisect
-        folder: for the programs that are tried
-        notify: takes messages
+        job: the request
+        folder: for the programs of trials
+        notify: called with messages
         how: ``candidates`` and ``trials`` of an earlier worker
 
-    Raises: AnswerError, RequirementError, and whatever the source or its first compile raises
+    Raises: AnswerError, RequirementError, and errors of the source or its first compile
     """
     heard = Heard(notify)
     exporter.tell_what_is_said(heard)
@@ -72,7 +72,7 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
 
 
 class _Trying:
-    """Makes programs and looks at them."""
+    """Builds and evaluates trial programs."""
 
     def __init__(
         self, job: BisectJob, bound: Bound, probe: Probe, warm: Warm, heard: Heard
@@ -85,9 +85,9 @@ class _Trying:
         self._nodes: list[Node] = []
 
     def candidates(self) -> list[Node]:
-        """Return the exported nodes that delegates took something of, in the order of the graph.
+        """Return the exported nodes that are at least partly delegated, in the order of the graph.
 
-        Raises: AnswerError if there is no partitioner, or no method of that name
+        Raises: AnswerError without partitioners, or for an unknown method
         """
         if not self._job.compile.partitioners:
             raise AnswerError("nothing is delegated: the recipe has no partitioner")
@@ -95,7 +95,7 @@ class _Trying:
         method = self._job.method
         if method and method not in edge.methods:
             there = ", ".join(sorted(edge.methods))
-            raise AnswerError(f"no method {method!r}; there is {there}")
+            raise AnswerError(f"unknown method {method!r}; available: {there}")
         origins = origins_of(edge)
         self._nodes = [
             node
@@ -106,7 +106,7 @@ class _Trying:
         return self._nodes
 
     def trial(self, removed: Ranges) -> Trial:
-        """Return what a program is like without some of its delegated nodes."""
+        """Return the trial of a program without some of its delegated nodes."""
         return tried(removed, self._bound, lambda: self._value(removed), self._heard, _UNHELPFUL)
 
     def _value(self, removed: Ranges) -> Valued:
@@ -120,7 +120,7 @@ class _Trying:
 
 
 def _taken(method: str, origins: dict[str, str], edge: EdgeProgramManager) -> list[Node]:
-    """Return each exported node of which something was delegated, once."""
+    """Return the exported nodes that are at least partly delegated, once each."""
     found: dict[str, Node] = {}
     order = {node: place for place, node in enumerate(origins)}
     verdicts = [v for v in edge.verdicts[method] if v.outcome is Outcome.DELEGATED]

@@ -1,4 +1,4 @@
-"""What bisections of both toolchains do alike: what is removed, what is tried, what was found."""
+"""Steps common to bisections of both toolchains: removing nodes, trials, results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def searched(
     """Search the smallest set of nodes to remove; return the result of the job.
 
     Args:
-        nodes: that may be taken out
+        nodes: that may be removed
         trial: measures a program without some of them
-        notify: takes messages
+        notify: called with messages
         how: ``candidates`` and ``trials`` of an earlier worker
     """
     notify("candidates", nodes=to_json(nodes))
@@ -45,7 +45,7 @@ def tried(
     notify: Say,
     unhelpful: tuple[type[Exception], ...],
 ) -> Trial:
-    """Return what a program is like; one that fails in a known way does not help."""
+    """Return the trial of a program; one that fails in a known way does not meet the bound."""
     notify("trying", removed=removed)
     start = time.perf_counter()
     try:
@@ -59,7 +59,7 @@ def tried(
 
 
 def without(job: CompileJob, nodes: Sequence[Node], removed: Ranges) -> CompileJob:
-    """Return the compile that keeps some nodes off the delegates, too."""
+    """Return the compile job that excludes further nodes from delegates."""
     names = dict.fromkeys(nodes[number].name for number in numbers_of(removed))
     rules = replace(job.rules, deny_nodes=(*job.rules.deny_nodes, *names))
     return replace(job, rules=rules)

@@ -1,4 +1,4 @@
-"""The user's line behind an error of a delegate, as far as the record of the program has it."""
+"""The user's line for an error of a delegate, if the record of the program has it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from schema.errors import FormatError
 
 @contextmanager
 def told_lines(record: str) -> Generator[None, None, None]:
-    """Let errors of delegates name the operator and the line their node was made from.
+    """Add operator and source line of the node to errors of delegates.
 
     Args:
-        record: path of the ETRecord of the program, empty for none
+        record: path of the ETRecord of the program, may be empty
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Bundled programs made in the worker: a program, inputs, and what they should give."""
+"""Creates bundled programs in the worker: a program, inputs and expected outputs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _pytree: Any = _untyped_pytree
 
 @dataclass(frozen=True)
 class _Case:
-    """A case of a method; None where no expected outputs are known."""
+    """A case of a method; None without expected outputs."""
 
     inputs: list[Any]
     expected: list[Any] | None
@@ -43,16 +43,16 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Holder:
-    """A program as the maker of bundled programs wants it."""
+    """A program in the form expected for bundling."""
 
     buffer: bytes
 
 
 def bundle_into(job: BundleJob, folder: Path, notify: Say) -> dict[str, Any]:
-    """Make a bundled program in a folder; return what is in it.
+    """Create a bundled program in a folder; return its contents.
 
     Raises: AnswerError for cases that do not fit the program; ExecutionError, FormatError,
-        ValuesError, OSError for files that cannot be read; whatever the user's code raises
+        ValuesError, OSError for files that cannot be read; errors of the user's code
     """
     buffer, modules = _sources(job, notify)
     file = decode_program(memoryview(buffer), job.source)
@@ -104,7 +104,7 @@ def _exported(
         with told(notify, "load"):
             found = export_of_file(source.path, methods)
     else:
-        raise AnswerError(f"{text} runs nothing; expected file.py:function or a .pt2 file")
+        raise AnswerError(f"{text} names nothing to run; expected file.py:function or a .pt2 file")
     return found.programs, found.constants
 
 
@@ -134,7 +134,7 @@ def _methods(
 
 def _cases(job: BundleJob, plan: m.ExecutionPlan, module: ExportedProgram | None) -> list[_Case]:
     if not job.inputs and module is None:
-        raise AnswerError("which inputs? --inputs gives those of a case")
+        raise AnswerError("no inputs: set them with --inputs for each case")
     if job.expected and len(job.expected) != max(1, len(job.inputs)):
         raise AnswerError(
             f"{len(job.expected)} files of outputs for {max(1, len(job.inputs))} of inputs"
@@ -158,7 +158,7 @@ def _cases(job: BundleJob, plan: m.ExecutionPlan, module: ExportedProgram | None
 def _given(
     plan: m.ExecutionPlan, text: str, number: int, module: ExportedProgram | None
 ) -> list[list[Any]]:
-    """Return the inputs of each case that a file holds, or of the one that is made up."""
+    """Return the inputs of each case in a file, or generated inputs of one case."""
     if text in MADE_INPUTS:
         return [made_inputs(plan, text, number)]
     if text or module is None:
@@ -167,10 +167,10 @@ def _given(
 
 
 def _asked(module: ExportedProgram, values: Sequence[Any]) -> list[Any]:
-    """Return what a module gives, which starts over for each case."""
+    """Return the outputs of a module, whose state is reset for each case."""
     spec: Any = module.call_spec.in_spec
     if len(values) != spec.num_leaves:
-        raise AnswerError(f"{len(values)} inputs are given, the module takes {spec.num_leaves}")
+        raise AnswerError(f"{len(values)} inputs are given, the module has {spec.num_leaves}")
     args, kwargs = _pytree.tree_unflatten([_own(value) for value in values], spec)
     with torch.no_grad():
         found = module.module()(*args, **kwargs)
@@ -209,7 +209,7 @@ def _wanted(held: m.KernelType) -> str:
     if isinstance(held, m.Tensor):
         return str(dtype_of(held.scalar_type)).removeprefix("torch.")
     kinds = ((m.Int, "int"), (m.Double, "float"), (m.Bool, "bool"))
-    return next((name for kind, name in kinds if isinstance(held, kind)), "nothing of a bundle")
+    return next((name for kind, name in kinds if isinstance(held, kind)), "no part of a bundle")
 
 
 def _bundle(buffer: bytes, suites: Mapping[str, Sequence[_Case]]) -> bytes:

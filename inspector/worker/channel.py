@@ -1,4 +1,4 @@
-"""How the worker talks: JSON lines on a descriptor of its own, so that no print gets in between."""
+"""Channel of the worker: JSON lines on a private descriptor, so that prints cannot interfere."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 
 class Channel:
-    """Takes the worker's first three descriptors for itself and gives the user's code others.
+    """Reserves the first three descriptors of the worker and replaces them for the user's code.
 
-    What was standard output carries messages, what was standard input carries the job and, by
-    ending, shows that the parent is gone. The user's code reads nothing and prints into the log.
+    The former standard output carries messages, the former standard input the job and, by
+    its end, the exit of the parent. The user's code reads nothing and prints into the log.
     """
 
     def __init__(self) -> None:
@@ -36,18 +36,18 @@ class Channel:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
 
     def _become_copy(self) -> None:
-        """Let a process that the user's code has forked neither speak for this one nor outlive it.
+        """Prevent a process forked by the user's code from sending messages or outliving this one.
 
-        A copy that went on from where it was made would compile a second time and answer twice.
+        A forked copy that continued would compile and answer a second time.
         """
         for descriptor in (self._out, self._in):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
-        self._out = self._in = -1  # the numbers may come to stand for files of the user
+        self._out = self._in = -1  # the descriptors may be reused for files of the user
         self._lock = threading.Lock()  # another thread may have held it
 
     def send(self, kind: str, **content: object) -> None:
-        """Send a message; a forked copy prints what it warns of, and ends at anything else."""
+        """Send a message; a forked copy prints warnings, and exits for any other message."""
         if self._out < 0:
             _say_in_copy(kind, content)
             return
@@ -56,12 +56,12 @@ class Channel:
             try:
                 while data:
                     data = data[os.write(self._out, data) :]
-            except OSError:  # the parent is gone, or the user's code has closed it
+            except OSError:  # the parent has exited, or the user's code has closed it
                 self._leave()
                 os._exit(1)
 
     def _remove_unread(self) -> None:
-        """Remove the folders of jobs left over when the parent is gone."""
+        """Remove leftover job folders when the parent has exited."""
         data = b""
         with contextlib.suppress(OSError):
             while piece := os.read(self._in, 65536):
@@ -71,7 +71,7 @@ class Channel:
                 _remove(json.loads(line))
 
     def receive(self) -> dict[str, Any]:
-        """Return the job; ends the process if the parent is gone before there is one."""
+        """Return the job; exits if the parent exits before sending one."""
         data = bytearray()
         while not data.endswith(b"\n"):
             piece = os.read(self._in, 65536)
@@ -81,11 +81,11 @@ class Channel:
         return json.loads(data)
 
     def follow(self, take: Callable[[dict[str, Any]], None], leave: Callable[[], None]) -> None:
-        """Hand over every further message of the parent; end this process when it is gone.
+        """Pass on every further message of the parent; exit when it exits.
 
         Args:
-            take: given each message, on a thread of its own
-            leave: called before the end
+            take: called with each message, on a separate thread
+            leave: called before the exit
         """
 
         def listen() -> None:
@@ -102,7 +102,7 @@ class Channel:
         threading.Thread(target=listen, daemon=True).start()
 
     def leave_with_parent(self, working: str) -> None:
-        """End this process and remove its folder when the parent is gone."""
+        """Exit and remove the folder when the parent exits."""
 
         def watch() -> None:
             with contextlib.suppress(OSError):  # the user's code may close what it did not open
@@ -122,7 +122,7 @@ def _remove(request: dict[str, Any]) -> None:
 
 
 def _say_in_copy(kind: str, content: Mapping[str, object]) -> None:
-    """Print a warning of a forked copy; one that went on as if it were the worker ends."""
+    """Print a warning of a forked copy; a copy that continues as the worker exits."""
     if kind not in ("warning", "log"):
         os._exit(1)
     with contextlib.suppress(OSError, ValueError):

@@ -45,17 +45,17 @@ _HEAD, _ZIP = 4096, b"PK"
 
 
 class InterpreterError(Exception):
-    """Another interpreter that did not do its part."""
+    """An error of another interpreter."""
 
 
 @dataclass
 class Heard:
-    """Passes messages on and keeps what the report needs.
+    """Forwards messages and collects data for the report.
 
     Attributes:
-        stages: stages that have ended
-        warnings: what was warned of
-        tables: takes the graph that each stage leaves; None when not wanted
+        stages: completed stages
+        warnings: received warnings
+        tables: records the graph of each stage; None if not requested
     """
 
     notify: Say
@@ -64,7 +64,7 @@ class Heard:
     warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def __call__(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
-        """Take a message."""
+        """Handle a message."""
         if kind == "stage" and content.get("seconds") is not None:
             self.stages.append(
                 {
@@ -81,11 +81,11 @@ class Heard:
         self.notify(kind, **content)
 
     def warn(self, text: str) -> None:
-        """Take a warning that is of no line."""
+        """Handle a warning without a line."""
         self("warning", text=text, file="", line=0)
 
     def observe(self, event: StageEvent) -> None:
-        """Take an event of the compiler's stages."""
+        """Handle an event of the compiler's stages."""
         tables, self.tables = self.tables, None  # a step has its graph, or is noted below
         if tables is not None:
             tables.observe(event)
@@ -130,17 +130,17 @@ def compile_into(
     *,
     stages: bool = False,
 ) -> dict[str, Any]:
-    """Compile and write everything into a folder; return the content of ``compile.json``.
+    """Compile and write all files into a folder; return the content of ``compile.json``.
 
     Args:
-        job: what to compile
+        job: the request
         folder: for the files
-        notify: takes messages
-        guarding: when partitions are loaded, and what is done about those that are refused
-        warm: what earlier compiles of the same source have left
-        stages: write the graph that each stage leaves, too
+        notify: called with messages
+        guarding: when partitions are test-loaded, and how refused ones are handled
+        warm: caches of earlier compiles of the same source
+        stages: also write the graph after each stage
 
-    Raises: whatever the user's code, torch or the compiler raises
+    Raises: errors of the user's code, torch or the compiler
     """
     heard, warm = Heard(notify, StageTables() if stages else None), warm or Warm()
     exporter.tell_what_is_said(heard)
@@ -180,7 +180,7 @@ def _note_exported(heard: Heard, stages: tuple[str, ...], source: Exported) -> N
 def _made(
     job: CompileJob, source: Exported, folder: Path, heard: Heard, guarding: str, warm: Warm
 ) -> Made:
-    """Lower, write and guard; where refused nodes are to be kept out, until nothing is refused."""
+    """Lower, write and guard; to exclude refused nodes, repeat until none is refused."""
     vetoed: list[str] = []
     for made in itertools.count(1):
         edge = warm.lowered(job, source, heard.observe)
@@ -205,7 +205,7 @@ def _made(
 
 
 def _nothing_left(rounds: int, vetoed: list[str]) -> GuardReport | None:
-    """Return the report when there is no partition: a note if they were taken out."""
+    """Return the guard report without partitions: with a note if all were removed."""
     return GuardReport(rounds=rounds, vetoed=tuple(vetoed)) if vetoed else None
 
 
@@ -244,16 +244,16 @@ def _stored(path: str, methods: tuple[str, ...], heard: Heard) -> Exported:
 def export_of_file(path: str, methods: tuple[str, ...]) -> Exported:
     """Return the program in a ``.pt2`` file.
 
-    Raises: AnswerError for another method than forward; UnreadableError if torch cannot read it
+    Raises: AnswerError for a method other than forward; UnreadableError if torch cannot read it
     """
     other = [name for name in methods if name != exporter.FORWARD]
     if other:
-        raise AnswerError(f"no method {other[0]!r}; there is {exporter.FORWARD}")
+        raise AnswerError(f"unknown method {other[0]!r}; available: {exporter.FORWARD}")
     return Exported({exporter.FORWARD: read_exported(path)}, {})
 
 
 def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported:
-    """Let another interpreter export; it needs torch and none of our packages."""
+    """Export in another interpreter, which needs torch but none of our packages."""
     handed = folder / "exported"
     handed.mkdir()
     script = str(Path(str(exporter.__file__)))
@@ -286,7 +286,7 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported
         )
         why = lacking(missing) if missing else exporter.sentence_of(error)
         raise InterpreterError(
-            f"what {job.python} has exported cannot be read by torch {torch.__version__}: {why}"
+            f"the export of {job.python} cannot be read by torch {torch.__version__}: {why}"
         ) from error
     for path in handed.iterdir():
         path.unlink()

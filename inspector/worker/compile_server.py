@@ -19,19 +19,19 @@ COMPILE, PREVIEW = "compile", "preview"
 
 
 class CancelledError(InterruptedTaskError):
-    """The answer is no longer wanted."""
+    """The request was cancelled."""
 
 
 @dataclass
 class _Inbox:
-    """Requests that have come, and which of them are cancelled."""
+    """Received requests, and which of them are cancelled."""
 
     waiting: deque[dict[str, Any]] = field(default_factory=deque[dict[str, Any]])
     cancelled: set[int] = field(default_factory=set[int])
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def put(self, message: dict[str, Any]) -> None:
-        """Take a message of the parent."""
+        """Handle a message of the parent."""
         with self.changed:
             if "cancel" in message:
                 self.cancelled.add(message["cancel"])
@@ -56,16 +56,16 @@ class _Inbox:
         return None
 
     def is_cancelled(self, number: int) -> bool:
-        """Return whether an answer is no longer wanted."""
+        """Return whether a request was cancelled."""
         with self.changed:
             return number in self.cancelled
 
 
 class Loop:
-    """Executes requests, with what earlier ones have left."""
+    """Executes requests, reusing caches of earlier ones."""
 
     def __init__(self, channel: Channel) -> None:
-        """Take requests from a channel until the parent is gone."""
+        """Receive requests from a channel until the parent exits."""
         self._channel = channel
         self._inbox = _Inbox()
         self._warm = Warm()
@@ -73,22 +73,22 @@ class Loop:
         self._folders: set[str] = set()
 
     def run(self) -> int:
-        """Answer until a file of the source has changed: only another process reads that again."""
+        """Answer requests until a file of the source has changed, which needs a new process."""
         for name in (COMPILE, PREVIEW):
-            resolved(kind_named(name).entry)  # loaded before it is asked for
+            resolved(kind_named(name).entry)  # imported ahead of the first request
         self._channel.follow(self._inbox.put, self._leave)
         while self._answer(self._inbox.take()):
             pass
         return 0
 
     def _leave(self) -> None:
-        """Remove what will not be moved to its place."""
+        """Remove files that will not be moved to the target."""
         waiting = {request.get("folder", "") for request in self._inbox.waiting}
         for folder in filter(None, self._folders | waiting):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _answer(self, request: dict[str, Any]) -> bool:
-        """Answer a request; return whether to go on."""
+        """Answer a request; return whether to continue."""
         number, kind = request["request"], request["kind"]
         notify = self._saying(number, quick=kind == PREVIEW)
         self._folders = {request["folder"]} if kind == COMPILE else self._folders
@@ -107,7 +107,7 @@ class Loop:
         self._channel.send(kind, request=number, **content)
 
     def _saying(self, number: int, *, quick: bool) -> Say:
-        """Return what takes the messages of a request; between two stages it may end."""
+        """Return the message callback of a request; it may cancel between two stages."""
 
         def notify(kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
             begins = kind == "stage" and content.get("seconds") is None
@@ -120,7 +120,7 @@ class Loop:
         return notify
 
     def _between(self) -> None:
-        """Answer previews that have come while a compile runs, between two of its stages."""
+        """Answer previews received while a compile runs, between two of its stages."""
         request = None if self._deep else self._inbox.take_preview()
         if request is None:
             return

@@ -1,4 +1,4 @@
-"""Threads that a run uses against the cores it can have: too many make times long and unsteady."""
+"""Compares threads of a run with available cores: too many make times long and unsteady."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inspector.units import plural
 _CGROUP = Path("/sys/fs/cgroup")
 _STAT = Path("/proc/stat")
 _LEAST_SECONDS = 0.2  # the kernel counts in ticks of 10 ms
-_LEAST_BUSY = 0.5  # cores that others use; less is what a desktop does while it is idle
+_LEAST_BUSY = 0.5  # cores used by other processes; less is normal for an idle desktop
 
 
 def usable_cores() -> int:
@@ -27,7 +27,7 @@ def usable_cores() -> int:
 
 
 def cpu_quota(folder: Path) -> float | None:
-    """Return how many cores a control group may use on average, None for as many as there are.
+    """Return how many cores a control group may use on average, None if unlimited.
 
     Source: cpu.max of cgroup v2; cpu.cfs_quota_us and cpu.cfs_period_us of v1
     """
@@ -43,12 +43,12 @@ def cpu_quota(folder: Path) -> float | None:
 
 
 def oversubscribed(threads: int, cores: int, others: float | None) -> str:
-    """Return a sentence where threads do not find a core each, empty where they do.
+    """Return a warning if there are fewer free cores than threads, else an empty string.
 
     Args:
-        threads: that the run uses
-        cores: that it can use
-        others: how many of them other processes kept busy; None where that is unknown
+        threads: of the run
+        cores: available to it
+        others: number of cores kept busy by other processes; None if unknown
     """
     if threads > cores:
         return (
@@ -63,12 +63,12 @@ def oversubscribed(threads: int, cores: int, others: float | None) -> str:
     where = f"{plural(cores, 'core')} with other processes"
     return (
         f"{threads} threads share {where}, which kept {others:.1f}"
-        f" of them busy: times are long and unsteady; --threads {max(1, round(free))} suffers less"
+        f" of them busy: times are long and unsteady; try --threads {max(1, round(free))}"
     )
 
 
 class Others:
-    """Measures how many cores other processes keep busy, from its creation on."""
+    """Measures how many cores other processes keep busy, starting with its creation."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -76,7 +76,7 @@ class Others:
         self._own = _own_seconds()
 
     def busy_cores(self) -> float | None:
-        """Return the mean number of cores; None where it is not known, or too short."""
+        """Return the mean number of cores; None if unknown, or the time is too short."""
         seconds = time.monotonic() - self._start
         busy = _busy_seconds()
         if busy is None or self._busy is None or seconds < _LEAST_SECONDS:
@@ -86,7 +86,7 @@ class Others:
 
 
 def busy_cores(windows: Sequence[Others]) -> float | None:
-    """Return how many cores others kept busy in the newest window that is long enough."""
+    """Return how many cores others kept busy in the latest sufficiently long window."""
     found = (window.busy_cores() for window in reversed(windows))
     return next((cores for cores in found if cores is not None), None)
 

@@ -17,7 +17,7 @@ _MOST_NAMES = 12
 def chosen_instructions(job: RunJob) -> frozenset[int] | None:
     """Return the instructions whose values a run records, None for all.
 
-    Raises: AnswerError where there are none of that module or handle; FormatError, OSError
+    Raises: AnswerError if none belongs to that module or handle; FormatError, OSError
     """
     if not job.only_module and not job.only_handles:
         return None

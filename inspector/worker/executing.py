@@ -38,14 +38,14 @@ _GIVEN = (ErrorCode.InvalidArgument, ErrorCode.NotSupported, ErrorCode.InvalidTy
 
 
 def known_names() -> dict[str, list[str]]:
-    """Return the names of what can run delegates here."""
+    """Return the names of the engines available here."""
     return {"backends": Runtime.get().backend_registry.registered_backend_names}
 
 
 def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
-    """Do a job of those that execute programs; return its report.
+    """Run an executing job; return its report.
 
-    Raises: what ``execute`` raises, ToolchainError
+    Raises: errors of ``execute``, ToolchainError
     """
     if isinstance(job, RunJob):
         return toolchain_named(job.toolchain).run(job, task)
@@ -70,7 +70,7 @@ def execute(job: ExecutingJob, folder: Path, notify: Say) -> dict[str, Any]:
 
 
 def _sink(notify: Say) -> Callable[[LogMessage], None]:
-    """Return what makes lines that the runtime logs messages of the worker."""
+    """Return a log sink that turns log lines of the runtime into messages."""
 
     def log(message: LogMessage) -> None:
         notify("log", text=message.text, logger="runtime", level=_LEVELS[message.level])
@@ -116,7 +116,7 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def _blame(error: ExecutionError) -> str:
-    """Return what is to blame: the file before anything is loaded, the inputs before it runs."""
+    """Return the cause of an error: the file before loading, the inputs before running."""
     if error.code in _UNREADABLE and not error.method:
         return "unreadable"
     asked = any(word in error.reason for word in ("input", "case"))

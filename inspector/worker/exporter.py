@@ -1,7 +1,7 @@
 """Calls a user's function and exports what it returns; needs torch and nothing else.
 
-Imported by the worker, or run as a script by an interpreter of the user's choice, which then
-leaves one ``.pt2`` file a method behind. It therefore imports none of the other modules.
+Imported by the worker, or run as a script by an interpreter chosen by the user, which then
+writes one ``.pt2`` file per method. It therefore imports none of the other modules.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
 if __name__ == "__main__" and sys.path[0] == str(Path(__file__).resolve().parent):
-    del sys.path[0]  # the files beside this one are no modules of the user
+    del sys.path[0]  # the files in this folder are not modules of the user
 try:
     import torch
     from torch.export import ExportedProgram
@@ -52,7 +52,8 @@ Say = Callable[..., None]
 _LONGEST = 600  # characters of a message
 _MOST_NAMES, _MOST_PARTS = 20, 3  # functions and modules that a message lists
 _NAMES = ("module", "inputs", "kwargs", "dynamic_shapes", "methods", "constant_methods")
-_ASKED = "etscope_asked"  # attribute of an error: the user's function, where nothing is nearer
+# attribute of an error: the user's function, if no closer location is known
+_ASKED = "etscope_asked"
 _HERE = Path(__file__).parents[2]
 _NOT_USERS = tuple(
     f"{path}{os.sep}"
@@ -64,27 +65,28 @@ _NOT_USERS = tuple(
 )
 _SAID = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
 _NAMED = re.compile(r"\((?P<file>[^():\s][^():]*):(?P<line>\d+)\)")
-_NODE = re.compile(r"node \S+ \([^()]*\)$|node \S+$")  # at the end of what the verifier says of one
+# suffix of a violation in the verifier's message
+_NODE = re.compile(r"node \S+ \([^()]*\)$|node \S+$")
 _VIOLATIONS = "SpecViolationError"  # each of its lines is one
 _DATA_DEPENDENT = "GuardOnDataDependentSymNode"
 _ONLY_A_RUN_KNOWS = (
-    "a branch, a loop or a size here depends on the values of a tensor, which only a run knows;"
+    "a branch, a loop or a size here depends on values of a tensor, known only at run time;"
     " torch.cond and torch.where choose by values, torch._check bounds a size"
 )
 
 
 class AnswerError(Exception):
-    """A function that is not there, or returns something that cannot be exported."""
+    """A missing function, or one whose result cannot be exported."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was exported.
+    """Exported programs.
 
     Attributes:
         programs: by method
         constants: values by the name of the method that returns them
-        asked: file and line of the user's function, empty and 0 where there was none
+        asked: file and line of the user's function, empty and 0 without one
     """
 
     programs: Mapping[str, ExportedProgram]
@@ -111,7 +113,7 @@ def is_users(file: str) -> bool:
 
 
 def place_of(error: BaseException) -> tuple[str, int]:
-    """Return file and line of the innermost user's frame of an error, else what its text names."""
+    """Return file and line of the innermost user's frame of an error, else of its message."""
     for one in _chain(error):
         if isinstance(one, SyntaxError) and one.filename and is_users(one.filename):
             return one.filename, one.lineno or 0
@@ -130,7 +132,7 @@ def _places_in(text: str) -> list[tuple[str, int]]:
 
 
 def _text_of(error: BaseException) -> str:
-    """Return the message of an error; nothing where that fails as well."""
+    """Return the message of an error; empty if that fails as well."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - whatever the user's code raises
@@ -193,7 +195,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 @contextlib.contextmanager
 def told(notify: Say, stage: str, method: str = "") -> Generator[dict[str, Any], None, None]:
-    """Tell when a stage begins and when it has ended; ``nodes`` may be put into what it yields."""
+    """Report the start and end of a stage; ``nodes`` may be set in the yielded mapping."""
     notify("stage", stage=stage, method=method)
     start, more = time.perf_counter(), {}
     yield more
@@ -201,7 +203,7 @@ def told(notify: Say, stage: str, method: str = "") -> Generator[dict[str, Any],
 
 
 def tell_what_is_said(notify: Say) -> None:
-    """Let warnings about the user's lines be messages; other warnings and torch's log are a log."""
+    """Turn warnings about the user's lines into messages, other warnings into a log."""
     handler = _Handler(notify)
     for name in list(logging.root.manager.loggerDict):
         logger = logging.getLogger(name)
@@ -232,9 +234,9 @@ class _Handler(logging.Handler):
 def answer_of(path: str, function: str, notify: Say) -> tuple[Any, tuple[str, int]]:
     """Run a file and call a function of it without arguments.
 
-    Returns: what it returned, and its file and line
+    Returns: its result, file and line
 
-    Raises: AnswerError if there is no such function; whatever the user's code raises
+    Raises: AnswerError for a missing function; errors of the user's code
     """
     file = Path(path).absolute()
     _warn_of_hidden(file, notify)
@@ -247,7 +249,7 @@ def answer_of(path: str, function: str, notify: Say) -> tuple[Any, tuple[str, in
         ]
         more = f" and {len(there) - _MOST_NAMES:,} more" if len(there) > _MOST_NAMES else ""
         named = f"{', '.join(there[:_MOST_NAMES])}{more}" if there else "none"
-        raise AnswerError(f"{path} has no function {function!r}; there is {named}")
+        raise AnswerError(f"{path} has no function {function!r}; available: {named}")
     if isinstance(found, torch.nn.Module) or not callable(found):
         return found, (str(file), 0)  # a model or a tuple with a name needs no call
     code = getattr(found, "__code__", None)
@@ -255,9 +257,9 @@ def answer_of(path: str, function: str, notify: Say) -> tuple[Any, tuple[str, in
 
 
 def module_of(file: Path) -> types.ModuleType:
-    """Run a file as a module that can import what lies beside it.
+    """Run a file as a module that can import from its folder.
 
-    Raises: whatever the user's code raises
+    Raises: errors of the user's code
     """
     sys.path.insert(0, str(file.parent))
     name = file.stem if file.stem not in sys.modules else f"user_{file.stem}"
@@ -273,14 +275,14 @@ def module_of(file: Path) -> types.ModuleType:
 def exported(path: str, function: str, methods: tuple[str, ...], notify: Say) -> Exported:
     """Run a file, call a function of it, and export what it returns.
 
-    Raises: AnswerError if there is no such function or it returns none of the documented forms;
-        whatever the user's code or torch raises
+    Raises: AnswerError for a missing function or an unsupported result; errors of the user's code
+        or torch
     """
     with told(notify, "load"):
         try:
             answer, asked = answer_of(path, function, notify)
         except SyntaxError as error:
-            point_to(error, (str(Path(path).absolute()), 0))  # that of odd bytes names no file
+            point_to(error, (str(Path(path).absolute()), 0))  # that of invalid bytes names no file
             raise
     try:
         return replace(export_answer(answer, methods, notify), asked=asked)
@@ -290,19 +292,17 @@ def exported(path: str, function: str, methods: tuple[str, ...], notify: Say) ->
 
 
 def point_to(error: BaseException, asked: tuple[str, int]) -> None:
-    """Note the user's function on an error, which is its place if it names none nearer."""
+    """Attach the user's function to an error, as its location if it has no closer one."""
     setattr(error, _ASKED, asked)
 
 
 def _warn_of_hidden(file: Path, notify: Say) -> None:
-    """Warn of modules beside the user's file that cannot be imported because ours have the name."""
+    """Warn of modules next to the user's file that are shadowed by ours."""
     for name in ("compiler", "inspector", "runtime", "schema"):
         ours = name in sys.modules and (_HERE / name).is_dir()
         beside = (file.parent / f"{name}.py").is_file() or (file.parent / name).is_dir()
         if ours and beside and not _HERE.samefile(file.parent):
-            text = (
-                f"the module {name} beside the file is hidden by ETScope's own; --python avoids it"
-            )
+            text = f"the module {name} next to the file is shadowed by one of ETScope; use --python"
             notify("warning", text=text, file=str(file), line=0)
 
 
@@ -310,16 +310,16 @@ def export_answer(answer: Any, methods: tuple[str, ...], notify: Say) -> Exporte
     """Export what a user's function returned.
 
     Args:
-        answer: any of the forms that the documentation lists
+        answer: any of the documented forms
         methods: only these; empty for all
-        notify: takes messages
+        notify: called with messages
 
-    Raises: AnswerError if it has none of these forms; whatever torch or the model raises
+    Raises: AnswerError for any other form; errors of torch or the model
     """
     entries, constants = _entries(answer)
     unknown = [name for name in methods if name not in entries]
     if unknown:
-        raise AnswerError(f"no method {unknown[0]!r}; there is {', '.join(entries)}")
+        raise AnswerError(f"unknown method {unknown[0]!r}; available: {', '.join(entries)}")
     programs: dict[str, ExportedProgram] = {}
     for name, entry in entries.items():
         if not methods or name in methods:
@@ -328,7 +328,7 @@ def export_answer(answer: Any, methods: tuple[str, ...], notify: Say) -> Exporte
 
 
 def _entries(answer: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:  # noqa: ANN401
-    """Return what to export by method, and constants by method."""
+    """Return programs to export, and constants, by method."""
     if isinstance(answer, ExportedProgram):
         return {FORWARD: answer}, {}
     if _is_list(answer):
@@ -401,8 +401,8 @@ def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
     """Return a module; of a bound method one whose forward it is, with the same weights."""
     if isinstance(given, torch.jit.ScriptModule):
         raise AnswerError(
-            f"method {name!r} is in TorchScript, which cannot be exported; expected the"
-            " torch.nn.Module it was made of"
+            f"method {name!r} is in TorchScript, which cannot be exported; expected the original"
+            " torch.nn.Module"
         )
     if isinstance(given, torch.nn.Module):
         return given
@@ -439,7 +439,7 @@ def _export(name: str, entry: Any, notify: Say) -> ExportedProgram:  # noqa: ANN
 
 @contextlib.contextmanager
 def _graphs_in_log(notify: Say) -> Generator[None, None, None]:
-    """Let the unfinished graph that torch prints where it fails be a part of the log."""
+    """Redirect the unfinished graph that torch prints on failure to the log."""
     home, name = sys.modules.get("torch.export._trace"), "print"
     if home is None or hasattr(home, name):
         yield
@@ -485,14 +485,14 @@ def save_exported(found: Exported, folder: Path) -> None:
 
 
 def _channel() -> Say:
-    """Return what sends messages; prints go to standard error from now on."""
+    """Return a function that sends messages; redirect prints to standard error."""
     out, own = os.dup(1), os.getpid()
     os.dup2(2, 1)
-    if hasattr(os, "register_at_fork"):  # what is forked shall not keep the channel open
+    if hasattr(os, "register_at_fork"):  # forked processes must not keep the channel open
         os.register_at_fork(after_in_child=lambda: os.close(out))
 
     def notify(kind: str, **content: object) -> None:
-        if os.getpid() != own:  # a copy may warn, and ends where it would answer as well
+        if os.getpid() != own:  # a copy may warn, but exits instead of answering
             if kind not in ("warning", "log"):
                 os._exit(1)
             os.write(2, f"{content.get('text', '')}\n".encode("utf-8", "replace"))
@@ -508,7 +508,7 @@ def _channel() -> Say:
 
 
 def _leave_with_parent() -> None:
-    """End when standard input does: the worker is gone."""
+    """Exit when standard input ends: the worker has exited."""
     own = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -43,7 +43,7 @@ def work(job: GapJob, task: Task) -> dict[str, Any]:
 
 
 def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
-    """Compare and write the report, and tensors as far as they are to be kept, into a folder.
+    """Compare and write the report, and tensors to keep, into a folder.
 
     Raises: FormatError, RebuildError, InputsError, OSError
     """
@@ -73,7 +73,7 @@ def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
     with told(notify, "compare"):
         report = analyse_gap(session, options, tell)
     if inputs and not job.inputs:
-        told_so = f"the inputs are those of {Path(inputs).name} beside the trace"
+        told_so = f"the inputs are those of {Path(inputs).name} next to the trace"
         report = replace(report, notes=(told_so, *report.notes))
     with told(notify, "write"):
         text = json.dumps(report.content(), ensure_ascii=False)
@@ -95,20 +95,20 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def _run_folder(session: Session) -> Path | None:
-    """Return the folder that ``etscope run`` wrote the only trace into, None for other traces."""
+    """Return the folder that ``etscope run`` wrote the only trace into, None for others."""
     traces = [Path(file.path) for file in session.files if file.kind == "etdump"]
     made_here = len(traces) == 1 and traces[0].name == TRACE
     return traces[0].parent if made_here and traces[0].with_name(RUN).is_file() else None
 
 
 def _kept(session: Session) -> str:
-    """Return the inputs that ``etscope run`` kept beside the only trace, empty for none."""
+    """Return the inputs that ``etscope run`` stored next to the only trace, may be empty."""
     folder = _run_folder(session)
     return str(folder / INPUTS) if folder is not None and (folder / INPUTS).is_file() else ""
 
 
 def _method(session: Session) -> str:
-    """Return the method in the report of ``etscope run``, empty where there is none."""
+    """Return the method in the report of ``etscope run``, empty if there is none."""
     folder = _run_folder(session)
     if folder is None:
         return ""

@@ -32,7 +32,7 @@ from schema.program import model as m
 MOST_ROUNDS = 16
 """How often a program is compiled again without the nodes that were refused."""
 LARGEST = 1 << 30
-"""Bytes of a program that is loaded without being asked to: kernels hold weights twice."""
+"""Limit of programs test-loaded by default, in bytes: kernels store weights twice."""
 _BOUNDS = "its bounds are"
 _ACTIVATIONS = ("aten.clamp.default", "aten.hardtanh.default", "aten.relu.default")
 HOST = "torch's kernels (host emulation)"
@@ -41,12 +41,12 @@ Maps = Mapping[str, Mapping[int, Mapping[str, tuple[int, ...]]]]
 
 @dataclass(frozen=True)
 class Known:
-    """What is known about a compile beside its program.
+    """Facts about a compile in addition to its program.
 
     Attributes:
         verdicts: by method, on each node
         maps: by method and delegate instruction, debug handles of each node of a payload
-        origins: by method and node of the edge program, the node that was exported
+        origins: by method and node of the edge program, the exported node
     """
 
     verdicts: Mapping[str, Sequence[Verdict]] = field(default_factory=dict[str, Sequence[Verdict]])
@@ -65,7 +65,7 @@ def is_checkable(maps: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> bool:
 
 
 def real_kernels() -> bool:
-    """Return whether the real kernels can be asked; the first call tests them."""
+    """Return whether the real kernels are available; the first call tests them."""
     found = built_in_backends()
     return any(found[name]().trial_engine() for name in found if backend_of(name).has_engines)
 
@@ -81,15 +81,15 @@ def origins_of(edge: EdgeProgramManager) -> dict[str, dict[str, str]]:
 def guard_file(
     folder: Path, edge: EdgeProgramManager, program: ExecutorchProgramManager, *, always: bool
 ) -> GuardReport | None:
-    """Load the partitions of a program that was written into a folder.
+    """Test-load the partitions of a program written into a folder.
 
     Args:
-        folder: with the program and the data files beside it
-        edge: that it was made of
-        program: as it was written
-        always: also where only torch's kernels can be asked
+        folder: with the program and its data files
+        edge: the edge program
+        program: the written program
+        always: even if only torch's kernels are available
 
-    Returns: None where nothing could be asked
+    Returns: None if no engine is available
     """
     if not always and not real_kernels():
         return None
@@ -122,12 +122,12 @@ def _by_text(handles: Mapping[Any, tuple[int, ...]]) -> Mapping[str, tuple[int, 
 def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> GuardReport:
     """Load each partition alone and release it; nothing is run.
 
-    The real kernels are in a process of their own, which is a new one after it has ended.
+    The real kernels run in a separate process, which is restarted after a crash.
 
     Args:
         program: the compiled program
-        external: data files that belong beside it
-        known: explains which node of the graph a node of a payload was made of
+        external: its data files
+        known: maps payload nodes to nodes of the graph
     """
     named_data, known_backends = NamedDataMap(external, program), built_in_backends()
     partitions: list[Guarded] = []
@@ -161,14 +161,14 @@ def _calls(plan: m.ExecutionPlan) -> Iterator[tuple[int, int]]:
 
 
 class _Made:
-    """What the nodes of one payload were made of.
+    """The origins of the nodes of one payload.
 
     Attributes:
         method: it belongs to
-        number: of the delegate
+        number: index of the delegate
         backend: id of its backend
         verdicts: on the nodes of the method that were delegated
-        exported: by edge node, the node that was exported
+        exported: by edge node, the exported node
     """
 
     def __init__(self, known: Known, place: tuple[str, int, int], payload: Payload) -> None:
@@ -183,8 +183,8 @@ class _Made:
     def handles(self, place: int) -> tuple[int, ...]:
         """Return the debug handles of a node of the payload.
 
-        A node that was inserted has none: those of the nearest node that it was inserted for, one
-        that reads what it makes, else one that makes what it reads.
+        An inserted node has none: those of the nearest node it was inserted for are used, first
+        among its users, else among its inputs.
         """
         own = self._handles.get(node_identity(place), ())
         if own:
@@ -212,14 +212,14 @@ class _Made:
         return ()
 
     def _ends(self) -> list[tuple[set[str], set[str]]]:
-        """Return the values each node reads and makes; nothing of an unreadable payload."""
+        """Return inputs and outputs of each node; empty for an unreadable payload."""
         graph = self._payload.graph
         nodes = () if graph is None else graph.calls()
         return [({*node.inputs}, {*node.outputs}) for node in nodes]
 
 
 def _explained(found: LoadFailure, made: _Made, engine: str) -> Iterator[Refusal]:
-    """Yield a refusal for each node to blame, those of one edge node once."""
+    """Yield a refusal for each faulty node, one per edge node."""
     seen: set[str] = set()
     for error in found.errors:
         at, kind = getattr(error, "node", None), getattr(error, "kind", "")
@@ -264,7 +264,7 @@ def _own_handle(error: ExecutionError) -> tuple[int, ...]:
 
 
 def _nodes_of(handles: Sequence[int], verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the delegated nodes with these handles, what only quantizes last."""
+    """Return the delegated nodes with these handles, quantize nodes last."""
     order = {handle: at for at, handle in reversed(list(enumerate(handles)))}
     found = [v for v in verdicts if v.debug_handle is not None and v.debug_handle in order]
     found.sort(key=lambda v: (_quantises(v.operator), order[v.debug_handle or 0]))

@@ -1,4 +1,4 @@
-"""Inputs of a method: made up from the program, or read from a file of tensors."""
+"""Inputs of a method: generated from the program, or read from a file of tensors."""
 
 from __future__ import annotations
 
@@ -25,39 +25,38 @@ class ValuesError(Exception):
 
 
 def chosen_method(file: ProgramFile, wanted: str) -> str:
-    """Return the method that is meant.
+    """Return the selected method.
 
     Args:
         file: the program
-        wanted: its name; empty for ``forward``, or for the only one there is
+        wanted: its name; empty for ``forward``, or for the only one
 
-    Raises: AnswerError naming the methods there are
+    Raises: AnswerError listing the available methods
     """
     names = [plan.name for plan in file.plans]
     there = ", ".join(names) or "none"
     if wanted and wanted not in names:
-        raise AnswerError(f"no method {wanted!r}; there is {there}")
+        raise AnswerError(f"unknown method {wanted!r}; available: {there}")
     if wanted or "forward" in names:
         return wanted or "forward"
     if len(names) != 1:
-        raise AnswerError(f"which method? there is {there}")
+        raise AnswerError(f"no method selected; available: {there}")
     return names[0]
 
 
 def made_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
-    """Return inputs of the sizes and types of a method; numbers are those it was exported with.
+    """Return generated inputs with the sizes and types of a method; scalars are those exported.
 
-    Random floating-point numbers are normally distributed, bytes take all values, truth values
-    both, and wider integers stay below the number of rows of the embedding that reads them, or are
-    0 and 1 where none does.
+    Random floating-point values are normally distributed, bytes take all values, booleans
+    both, and wider integers are below the number of rows of the embedding that reads them, or
+    0 and 1 without one.
 
     Args:
         plan: the method
         kind: random, ones or zeros
         seed: of random inputs
 
-    Raises: ExecutionError for dtypes that torch has not; RuntimeError if there is not
-        enough memory
+    Raises: ExecutionError for dtypes unknown to torch; RuntimeError if memory is insufficient
     """
     generator = torch.Generator().manual_seed(seed)
     rows = _embedding_rows(plan)
@@ -102,7 +101,7 @@ def _number(value: m.KernelType) -> Any:  # noqa: ANN401 - number, text or None
 
 
 def _embedding_rows(plan: m.ExecutionPlan) -> dict[int, int]:
-    """Return the number of rows that an input chooses among, by value, for those that choose."""
+    """Return the number of rows that an input chooses among, by value, for embedding indices."""
     rows: dict[int, int] = {}
     for chain in plan.chains:
         for instruction in chain.instructions:
@@ -119,10 +118,10 @@ def _embedding_rows(plan: m.ExecutionPlan) -> dict[int, int]:
 
 
 def read_values(path: str) -> list[Any]:
-    """Return the tensors and numbers in a file that ``torch.save`` wrote, flattened.
+    """Return the flattened tensors and scalars in a file of ``torch.save``.
 
-    Nothing is run to read it: a file that asks for more than tensors, numbers and containers of
-    them is refused.
+    Reading executes no code: a file with anything but tensors, scalars and containers of
+    them is rejected.
 
     Raises: OSError; ValuesError
     """
@@ -130,13 +129,13 @@ def read_values(path: str) -> list[Any]:
 
 
 def read_cases(path: str, count: int) -> list[list[Any]]:
-    """Return the values of each case in a file that ``torch.save`` wrote.
+    """Return the values of each case in a file of ``torch.save``.
 
-    A file holds one case, or a list of cases: which it is follows from the number of values.
+    A file contains one case, or a list of cases, distinguished by the number of values.
 
     Args:
         path: of the file
-        count: how many values a case has
+        count: number of values of a case
 
     Raises: OSError; ValuesError
     """
@@ -156,13 +155,13 @@ def _read(path: str) -> Any:  # noqa: ANN401 - what the file holds
         return cast("Any", torch).load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:
         raise ValuesError(
-            f"{path}: expected tensors and numbers alone, written by torch.save; found a file that "
+            f"{path}: expected only tensors and scalars, written by torch.save; found a file that "
             f"torch does not read without running code of it ({type(error).__name__})"
         ) from error
 
 
 def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noqa: ANN401
-    """Yield the tensors and numbers in lists, tuples and dictionaries, in their order.
+    """Yield the tensors and scalars in lists, tuples and dictionaries, in order.
 
     Raises: ValuesError for anything else
     """
@@ -173,17 +172,17 @@ def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noq
         value = list(cast("Mapping[Any, Any]", value).values())
     if not isinstance(value, list | tuple) or depth > _DEEPEST:
         name = type(cast("object", value)).__name__
-        raise ValuesError(f"{where}: expected tensors and numbers, found {name}")
+        raise ValuesError(f"{where}: expected tensors and scalars, found {name}")
     for item in cast("list[Any]", value):
         yield from flat_values(item, where, depth + 1)
 
 
 def printed(value: Any, mode: str) -> dict[str, Any]:  # noqa: ANN401 - tensor, number, list or None
-    """Return what an output is, with its elements as text.
+    """Return the description of an output, with its elements as text.
 
     Args:
         value: the output
-        mode: off for none of them, summary for the first and last ten, all
+        mode: off for no elements, summary for the first and last ten, all
     """
     shown = mode != PRINTED[0] and isinstance(value, torch.Tensor)
     return {**described(value), **({"text": _elements(value, mode)} if shown else {})}
@@ -206,7 +205,7 @@ def _element(value: Any) -> str:  # noqa: ANN401 - a number
 
 
 def described(value: Any) -> dict[str, Any]:  # noqa: ANN401 - tensor, number, list or None
-    """Return what a value is, without its contents unless it is a number."""
+    """Return the description of a value, with contents only for scalars."""
     if isinstance(value, torch.Tensor):
         name = str(value.dtype).removeprefix("torch.")
         return {"kind": "tensor", "dtype": name, "shape": list(value.shape)}

@@ -1,4 +1,4 @@
-"""Kernels of operators that no runtime has built in: those of a user, or none at all."""
+"""Kernels of operators without a built-in kernel: custom or missing ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from runtime.kernels.torch_operators import of_libraries, operator_names
 
 
 def kernels_missing(program: ExecutorchProgramManager) -> str:
-    """Return which called operators ExecuTorch's own libraries have no kernel for, else nothing.
+    """Return a sentence with called operators that ExecuTorch has no kernel for, or empty.
 
-    A program without this sentence loads on the stock runtime.
+    A program without it loads on the stock runtime.
     """
     called = _called(program)
     ours_only = sorted(called & BEYOND_STOCK)
@@ -45,7 +45,7 @@ def with_libraries(paths: Sequence[str]) -> None:
 
 
 def adopt_called(program: ExecutorchProgramManager) -> None:
-    """Give the runtime what the source of a program has registered and the program calls."""
+    """Register the custom operators of a program with the runtime."""
     registry = Runtime.get().operator_registry
     names = registry.missing(_called(program))
     if names:

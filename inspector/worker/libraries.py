@@ -21,7 +21,7 @@ from inspector.worker.exporter import AnswerError, module_of, sentence_of
 
 _CALLED = re.compile(rb'"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?"')
 _GRAPHS = "/models/"  # folder of an archive that has its graphs
-_LARGEST = 1 << 28  # bytes of a graph that are looked through
+_LARGEST = 1 << 28  # bytes of a graph that are searched
 _SHARED = (".so", ".dylib", ".dll")
 _torch_ops: Any = torch.ops
 _loaded: set[str] = set()
@@ -30,10 +30,10 @@ _loaded: set[str] = set()
 def load_libraries(paths: Iterable[str]) -> None:
     """Load each library that this process has not loaded yet.
 
-    A Python file is run; of a shared library the initialisers are, which register its operators.
+    A Python file is executed; a shared library is loaded, which runs its initialisers.
 
-    Raises: AnswerError for a file that is neither, or that the system cannot load; OSError for one
-        that is not there; whatever the code of a Python file raises
+    Raises: AnswerError for any other file, or one that the system cannot load; OSError for a
+        missing file; errors of the code of a Python file
     """
     for path in paths:
         place = os.path.realpath(path)
@@ -58,10 +58,10 @@ def _load(path: str) -> None:
 
 
 def _run(file: Path) -> None:
-    """Run a Python file, by the name it is imported by where it belongs to a package.
+    """Run a Python file, under its import name if it belongs to a package.
 
-    A package that imports the file by that name would else run it a second time, and torch takes
-    each registration once.
+    Otherwise a package that imports it would run it a second time, and torch accepts
+    each registration only once.
     """
     place = os.path.realpath(file)
     known = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
@@ -71,7 +71,7 @@ def _run(file: Path) -> None:
     if not name:
         module_of(file)
         return
-    sys.path.append(str(file.parent))  # for what lies beside it, as where it is run alone
+    sys.path.append(str(file.parent))  # for modules in its folder, as when run as a script
     module = importlib.import_module(name)
     sys.modules.setdefault(file.stem, module)
 
@@ -95,7 +95,7 @@ def _import_name(file: Path) -> str:
 
 
 def lacking(operators: list[str]) -> str:
-    """Return what is wrong with a program that calls unregistered operators."""
+    """Return a sentence about unregistered operators of a program."""
     return (
         f"{', '.join(operators)} {'is' if len(operators) == 1 else 'are'} not registered in this"
         " process; name the library that does so (--library)"
@@ -112,7 +112,7 @@ def unregistered(path: str | Path) -> list[str]:
                     found: list[tuple[bytes, bytes]] = _CALLED.findall(archive.read(entry))
                     called |= {(space.decode(), name.decode()) for space, name in found}
     except (OSError, zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError):
-        return []  # torch has said what is wrong with it
+        return []  # torch has reported the error
     called = {(space, name) for space, name in called if space != "higher_order"}
     return sorted(f"{space}::{name}" for space, name in called if not _is_known(space, name))
 

@@ -1,4 +1,4 @@
-"""A delegate call that waits at each node for what the parent wants next."""
+"""A delegate call that waits at each node for a command of the parent."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Take = Callable[[], Mapping[str, Any]]
 
 
 def step_live(job: StepJob, notify: Say, take: Take) -> dict[str, Any]:
-    """Step through a call as the parent commands; return what was seen.
+    """Step through a call by commands of the parent; return the report.
 
     Args:
-        job: which call, and how
-        notify: takes messages
-        take: returns the next command, waiting for it
+        job: the request
+        notify: called with messages
+        take: waits for and returns the next command
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
@@ -46,12 +46,12 @@ def _live(job: StepJob, notify: Say, take: Take) -> dict[str, Any]:
 
 
 class LiveWalk(Walk):
-    """A run that stops in front of nodes of one delegate call.
+    """A run that stops before nodes of one delegate call.
 
     Args:
-        subject: what is stepped through
+        subject: of the run
         notify: called with its position after each command
-        take: returns the next command, waiting for it
+        take: waits for and returns the next command
     """
 
     def __init__(self, subject: Subject, notify: Say, take: Take) -> None:
@@ -68,7 +68,7 @@ class LiveWalk(Walk):
         steps.finish()
 
     def _do(self, steps: DelegateSteps, command: Mapping[str, Any]) -> bool:
-        """Do a command; return whether to wait for another."""
+        """Execute a command; return whether to wait for another."""
         seen = set(self.values)
         looked, refused, changed = None, "", list[int]()
         what = command["do"]
@@ -99,7 +99,7 @@ class LiveWalk(Walk):
 
     def _put(self, steps: DelegateSteps, value: int, what: str) -> None:
         if value not in self.values:
-            raise AnswerError(f"value {value} is not there yet: run to the node behind it first")
+            raise AnswerError(f"value {value} is not computed yet: first run past its node")
         found = filling(what)
         there = steps.value(value)
         tensor = found if isinstance(found, torch.Tensor) else torch.full_like(there, found)
@@ -110,7 +110,7 @@ class LiveWalk(Walk):
 
     def _numbers(self, steps: DelegateSteps, value: int) -> dict[str, Any]:
         if value not in self.values:
-            raise AnswerError(f"value {value} is not there yet: run to the node behind it first")
+            raise AnswerError(f"value {value} is not computed yet: first run past its node")
         tensor = steps.value(value)
         few = tensor.flatten()[:_NUMBERS]
         numbers: Any = few.double() if few.is_floating_point() else few

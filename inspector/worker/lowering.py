@@ -1,4 +1,4 @@
-"""Turns the words of a compile job into the compiler's objects."""
+"""Converts the settings of a compile job to objects of the compiler."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def lowered(
 
 
 def passes_of(job: CompileJob) -> list[Any]:
-    """Return the passes a job asks for, to be run before partitioners look at the program."""
+    """Return the passes of a job, to run before partitioning."""
     typed = precisions_of(job).passes() if job.precision != Precision() else []
     try:
         return [*map(named_pass, job.passes), *typed]
@@ -113,9 +113,9 @@ def passes_of(job: CompileJob) -> list[Any]:
 
 
 def edge_config(job: CompileJob) -> EdgeCompileConfig:
-    """Return how the programs of a job become edge programs.
+    """Return the edge configuration of a job.
 
-    Raises: AnswerError naming an operator that torch does not know
+    Raises: AnswerError naming an operator unknown to torch
     """
     given = edge_config_of(job.edge_config)
     for name, value in given.items():
@@ -146,9 +146,9 @@ def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
 
 
 def precisions_of(job: CompileJob) -> Precisions:
-    """Return what a job wants computed in which type.
+    """Return the dtypes that a job requests for nodes.
 
-    Raises: AnswerError for words that are not ``NAME=TYPE``
+    Raises: AnswerError for settings other than ``NAME=TYPE``
     """
     wanted = job.precision
     try:
@@ -173,7 +173,7 @@ def rules_of(rules: Rules) -> PartitionRules:
 def rules_without_effect(
     job: CompileJob, programs: Mapping[str, ExportedProgram], edge: EdgeProgramManager
 ) -> list[str]:
-    """Return a sentence for each rule of a job that fits nothing in its programs, or failed."""
+    """Return a sentence for each rule of a job that matches nothing in its programs, or failed."""
     every = [*programs.values(), *edge.lowered_programs.values()]
     verdicts = [verdict for found in edge.verdicts.values() for verdict in found]
     return sentences_of_rules(job, every, verdicts)
@@ -190,25 +190,24 @@ def sentences_of_rules(
         verdicts: on all nodes
     """
     unmatched = precisions_of(job).unmatched(programs)
-    found = [f"{name} is none of the {kind} of the program" for kind, name in unmatched]
+    found = [f"{name} does not match any of the {kind} of the program" for kind, name in unmatched]
     if not job.partitioners:
         return found
     parts = [v.reason.partition(DENIED_AS)[2] for v in verdicts if DENIED_AS in v.reason]
     found += [
-        f"--{rule.rstrip('s').replace('_', '-')} {name} fits nothing in the program"
+        f"--{rule.rstrip('s').replace('_', '-')} {name} matches nothing in the program"
         for rule, name in unmatched_rules(rules_of(job.rules), programs)
-        if not (rule == "deny_nodes" and fits_any(parts, name))  # it came back in parts
+        if not (rule == "deny_nodes" and fits_any(parts, name))  # it was decomposed
     ]
     for text in job.rules.force_nodes:
         node, _, partitioner = text.partition("=")
         if partitioner and not any(means(one, partitioner) for one in job.partitioners):
             found.append(
-                f"--force-node {text}: {partitioner} is none of the partitioners, so that"
-                f" {node} is not taken"
+                f"--force-node {text}: unknown partitioner {partitioner}, so {node} is not forced"
             )
     off = {v.rule for v in verdicts if v.outcome is Outcome.VETOED}
     found += [
-        f"--deny-rule {name} turns nothing off"
+        f"--deny-rule {name} matches no rule"
         for name in job.rules.deny_rules
         if not fits_any(off, name)
     ]
@@ -218,9 +217,9 @@ def sentences_of_rules(
 
 
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
-    """Return how the program is to be planned and emitted.
+    """Return the configuration of planning and emission.
 
-    Raises: ValueError for words that mean nothing, or contradict each other; AnswerError for a
+    Raises: ValueError for unknown or contradictory settings; AnswerError for a
         planner that cannot be found or used
     """
     config, planning = config_of(job.backend_config)
@@ -236,7 +235,7 @@ def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
 
 
 def verdict_counts(edge: EdgeProgramManager) -> dict[str, dict[str, int]]:
-    """Return by method how many verdicts have each outcome; empty where nothing was partitioned."""
+    """Return by method how many verdicts have each outcome; empty if nothing was partitioned."""
     return {
         method: dict(Counter(verdict.outcome.value for verdict in verdicts))
         for method, verdicts in edge.verdicts.items()

@@ -1,4 +1,4 @@
-"""What a compile has made, and how it is written: programs, records, reports."""
+"""The result of a compile, and writing it: programs, records, reports."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class NotWrittenError(Exception):
 
 @dataclass(frozen=True)
 class Made:
-    """What was made of a job.
+    """The result of a job.
 
     Attributes:
-        job: as it was done in the end
+        job: as finally run
         edge: delegated
         program: as it was written
-        guard: what was found about its partitions, None when they were not looked at
+        guard: report about its partitions, None if not checked
     """
 
     job: CompileJob
@@ -55,7 +55,7 @@ def write_program(program: ExecutorchProgramManager, folder: Path) -> None:
 
 
 def write_record(made: Made, folder: Path, recipe: Recipe) -> None:
-    """Write the record of a program, and how it was made.
+    """Write the record of a program, and its recipe.
 
     Raises: NotWrittenError
     """
@@ -84,7 +84,7 @@ def _not_written(name: str, error: OSError) -> NotWrittenError:
 
 
 def _ignore(_result: object) -> None:
-    """Take no notice of what a writer returns."""
+    """Ignore the result of a writer."""
 
 
 def report(
@@ -97,11 +97,11 @@ def report(
     """Return the content of ``compile.json``.
 
     Args:
-        job: as it was done
-        made: of it
-        folder: with the files, but for that one
-        stages: that have ended
-        warnings: what was warned of
+        job: as finally run
+        made: its result
+        folder: with the other files
+        stages: completed stages
+        warnings: received warnings
     """
     edge, program = made.edge, made.program
     files = [{"path": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
@@ -127,11 +127,11 @@ def report(
 
 
 def planned_memory(path: Path, planners: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return what the methods of a written program plan and need, as the memory view shows it.
+    """Return planned and needed memory of the methods of a written program.
 
     Args:
         path: the program
-        planners: what planned each method
+        planners: planner of each method
     """
     plans = {plan.name: plan for plan in decode(path.read_bytes(), file=path.name).plans}
     found: dict[str, dict[str, Any]] = {}

@@ -34,12 +34,12 @@ class _Entry:
 
     Attributes:
         job: how it is run
-        number: its place in the job
-        first: the block it begins with
-        record: its record, where delegates are emulated
+        number: its index in the job
+        first: the block to start with
+        record: its record, if delegates are emulated
         inputs: of every run, None before the first
-        failed: whether it is left out from now on
-        facts: how it is run
+        failed: whether it is excluded
+        facts: about its runs
     """
 
     job: RunJob
@@ -55,8 +55,8 @@ def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
     """Measure all programs; each block is reported when it is done.
 
     Args:
-        job: what to measure
-        notify: takes messages
+        job: the request
+        notify: called with messages
         failure: an error as the content of a message
     """
     run_native_kernels_here()
@@ -67,7 +67,7 @@ def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
     ]
     steps = [(-1, entry) for entry in entries] + list(_steps(entries, job.blocks))
     gc.collect()
-    gc.freeze()  # what is there now is not looked through before each block
+    gc.freeze()  # existing objects are not scanned before each block
     with told(notify, "measure"):
         for block, entry in steps:
             notify("counted", done=max(block, 0), total=job.blocks)
@@ -101,9 +101,9 @@ def _steps(entries: Sequence[_Entry], blocks: int) -> Iterator[tuple[int, _Entry
 
 
 def _block(entry: _Entry, job: MeasureJob, block: int) -> list[float]:
-    """Load a program at another place of the memory, warm it up, and return the times of its runs.
+    """Load a program at new addresses, warm it up, and return the times of its runs.
 
-    Block -1 is a rehearsal, without times: the first runs of a process are unlike all others.
+    Block -1 is a rehearsal without times: the first runs of a process differ from all others.
 
     Units: ms
     """
@@ -159,8 +159,8 @@ def _once(method: Method, inputs: Sequence[Any], clock: Clock = time.perf_counte
 def _clock() -> Clock:
     """Return the clock that fits the threads.
 
-    One thread is timed while it has the processor: on a busy machine other programs take turns
-    with it, each for longer than many a run. On an idle one both clocks agree.
+    One thread is timed by CPU time: on a busy machine other processes interrupt it, often for
+    longer than a run. On an idle machine both clocks agree.
     """
     alone = torch.get_num_threads() == 1 and sys.platform != "win32"  # whose clock steps by 16 ms
     return time.thread_time if alone else time.perf_counter

@@ -1,4 +1,4 @@
-"""What a job would delegate, from the programs of a warm worker, as data for whoever asked."""
+"""Previews of the delegation of a job, from the programs of a warm worker."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ failure = compile_job.failure
 
 
 def preview(job: PreviewJob, task: Task) -> dict[str, Any]:
-    """Return what a compile would delegate, as JSON content."""
+    """Return a preview of the delegation, as JSON content."""
     wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.notify)
     check_words(wanted)
     return to_json(preview_of(wanted, _source(wanted, warm, heard), warm, heard.observe))
 
 
 def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
-    """Return changes of a compile that make boundaries fewer, as JSON content."""
+    """Return changes of a compile that reduce boundaries, as JSON content."""
     wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.notify)
     check_words(wanted)
     source = _source(wanted, warm, heard)
@@ -83,13 +83,13 @@ def _source(job: CompileJob, warm: Warm, heard: Heard) -> Exported:
 
 
 def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer) -> Preview:
-    """Return what a job would delegate.
+    """Return a preview of the delegation of a job.
 
     Args:
         job: whose partitioners and rules
         source: its programs, quantized
-        warm: holds edge programs
-        observe: called with stages that are done for it
+        warm: cache of edge programs
+        observe: called with stages
 
     Raises: CompileError; AnswerError for unknown partitioners
     """
@@ -111,12 +111,12 @@ def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer)
 
 @dataclass(frozen=True)
 class _Home:
-    """Where the nodes of a program go.
+    """The partitions of the nodes of a program.
 
     Attributes:
-        number: of the partition of each node, by its name with those of bodies
-        owned: by partition, the weights and state that go into its payload
-        moves: by partition, the inputs and the results that change their order in memory inside
+        number: index of the partition by node name, bodies included
+        owned: by partition, the weights and state in its payload
+        moves: by partition, inputs and results that are reordered in memory inside
     """
 
     number: Mapping[str, int]
@@ -163,7 +163,7 @@ def _node(node: Node, path: str, partition: int | None) -> NodePreview:
 def moves_of(region: DelegateRegion) -> tuple[frozenset[str], frozenset[str]]:
     """Return the inputs and the results of a partition that its delegate transposes.
 
-    Backends whose traits name no such function have none, as do partitions that they would refuse.
+    Empty for backends without such a function in their traits, and for refused partitions.
     """
     border_moves = backend_of(region.spec.backend_id).border_moves
     if not border_moves:
@@ -176,7 +176,7 @@ def moves_of(region: DelegateRegion) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _made_as(node: Node) -> str:
-    """Return the name of the node that makes a value, which may be inside an earlier delegate."""
+    """Return the name of the node that computes a value, maybe inside an earlier delegate."""
     call: Any = node.args[0] if follows_source(node) else None
     if not isinstance(call, Node) or call.target is not executorch_call_delegate:
         return node.name
@@ -216,7 +216,7 @@ def _graphs(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[str,
 def _crossings(
     node: Node, path: str, home: _Home, data: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[int | None, int | None], Crossing, bool]]:
-    """Yield where a value goes over a boundary, and whether that is an end of the program."""
+    """Yield crossings of boundaries, and whether they are inputs or outputs of the program."""
     source = home.number.get(f"{path}{unit_of(node).name}")
     is_weight = not path and node.op == "placeholder" and node.name in data
     for user in node.users:

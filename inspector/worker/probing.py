@@ -1,4 +1,4 @@
-"""What a compiled program is like: the value of one metric, found out by running it if need be."""
+"""Evaluates one metric of a compiled program, running it if necessary."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ class ProbeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """Inputs of a method and what the exported program makes of them."""
+    """Inputs of a method and the outputs of the exported program."""
 
     inputs: list[Any]
     outputs: list[Any]
 
 
 class Probe:
-    """Finds a metric of one program after another.
+    """Evaluates a metric of consecutive programs.
 
     Args:
         job: with inputs, engine and runs
-        bound: which metric
-        source: the exported programs, whose numbers are the reference
-        folder: for the files of a program, which the next one replaces
+        bound: the metric
+        source: the exported programs, whose outputs are the reference
+        folder: for the files of a program, overwritten by the next
 
     Attributes:
         source: the exported programs
@@ -77,7 +77,7 @@ class Probe:
     def value(
         self, edge: EdgeProgramManager, program: ExecutorchProgramManager
     ) -> tuple[float | None, str]:
-        """Return the metric of a program, and what it is made of in words.
+        """Return the metric of a program, and its details as text.
 
         Raises: ProbeError, ExecutionError, FormatError
         """
@@ -97,7 +97,7 @@ class Probe:
     def _refusals(
         self, edge: EdgeProgramManager, program: ExecutorchProgramManager
     ) -> tuple[float, str]:
-        """Count what is refused: partitions by their engine, or else the program as a whole."""
+        """Count refusals: partitions by their engine, or else the entire program."""
         found = guard_file(self._folder, edge, program, always=True)
         refusals = found.refusals if found is not None else ()
         if refusals:
@@ -128,7 +128,7 @@ class Probe:
         return Runtime.get().load_program(self._folder / PROGRAM, data_path=beside)
 
     def _method(self, program: ExecutorchProgramManager) -> tuple[Any, list[Any], list[Any]]:
-        """Return the loaded method, its inputs, and what it should return."""
+        """Return the loaded method, its inputs, and its expected outputs."""
         loaded = self._loaded(program)
         name = chosen_method(loaded.file, self._job.method)
         wanted = self._wanted(loaded.file, name)
@@ -166,7 +166,7 @@ class Probe:
         return statistics.median(times), f"median of {len(times)} runs"
 
     def _distance(self, program: ExecutorchProgramManager, metric: str) -> tuple[float, str]:
-        """Return how far the outputs are from those of the exported program, the worst of them."""
+        """Return the largest difference between outputs and those of the exported program."""
         method, inputs, wanted = self._method(program)
         found = method.execute(inputs)
         method.close()
@@ -194,9 +194,9 @@ class Probe:
 
 
 def worst_distance(wanted: Sequence[Any], found: Sequence[Any], metric: str) -> tuple[float, str]:
-    """Return how far outputs are from the wanted ones, the worst of them, and in words.
+    """Return the largest difference between outputs and expected ones, and a description.
 
-    Raises: ProbeError where that is unknown
+    Raises: ProbeError if it cannot be determined
     """
     if len(wanted) != len(found):
         raise ProbeError(f"{len(found)} outputs, where the exported program has {len(wanted)}")
@@ -219,24 +219,24 @@ def worst_distance(wanted: Sequence[Any], found: Sequence[Any], metric: str) -> 
 def gap_of(
     session: Session, method: str, inputs: list[Any], metric: str
 ) -> tuple[float | None, str]:
-    """Return a metric of the numeric gap of a recorded run, and what it is made of in words."""
+    """Return a metric of the numeric gap of a recorded run, and its details as text."""
     report = analyse_gap(session, Options(method=method, inputs=inputs), _nobody)
     return value_told(gap_value(metric, Evidence(session, "the program", method, gap=report)))
 
 
 def _nobody(done: int, total: int) -> None:
-    """Take no notice of how far it is."""
+    """Ignore progress."""
 
 
 def value_told(found: Found) -> tuple[float | None, str]:
-    """Return a metric that was looked at: its value, and words."""
+    """Return the value of an evaluated metric and its description."""
     if found.refused:
         return None, found.refused
     return found.value, found.words
 
 
 def _outputs(exported: Any, inputs: Sequence[Any]) -> list[Any]:  # noqa: ANN401
-    """Return what an exported program makes of flat inputs, flat as well."""
+    """Return the flat outputs of an exported program for flat inputs."""
     leaves, tree = _pytree.tree_flatten(exported.example_inputs)
     given = exported.example_inputs
     if given is not None and len(leaves) == len(inputs):
@@ -250,7 +250,7 @@ def _outputs(exported: Any, inputs: Sequence[Any]) -> list[Any]:  # noqa: ANN401
 
 def _metrics(reference: torch.Tensor, found: Any) -> Metrics:  # noqa: ANN401
     if not isinstance(found, torch.Tensor) or found.shape != reference.shape:
-        raise ProbeError("an output has another shape than that of the exported program")
+        raise ProbeError("the shape of an output differs from that of the exported program")
     dtype = str(reference.dtype).removeprefix("torch.")
     distance = Distance(dtype, Tolerance())
     pair = _numbers(reference), _numbers(found)

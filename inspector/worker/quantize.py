@@ -26,9 +26,9 @@ from inspector.worker.exporter import AnswerError, Exported, Say, told
 
 
 def quantised(wanted: Quantization, source: Exported, notify: Say) -> Exported:
-    """Return programs as a job wants them quantized, reported stage by stage.
+    """Return the programs quantized according to a job, reporting stages.
 
-    Raises: AnswerError in a sentence of what is missing or wrong
+    Raises: AnswerError naming what is missing or wrong
     """
     if not wanted.wanted:
         return source
@@ -52,11 +52,11 @@ def quantised(wanted: Quantization, source: Exported, notify: Say) -> Exported:
 def _chosen(
     wanted: Quantization, source: Exported
 ) -> Mapping[str, QuantizationModes | SupportsAnnotate]:
-    """Return by method how it is quantized; each has a quantizer of its own."""
+    """Return the quantization by method, each with a separate quantizer."""
     if not wanted.quantizer:
         return _by_method(how_to(wanted), source)
     if replace(wanted, calibration="", quantizer="") != Quantization():
-        raise AnswerError("a quantizer replaces the mode and its overrides: give one")
+        raise AnswerError("a quantizer replaces the mode and its overrides: use only one of them")
     try:
         return {method: named_quantizer(wanted.quantizer) for method in source.programs}
     except UnknownNameError as error:
@@ -64,7 +64,7 @@ def _chosen(
 
 
 def _by_method(how: QuantizationModes, source: Exported) -> dict[str, QuantizationModes]:
-    """Return the overrides of each method: those that name a part of another one are left out."""
+    """Return the overrides of each method: without those that name parts of other methods."""
     parts = {method: parts_of(program) for method, program in source.programs.items()}
     every: tuple[set[str], set[str]] = set(), set()
     for modules, nodes in parts.values():
@@ -83,7 +83,7 @@ def _by_method(how: QuantizationModes, source: Exported) -> dict[str, Quantizati
 
 
 def how_to(wanted: Quantization) -> QuantizationModes:
-    """Return what the words of a job mean.
+    """Return the quantization settings of a job.
 
     Raises: AnswerError for an override that is not ``NAME=MODE``
     """
@@ -105,7 +105,7 @@ _OPERATORS = ("torchao.quantization.pt2e.quantize_pt2e", "torchao.quantization.q
 
 
 def load_operators() -> bool:
-    """Load the libraries of quantized operators; return whether something was loaded by that."""
+    """Load the libraries of quantized operators; return whether this loaded anything."""
     before = len(sys.modules)
     for name in _OPERATORS:
         with contextlib.suppress(ImportError):

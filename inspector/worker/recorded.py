@@ -1,4 +1,4 @@
-"""Recorded programs as input of a compile: rebuilt by torch, with the compiler's own operators."""
+"""Recorded programs as input of a compile: rebuilt by torch, with operators of the compiler."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ def recorded_programs(
 ) -> Mapping[str, ExportedProgram]:
     """Return the programs of an ETRecord by method.
 
-    ``forward`` as it was exported where that was recorded, the others as edge programs.
+    ``forward`` as exported if recorded, the others as edge programs.
 
     Args:
         path: of the record
         methods: only these; empty for all
-        warn: called with a sentence where a damaged record may have lost some
+        warn: called with a sentence if a damaged record may have lost some
 
-    Raises: FormatError, OSError if it is not a record, or none was recorded; RebuildError if torch
-        cannot make a program of it; KeyError naming the methods there are
+    Raises: FormatError, OSError for an invalid record, or one without programs; RebuildError if
+        torch
+        cannot rebuild a program; KeyError listing the available methods
     """
     record = etrecord.decode(open_bytes(path), file=path)
     names = tuple(record.roles.edge)
@@ -41,15 +42,17 @@ def recorded_programs(
         names = (FORWARD, *names)
     if not names:
         reason = next((f"{i.where}: {i.message}" for i in record.issues), "")
-        found = f"none ({reason})" if reason else "none; record it with generate_etrecord=True"
+        found = (
+            f"none ({reason})" if reason else "no program; record it with generate_etrecord=True"
+        )
         raise FormatError("a recorded program", found, file=path)
     missing = [name for name in methods if name not in names]
     if missing:
-        raise KeyError(f"no method {missing[0]!r}; there is {', '.join(names)}")
+        raise KeyError(f"unknown method {missing[0]!r}; available: {', '.join(names)}")
     damage = next((i for i in record.issues if i.severity is Severity.ERROR), None)
     if damage is not None:
         what = f"{damage.where}: {damage.message}"
-        warn(f"the record is damaged, only what can be read of it is compiled: {what}")
+        warn(f"the record is damaged, only its readable part is compiled: {what}")
     return {name: _program(record, name) for name in methods or names}
 
 
@@ -62,7 +65,7 @@ def _program(record: ETRecord, method: str) -> ExportedProgram:
 
 
 def adopt_dim_order(program: ExportedProgram) -> None:
-    """Let dim-order operators of a rebuilt program be those of the compiler; changes it."""
+    """Replace dim-order operators of a rebuilt program by those of the compiler, in place."""
     for part in program.graph_module.modules():
         for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else ():
             target: Any = node.target

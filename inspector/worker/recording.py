@@ -1,4 +1,4 @@
-"""What a run leaves on disk: outputs, trace and debug buffer, the outputs first of all."""
+"""Files of a run: outputs, trace and debug buffer, the outputs first."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from schema import etdump
 from schema.dtypes.scalar_type import tensor_nbytes
 from schema.etdump import DebugEvent
 
-_SPARE = 1 << 16  # bytes for what is written last
+_SPARE = 1 << 16  # bytes reserved for the files written last
 _TAIL = bytes(ALIGNMENT)  # zeros at the end, by which a debug buffer is known without its trace
 
 
 class NotWrittenError(Exception):
-    """A disk that refuses.
+    """A disk error.
 
     Attributes:
-        reason: in the words of the system
+        reason: message of the system
     """
 
     def __init__(self, name: str, error: OSError) -> None:
@@ -37,11 +37,11 @@ class NotWrittenError(Exception):
 class Recording:
     """The trace of a run, whose logged tensors are streamed to the folder.
 
-    A disk that fills up ends the logging, not the run; the end of the debug buffer then makes room
-    for the outputs and the trace. Where the trace finds no room either, the outputs stay alone.
+    A full disk ends the logging, not the run; the debug buffer is then truncated to free space
+    for the outputs and the trace. If the trace does not fit either, only the outputs are kept.
 
     Attributes:
-        tracer: to be given to the program; None where nothing is recorded
+        tracer: for the program; None if nothing is recorded
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Recording:
         )
 
     def hold_inputs(self, inputs: Sequence[Any]) -> None:
-        """Note what the runs are given; it is written last of all, as far as there is room."""
+        """Store the inputs of the runs; they are written last, if space permits."""
         self._inputs = _saved(inputs)
 
     def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Recording:
         if self._inputs and not self._failure:
             with contextlib.suppress(
                 NotWrittenError
-            ):  # everything else is there, and they can be given again
+            ):  # all other files exist, and inputs can be passed again
                 _write(self._folder / INPUTS, self._inputs)
         return {
             "events": sum(len(run.events) for run in dump.run_data),
@@ -102,10 +102,10 @@ class Recording:
         }
 
     def _left(self, saved: bytes, dump: etdump.ETDump) -> etdump.ETDump:
-        """Write outputs and trace; return the trace that there was room for.
+        """Write outputs and trace; return the trace that fits.
 
-        First without cutting the debug buffer, then with some of it, with nothing of it, and at
-        last without the trace.
+        First with the complete debug buffer, then with a part of it, with none of it, and finally
+        without the trace.
         """
         trace = etdump.encode(dump)
         wanted = len(saved) + len(trace) + _SPARE
@@ -136,7 +136,7 @@ class Recording:
             raise
 
     def drop_trace(self, reason: str) -> dict[str, Any]:
-        """Take the trace away for want of room; return the result."""
+        """Remove the trace for lack of space; return the result."""
         (self._folder / TRACE).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._buffer.unlink()
@@ -148,7 +148,7 @@ class Recording:
             self._sink.close()
 
     def _make_room(self, dump: etdump.ETDump, wanted: int) -> etdump.ETDump:
-        """Cut the debug buffer; return the trace without the values that were in what is gone."""
+        """Cut the debug buffer; return the trace without the removed values."""
         size = self._buffer.stat().st_size
         dump = _within(dump, size - wanted)
         ends = [_end(event) for run in dump.run_data for event in run.events]
@@ -157,7 +157,7 @@ class Recording:
         return dump
 
     def _end_with_zeros(self) -> int:
-        """Return the bytes of the finished debug buffer; a file without values is not left."""
+        """Return the bytes of the finished debug buffer; an empty file is removed."""
         with contextlib.suppress(OSError):
             if self._buffer.stat().st_size:
                 with self._buffer.open("ab") as stream:

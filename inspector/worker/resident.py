@@ -18,16 +18,16 @@ def forget_peak() -> None:
 
 
 def resident_bytes() -> int | None:
-    """Return what the process holds now, None where that is not known."""
+    """Return the resident memory of the process, None if unknown."""
     found = _memory()
     return None if found is None else int(found.rss)
 
 
 def peak_bytes() -> int | None:
-    """Return the most it has held since ``forget_peak``, None where that is not known.
+    """Return the peak of resident memory since ``forget_peak``, None if unknown.
 
-    psutil has a peak on Windows only. On Linux it is that of the kernel, which can be reset;
-    elsewhere it is that since the process was started.
+    psutil reports a peak on Windows only. On Linux it is that of the kernel, which can be reset;
+    elsewhere it counts from the start of the process.
     """
     with contextlib.suppress(OSError, StopIteration, ValueError):
         lines = _STATUS.read_text("ascii", "replace").splitlines()
@@ -37,7 +37,7 @@ def peak_bytes() -> int | None:
 
 
 def _memory() -> Any:  # noqa: ANN401 - of psutil, which has other members on each system
-    """Return the memory of this process, None in an interpreter of a user that has no psutil."""
+    """Return the memory of this process, None in a user's interpreter without psutil."""
     try:
         return importlib.import_module("psutil").Process().memory_info()
     except (ImportError, OSError):

@@ -29,19 +29,19 @@ from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
 from schema.version import __version__
 
-_SAY_EVERY = 0.1  # seconds between two words on how far it is
+_SAY_EVERY = 0.1  # seconds between two progress messages
 
 
 @dataclass
 class _Measured:
-    """What was measured beside the program.
+    """Measurements of a run.
 
     Attributes:
         load_ms: loading the program
         init_ms: loading the method
         run_ms: each run
-        idle_bytes: held before the program was loaded
-        loaded_bytes: held when the method was loaded
+        idle_bytes: resident before loading the program
+        loaded_bytes: resident after loading the method
     """
 
     load_ms: float = 0.0
@@ -52,7 +52,7 @@ class _Measured:
 
 
 def run_into(job: RunJob, folder: Path, notify: Say) -> dict[str, Any]:
-    """Run and write everything into a folder; return the content of ``run.json``.
+    """Run and write all files into a folder; return the content of ``run.json``.
 
     Raises: ExecutionError, AnswerError, ValuesError, NotWrittenError, OSError
     """
@@ -68,7 +68,7 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
     forget_peak()
-    run_native_kernels_here()  # a worker may crash, and requests to a process take time
+    run_native_kernels_here()  # a worker may crash, and requests to another process take time
     with told(notify, "load"):
         start = time.perf_counter()
         program = Runtime.get().load_program(
@@ -137,7 +137,7 @@ def _since(start: float) -> float:
 
 
 def inputs_of(job: RunJob, program: Program, name: str) -> list[Any]:
-    """Return the inputs a job asks for.
+    """Return the inputs of a job.
 
     Raises: ExecutionError, ValuesError, OSError
     """

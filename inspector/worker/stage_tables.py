@@ -1,4 +1,4 @@
-"""Notes the graph that each stage of a compile leaves, while it is compiled."""
+"""Records the graph after each stage of a running compile."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StageTables:
         return StageLog(tuple(self._steps), tuple(self._graphs), self._note)
 
     def observe(self, event: StageEvent) -> None:
-        """Take an event of the compiler's stages."""
+        """Handle an event of the compiler's stages."""
         if event.seconds is None:
             return
         modules = dict(event.modules or {})
@@ -59,15 +59,15 @@ class StageTables:
             self.take(event.stage, method, module, seconds)
 
     def plain(self, stage: str, method: str, seconds: float) -> None:
-        """Note a stage that leaves no graph."""
+        """Record a stage without a graph."""
         self._steps.append(Step(stage, method, seconds * 1e3))
 
     def attach(self, stages: tuple[str, ...], method: str, module: torch.fx.GraphModule) -> None:
-        """Note the graph that an earlier stage without one has left.
+        """Attach a graph to an earlier stage recorded without one.
 
         Args:
-            stages: names it may have
-            method: whose graph it is
+            stages: candidate names
+            method: of the graph
             module: the graph
         """
         for at in reversed(range(len(self._steps))):
@@ -79,18 +79,18 @@ class StageTables:
         self._steps.append(self._step(stages[0], method, module, 0.0))
 
     def begin_anew(self) -> None:
-        """Go on from the graphs before delegation: the program is delegated once more."""
+        """Continue from the graphs before delegation, since the program is delegated again."""
         self._latest |= self._whole
         self._whole = {}
 
     def complete(self, edge: EdgeProgramManager) -> None:
-        """Note the graphs of methods that were not lowered again, since nothing had changed."""
+        """Record the graphs of methods that were not lowered again, since nothing had changed."""
         for method, program in edge.lowered_programs.items():
             if any((one.stage, one.method) == (EDGE, method) for one in self._steps):
                 continue
             mine = [one for one in self._steps if (one.stage, one.method) == (DELEGATE, method)]
             at = self._steps.index(mine[0]) if mine else len(self._steps)
-            # delegated anew, and taken for made of what was exported: it is of the edge program
+            # delegated again: its predecessor is the edge program, not the exported one
             self._steps = [one for one in self._steps if not any(one is own for own in mine)]
             self._latest[method] = self._exported.get(method)
             self._whole.pop(method, None)
@@ -102,14 +102,14 @@ class StageTables:
             ]
 
     def take(self, stage: str, method: str, module: torch.fx.GraphModule, seconds: float) -> None:
-        """Note a stage and the graph it leaves; the first of a method is what was exported."""
+        """Record a stage and its graph; the first of a method is the exported program."""
         self._steps.append(self._step(stage, method, module, seconds * 1e3))
 
     def _step(self, stage: str, method: str, module: torch.fx.GraphModule, time_ms: float) -> Step:
         calls = list(_calls(module))
         graph = tuple(_row(node, name) for node, name in calls)
         first = method not in self._latest
-        # An edge program is made of the exported one, however often it is made.
+        # An edge program always derives from the exported one, even if lowered repeatedly.
         before = self._exported.get(method) if stage == EDGE else self._latest.get(method)
         if stage == DELEGATE:
             self._whole.setdefault(method, before)
@@ -127,7 +127,7 @@ class StageTables:
         return Step(stage, method, time_ms, before, after, len(graph), change)
 
     def _kept(self, graph: Graph, before: int | None) -> int | None:
-        """Return the number of a graph, that of the one before if it is the same."""
+        """Return the index of a graph, that of the previous one if they are equal."""
         for known in (before, *range(len(self._graphs))):
             if known is not None and self._graphs[known] == graph:
                 return known
@@ -140,7 +140,7 @@ class StageTables:
 
 
 def _calls(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[torch.fx.Node, str]]:
-    """Yield the calls of a graph and of the bodies inside it; what is in a delegate stays there."""
+    """Yield the calls of a graph and of the bodies inside it; without the inside of delegates."""
     for node in module.graph.nodes:
         if node.op == "call_function":
             yield node, f"{path}{node.name}"
@@ -162,7 +162,7 @@ def _row(node: torch.fx.Node, name: str) -> StageNode:
 
 
 def _values(value: Any) -> str:  # noqa: ANN401 - of a node
-    """Return dtype and shape of what a node makes, of each where there are several."""
+    """Return dtype and shape of each result of a node."""
     if isinstance(value, (list, tuple)):
         found = [_values(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
         return ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
@@ -177,7 +177,7 @@ def _operator(node: torch.fx.Node) -> str:
 
 
 def _exported(calls: list[tuple[torch.fx.Node, str]], before: Graph) -> dict[str, tuple[str, ...]]:
-    """Return the exported node that each node of an edge program was made of."""
+    """Return the exported node of each node of an edge program."""
     old = {node.name for node in before}
     return {name: told for node, name in calls if (told := _told(node, name, old))}
 
@@ -185,7 +185,7 @@ def _exported(calls: list[tuple[torch.fx.Node, str]], before: Graph) -> dict[str
 def _owners(
     calls: list[tuple[torch.fx.Node, str]], before: Graph, module: torch.fx.GraphModule
 ) -> dict[str, tuple[str, ...]]:
-    """Return the nodes that went into each new call of a delegate, and behind its results."""
+    """Return the nodes of each new delegate call, and of its results."""
     old: Mapping[str, StageNode] = {node.name: node for node in before}
     found: dict[str, tuple[str, ...]] = {}
     for node, name in calls:

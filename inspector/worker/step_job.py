@@ -1,4 +1,4 @@
-"""One delegate call in the worker, node by node: its values, and what replacing them does."""
+"""Runs one delegate call node by node: its values, and effects of replacing them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _FILLS = ("zeros", "ones")
 
 
 def step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
-    """Run one delegate call node by node and the rest as usual; return what was seen.
+    """Run one delegate call node by node and the rest as usual; return the report.
 
-    With values replaced, the same run without that is done first, to tell what it changed.
+    With replaced values, a run without replacements comes first, to report the differences.
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
@@ -56,11 +56,11 @@ def _step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is stepped through.
+    """The subject of stepping.
 
     Attributes:
-        job: which call, and how
-        program: loaded
+        job: the request
+        program: loaded program
         name: of the method
         inputs: of the method
     """
@@ -72,7 +72,7 @@ class Subject:
 
 
 def subject_of(job: StepJob) -> Subject:
-    """Return what a job is about; its kernels run in this process from now on.
+    """Return the subject of a job; from now on kernels run in this process.
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
@@ -88,9 +88,9 @@ def answer(walk: Walk, outputs: Sequence[Any], before: Sequence[Any]) -> dict[st
     """Return the report at the end.
 
     Args:
-        walk: that has come to its end
+        walk: a finished walk
         outputs: of the method
-        before: those without replacements, nothing where there were none
+        before: those without replacements, empty if nothing was replaced
     """
     job = walk.subject.job
     return {
@@ -115,7 +115,7 @@ def _inputs(job: StepJob, plan: Any) -> list[Any]:  # noqa: ANN401
 
 
 def filling(what: str) -> torch.Tensor | float:
-    """Return what a value is replaced by: a number for all its elements, or a tensor."""
+    """Return the replacement of a value: a scalar for all elements, or a tensor."""
     if what in _FILLS:
         return float(what == "ones")
     try:
@@ -132,9 +132,9 @@ class Walk:
     """A run that goes through one delegate call node by node.
 
     Attributes:
-        subject: what is stepped through
+        subject: of the run
         nodes: facts of each
-        values: facts of each that was seen, by id
+        values: facts of recorded values, by id
         tensors: requested values
     """
 
@@ -155,7 +155,7 @@ class Walk:
     def run(self) -> list[Any]:
         """Run everything; return the outputs.
 
-        Raises: AnswerError if there is no such call, or no such node or value in it
+        Raises: AnswerError for an unknown call, node or value
         """
         method = self._method
         method.set_inputs(self.subject.inputs)
@@ -174,9 +174,7 @@ class Walk:
                 raise
         method.reset_execution()
         if self._calls <= self._job.call:
-            raise AnswerError(
-                f"there is no delegate call {self._job.call}: the run has {self._calls} of them"
-            )
+            raise AnswerError(f"unknown delegate call {self._job.call}: the run has {self._calls}")
         return method.get_outputs()
 
     def through(self, steps: DelegateSteps) -> None:
@@ -213,7 +211,7 @@ class Walk:
         ]
 
     def passed(self, steps: DelegateSteps, node: InnerNode) -> None:
-        """Note what a node has made that has just run."""
+        """Record the results of a node that has just run."""
         for value in node.outputs:
             self.arrived(steps, value, node.index)
         self.nodes[node.index]["ran"] = True
@@ -222,10 +220,10 @@ class Walk:
         known = {value for node in steps.nodes for value in (*node.inputs, *node.outputs)}
         for value in (*self._wanted, *self._job.values):
             if value not in known:
-                raise AnswerError(f"no node of the delegate call reads or makes value {value}")
+                raise AnswerError(f"no node of the delegate call reads or computes value {value}")
         stop = self._job.stop
         if stop is not None and stop > len(steps.nodes):
-            raise AnswerError(f"there is no node {stop}: the call has {len(steps.nodes)}")
+            raise AnswerError(f"unknown node {stop}: the call has {len(steps.nodes)}")
 
     def _replace(self, steps: DelegateSteps, values: Sequence[int]) -> None:
         for value in values:
@@ -237,7 +235,7 @@ class Walk:
             steps.replace(value, filling)
 
     def arrived(self, steps: DelegateSteps, value: int, node: int | None) -> None:
-        """Replace a value that has just been made where that is wanted, and look at it."""
+        """Replace a new value if requested, and record it."""
         self._replace(steps, (value,))
         tensor = steps.value(value)
         self.values[value] = {
@@ -259,7 +257,7 @@ class Walk:
         return args.delegate_index
 
     def report(self) -> dict[str, Any]:
-        """Return what was seen inside of the call."""
+        """Return the report about the inside of the call."""
         asked = self._job.values
         values = [each for ident, each in self.values.items() if not asked or ident in asked]
         partition = self._method.measurements[self._delegate()]
@@ -278,14 +276,14 @@ class Walk:
 
 
 def _real(tensor: torch.Tensor | None) -> dict[str, Any] | None:
-    """Return the range of what a quantized value stands for, None for other values."""
+    """Return the real range of a quantized value, None for other values."""
     if tensor is None:
         return None
     return {name: statistics(tensor)[name] for name in ("min", "mean", "max")}
 
 
 def statistics(tensor: torch.Tensor) -> dict[str, Any]:
-    """Return type, shape and range of a tensor; numbers of what is not finite are counted."""
+    """Return type, shape and range of a tensor; non-finite values are counted."""
     wide = tensor.detach().to(torch.float64)
     finite = wide[wide.isfinite()]
     known = finite.numel() > 0
@@ -301,7 +299,7 @@ def statistics(tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def _output(place: int, outputs: Sequence[Any], before: Sequence[Any]) -> dict[str, Any]:
-    """Return an output, and how far it is from that of the run without replacements."""
+    """Return an output, and its difference from the run without replacements."""
     value = outputs[place]
     if not isinstance(value, torch.Tensor):
         return {**described(value), "difference": None}

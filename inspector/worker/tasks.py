@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 from inspector.jobs.table import JobKind, kind_named, resolved
 from inspector.toolchain.child import ReportedError, ToolchainError
 
-if TYPE_CHECKING:  # they bring torch along, which not every worker loads
+if TYPE_CHECKING:  # they import torch, which not every worker needs
     from inspector.worker.warm import Warm
 
 Say = Callable[..., None]
 
 
 class InterruptedTaskError(Exception):
-    """A job that ends without a report; whoever performs it knows why."""
+    """A job that ends without a report; its function has handled the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the function of a job gets beside the request.
+    """Context of the function of a job, in addition to the request.
 
     Attributes:
         folder: for the files
-        notify: takes messages
-        options: beside the request, which are not part of the job
-        warm: what earlier jobs about the same source have left, None for the first
-        command: returns the next command of the parent, waiting for it
+        notify: called with messages
+        options: that are not part of the job
+        warm: caches of earlier jobs of the same source, None for the first
+        command: waits for and returns the next command of the parent
     """
 
     folder: Path
@@ -41,11 +41,11 @@ class Task:
 
 
 def perform(request: Mapping[str, Any], task: Task) -> bool:
-    """Do a job and report how it ended; return whether it finished.
+    """Run a job and report its outcome; return whether it succeeded.
 
     Args:
         request: of the parent: kind and job
-        task: what else there is
+        task: its context
 
     Raises: InterruptedTaskError
     """

@@ -1,7 +1,8 @@
-"""A bisection by the other toolchain: it compiles and runs each program, in one warm interpreter.
+"""A bisection by the other toolchain, which compiles and runs each program in one warm interpreter.
 
-Its runtime may end its process for a program that is wrong; that program then does not help, and
-another interpreter goes on.
+Its runtime may abort the process for an invalid program; that program then does not meet the bound,
+and
+another interpreter continues.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def bisect_with_executorch(
     """Search the smallest set of nodes to remove; return what was found.
 
     Args:
-        job: what to bisect
-        folder: for the programs that are tried
-        notify: takes messages
+        job: the request
+        folder: for the programs of trials
+        notify: called with messages
         how: ``candidates`` and ``trials`` of an earlier worker
 
     Raises: AnswerError, RequirementError, ToolchainError; ReportedError if the other interpreter
@@ -79,7 +80,7 @@ def bisect_with_executorch(
 
 
 class _Tool:
-    """An interpreter that is there for the next question, another one after a crash."""
+    """A running interpreter for the next request, restarted after a crash."""
 
     def __init__(self, python: str) -> None:
         self._python = python
@@ -87,7 +88,7 @@ class _Tool:
 
     @contextlib.contextmanager
     def running(self) -> Generator[Interpreter]:
-        """Lend it; one that failed without a reason is not asked again."""
+        """Lend the interpreter; one that failed without a reason is not used again."""
         if self._running is None:
             self._running = Interpreter(self._python)
         try:
@@ -105,12 +106,12 @@ class _Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A program that was made.
+    """A compiled program.
 
     Attributes:
         folder: of its files
-        methods: it has
-        method: that is run, empty for none
+        methods: names
+        method: to run, may be empty
     """
 
     folder: Path
@@ -124,12 +125,12 @@ class _Program:
 
     @property
     def data(self) -> tuple[str, ...]:
-        """Return the paths of what belongs to it."""
+        """Return the paths of its data files."""
         return tuple(str(path) for path in sorted(self.folder.glob("*.ptd")))
 
 
 class _Trying:
-    """Makes programs and looks at them."""
+    """Builds and evaluates trial programs."""
 
     def __init__(
         self, job: BisectJob, bound: Bound, tool: _Tool, folder: Path, notify: Say
@@ -143,9 +144,9 @@ class _Trying:
         self._wanted: list[Any] | None = None
 
     def candidates(self) -> list[Node]:
-        """Return the exported nodes that delegates took something of, in the order of the graph.
+        """Return the exported nodes that are at least partly delegated, in the order of the graph.
 
-        Raises: AnswerError if there is no method of that name; as ``bisect_with_executorch``
+        Raises: AnswerError for an unknown method; as ``bisect_with_executorch``
         """
         made, told = self._made(self._job.compile, self._say)
         self._nodes = [
@@ -159,7 +160,7 @@ class _Trying:
         return self._nodes
 
     def trial(self, removed: Ranges) -> Trial:
-        """Return what a program is like without some of its delegated nodes."""
+        """Return the trial of a program without some of its delegated nodes."""
         return tried(removed, self._bound, lambda: self._without(removed), self._say, _NOT_HELPFUL)
 
     def _without(self, removed: Ranges) -> Valued:
@@ -179,7 +180,7 @@ class _Trying:
         return _Program(folder, methods, method), told
 
     def _refer(self, method: str) -> None:
-        """Let the exported program compute the expected outputs.
+        """Compute the expected outputs with the exported program.
 
         Raises: ReportedError, ToolchainError
         """
@@ -194,7 +195,7 @@ class _Trying:
         with self._tool.running() as tool:
             tool.ask(question, self._say)
 
-    # -- what a program is like --------------------------------------------------------------
+    # -- evaluation of a program --------------------------------------------------------------
 
     def _value(self, made: _Program) -> tuple[float | None, str]:
         requirement = self._bound.requirement
@@ -226,11 +227,11 @@ class _Trying:
         return float(len(refused)), refused[0] if refused else "all methods load"
 
     def _ran(self, made: _Program, method: str, runs: int, warmup: int = 0) -> Mapping[str, Any]:
-        """Run without a trace; return what was measured. The outputs are in a file."""
+        """Run without a trace; return the measurements. The outputs are in a file."""
         if len(made.data) > 1:
-            raise ProbeError(f"the stock runtime takes one .ptd file, found {len(made.data)}")
+            raise ProbeError(f"the stock runtime accepts one .ptd file, found {len(made.data)}")
         inputs = self._folder / _INPUTS
-        if not inputs.exists():  # only loaded: nothing is read of them
+        if not inputs.exists():  # only loaded, never read
             torch.save([], inputs)
         question = {
             "do": "run",
@@ -277,15 +278,15 @@ class _Trying:
 def _taken(
     method: str, verdicts: Sequence[Mapping[str, Any]], origins: Mapping[str, str]
 ) -> list[Node]:
-    """Return each exported node of which something was delegated, once, in the order of the graph.
+    """Return the exported nodes that are at least partly delegated, in the order of the graph.
 
-    Partitioners of the package may look at a graph several times; it is the last look that counts.
+    Partitioners of the package may process a graph several times; the last time counts.
     """
     order = {node: place for place, node in enumerate(origins)}
     found: dict[str, Node] = {}
     delegated = [one for one in verdicts if one["outcome"] == "delegated"]
     for one in sorted(delegated, key=lambda one: order.get(one["node"], len(order))):
-        if one["operator"] == "getitem":  # goes where what it is taken from goes
+        if one["operator"] == "getitem":  # is delegated with its source
             continue
         name = origins.get(one["node"], one["node"])
         known = (one["operator"], one["rule"], one["partitioner"], one["source"])

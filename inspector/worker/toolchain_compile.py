@@ -32,7 +32,7 @@ from schema.etrecord.parts import verdicts as verdicts_member
 from schema.version import __version__
 
 _VERDICTS = "verdicts.json"  # written by the other interpreter
-# What the stock tool can be told; the rest of a recipe is said to be without effect there.
+# Settings that the stock tool supports; others are reported as having no effect.
 _HONOURED = {
     "rules": (
         "deny_ops",
@@ -67,13 +67,13 @@ def work(job: CompileJob, task: Task) -> dict[str, Any]:
 def compile_with_executorch(
     job: CompileJob, folder: Path, notify: Say, tool: Interpreter | None = None
 ) -> dict[str, Any]:
-    """Compile and write everything into a folder; return the content of ``compile.json``.
+    """Compile and write all files into a folder; return the content of ``compile.json``.
 
     Args:
-        job: what to compile
+        job: the request
         folder: for the files
-        notify: takes messages
-        tool: an interpreter that is running already; None to start the one of the job
+        notify: called with messages
+        tool: a running interpreter; None starts the one of the job
 
     Raises: ReportedError if the other interpreter has reported why; ToolchainError; OSError
     """
@@ -87,7 +87,7 @@ class Compiled:
     Attributes:
         report: content of ``compile.json``
         verdicts: by method, on each node
-        origins: by method and node, the exported node it comes from; only if it is to go on
+        origins: by method and node, its exported node; only for a continued session
     """
 
     report: dict[str, Any]
@@ -103,14 +103,14 @@ def compiled_elsewhere(
     *,
     again: bool = False,
 ) -> Compiled:
-    """Compile and write everything into a folder.
+    """Compile and write all files into a folder.
 
     Args:
-        job: what to compile
+        job: the request
         folder: for the files
-        notify: takes messages
-        tool: an interpreter that is running already; None to start the one of the job
-        again: whether the exported programs are kept there, for the next one of the same source
+        notify: called with messages
+        tool: a running interpreter; None starts the one of the job
+        again: whether to keep the exported programs there, for the next compile of the same source
 
     Raises: ReportedError if the other interpreter has reported why; ToolchainError; OSError
     """
@@ -132,7 +132,7 @@ def compiled_elsewhere(
 
 
 class _Heard:
-    """Passes messages on and keeps what the report needs."""
+    """Forwards messages and collects data for the report."""
 
     def __init__(self, notify: Say) -> None:
         self._say = notify
@@ -154,9 +154,9 @@ class _Heard:
 
 
 def asked_of(job: CompileJob) -> dict[str, Any]:
-    """Return the job as the other interpreter takes it.
+    """Return the job in the form for the other interpreter.
 
-    Raises: ToolchainError for options of a partitioner or of the backend config that mean nothing
+    Raises: ToolchainError for invalid options of a partitioner or of the backend config
     """
     try:
         config, planning = config_of(job.backend_config)
@@ -185,11 +185,11 @@ def without_effect(job: CompileJob) -> list[str]:
             found += [f"{name}.{one}" for one in unknown]
         elif name not in _ELSEWHERE:
             found.append(name)
-    return [f"{name} of the recipe has no effect: executorch has nothing like it" for name in found]
+    return [f"{name} of the recipe has no effect: executorch does not support it" for name in found]
 
 
 def _set_fields(value: Any) -> list[tuple[str, Any]]:  # noqa: ANN401 - a dataclass
-    """Return the fields of a dataclass that are not what they are by default."""
+    """Return the fields of a dataclass that differ from their defaults."""
     found: list[tuple[str, Any]] = []
     for one in fields(value):
         content = getattr(value, one.name)
@@ -222,7 +222,7 @@ def _record(recipe: Recipe, verdicts: Mapping[str, Any], folder: Path) -> None:
 
 
 def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
-    archive.writestr(zipfile.ZipInfo(name), text.encode())  # a time of its own would change bytes
+    archive.writestr(zipfile.ZipInfo(name), text.encode())  # a timestamp would change the bytes
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""A run on the runtime of ``executorch``: the same files as one on our own, in the worker."""
+"""A run on the runtime of ``executorch``: with the same files as a run on our runtime."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from schema.dtypes.scalar_type import tensor_nbytes
 from schema.program import model as m
 from schema.version import __version__
 
-_INPUTS, _EXTRACTED = INPUTS, "program.pte"  # handed over; the program is gone afterwards
+_INPUTS, _EXTRACTED = INPUTS, "program.pte"  # passed on; the program is released afterwards
 _MOST_LOGGED = 1 << 31  # bytes
 _SPARE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A program and what it is run with.
+    """A program and its inputs.
 
     Attributes:
         path: of a ``.pte``
@@ -57,13 +57,13 @@ def work(job: RunJob, task: Task) -> dict[str, Any]:
 def run_with_executorch(
     job: RunJob, folder: Path, notify: Say, tool: Interpreter | None = None
 ) -> dict[str, Any]:
-    """Run and write everything into a folder; return the content of ``run.json``.
+    """Run and write all files into a folder; return the content of ``run.json``.
 
     Args:
-        job: what to run
+        job: the request
         folder: for the files
-        notify: takes messages
-        tool: an interpreter that is running already; None to start the one of the job
+        notify: called with messages
+        tool: a running interpreter; None starts the one of the job
 
     Raises: ReportedError if the other interpreter has reported why it failed; ToolchainError,
         AnswerError, FormatError, ValuesError, OSError
@@ -138,7 +138,7 @@ def _not_written(name: str, error: Exception) -> ToolchainError:
 
 def _data(job: RunJob) -> str:
     if len(job.data_files) > 1:
-        words = "the stock runtime takes one .ptd file from Python"
+        words = "the stock runtime accepts one .ptd file from Python"
         raise ToolchainError(f"{words}, found {len(job.data_files)}", blame="usage")
     return job.data_files[0] if job.data_files else ""
 
@@ -160,9 +160,9 @@ def _without_effect(job: RunJob) -> list[str]:
 
 
 def _debug_bytes(job: RunJob, plan: m.ExecutionPlan) -> int:
-    """Return how large a debug buffer must be at most; the stock runtime aborts when it is full.
+    """Return an upper bound of the debug buffer size; the stock runtime aborts when it is full.
 
-    Raises: ToolchainError if that is more than can be asked for
+    Raises: ToolchainError if it exceeds the limit
     """
     if job.debug_level == "none" or not job.traced or os.name == "nt":
         return 0
@@ -192,7 +192,7 @@ def _nbytes(plan: m.ExecutionPlan, place: int) -> int:
     return 0
 
 
-# -- what there is afterwards ----------------------------------------------------------------
+# -- results ----------------------------------------------------------------
 
 
 def _report(
@@ -240,12 +240,12 @@ def _report(
 
 
 def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> dict[str, Any]:
-    """Return what was recorded; the debug buffer is cut to what is used of it."""
+    """Return what was recorded; the debug buffer is truncated to its used part."""
     told: dict[str, Any] = {"recorded": bool(found["recorded"]), "events": 0, "debug_bytes": 0}
     told |= {"failure": str(found["failure"]), "warnings": []}
     if not found["recorded"]:
         if job.traced and not told["failure"]:
-            told["warnings"].append(f"{here} was built without tracing: there is no {TRACE}")
+            told["warnings"].append(f"{here} was built without tracing: no {TRACE} is written")
         return told
     dump = etdump.decode((folder / TRACE).read_bytes(), file=TRACE)
     measured = measured_only(dump, job.warmup, job.runs)

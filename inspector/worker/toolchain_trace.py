@@ -1,4 +1,4 @@
-"""What the stock runtime recorded, made what ours would have left: no warm-up, no spare bytes."""
+"""Converts recordings of the stock runtime to those of ours: without warm-up and unused bytes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from schema.dtypes.scalar_type import tensor_nbytes
 from schema.etdump import AnyEvent, DebugEvent, ETDump, RunData
 from schema.etdump.values import DebugTensor
 
-_EXECUTE = "Execute"  # what the stock runtime names a run
+_EXECUTE = "Execute"  # name of a run in the stock runtime
 _PIECE = 1 << 20
 
 
 def measured_only(dump: ETDump, warmup: int, runs: int) -> ETDump | None:
-    """Return a trace without the runs that were not to be measured.
+    """Return a trace with the measured runs only.
 
     Args:
         dump: of all runs
-        warmup: how many came first
-        runs: how many are wanted
+        warmup: number of first runs to drop
+        runs: number of measured runs
 
-    Returns: None where the runs are unknown
+    Returns: None if the runs cannot be identified
     """
     found = [run for run in dump.run_data if run.name == _EXECUTE]
     if len(found) != warmup + runs:

@@ -1,4 +1,4 @@
-"""Cases of a bundled program in the worker: each run on a program of its own and compared."""
+"""Verifies cases of a bundled program: each runs on a newly loaded program and is compared."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PASSED, FAILED, NOT_COMPARED, ERROR = "passed", "failed", "not compared", "error
 def verify(job: VerifyJob, notify: Say) -> dict[str, Any]:
     """Run all cases; return the verdict on each.
 
-    A case that cannot be run is one that failed; the others are run all the same. State does not
-    pass from one case to the next: each has a program of its own.
+    A case that cannot run counts as failed; the others still run. Cases share no state: each loads
+    the program again.
 
-    Raises: AnswerError for a method without cases; FormatError, ExecutionError for a file that is
-        not a bundled program
+    Raises: AnswerError for a method without cases; FormatError, ExecutionError for an invalid
+        bundled program
     """
     if job.threads:
         torch.set_num_threads(job.threads)
@@ -44,7 +44,7 @@ def verify(job: VerifyJob, notify: Say) -> dict[str, Any]:
     if not wanted:
         there = ", ".join(suite.method_name for suite in found.method_test_suites) or "none"
         raise AnswerError(
-            f"no cases of {job.method or 'any method'} in {job.program}; there are cases of {there}"
+            f"no cases of {job.method or 'any method'} in {job.program}; available: {there}"
         )
     rows: list[dict[str, Any]] = []
     with told(notify, "run"):

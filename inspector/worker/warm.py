@@ -1,4 +1,4 @@
-"""What a worker keeps between compiles of one source, so that only what changed is done again."""
+"""Caches of a worker between compiles of one source, so that only changed stages run again."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Stamp = tuple[int, int]
 
 
 class StaleError(InterruptedTaskError):
-    """A file that was read before is another one now; only a new process reads it again."""
+    """A file that was read has changed; only a new process can read it again."""
 
 
 class Hearing(Protocol):
-    """Takes messages and keeps what was warned of."""
+    """Receives messages and stores the warnings."""
 
     @property
     def warnings(self) -> list[dict[str, Any]]:
-        """Return what was warned of."""
+        """Return the received warnings."""
         ...
 
     def __call__(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
-        """Take a message."""
+        """Handle a message."""
         ...
 
 
@@ -51,7 +51,7 @@ class Warm:
         self._files: dict[str, Stamp | None] = {}
         self._numbers: tuple[Any, Any, Any] | None = None
         self._quantised: list[tuple[Any, Exported]] = []
-        self._stores: list[tuple[Any, EdgeCache]] = []  # by what is done to programs
+        self._stores: list[tuple[Any, EdgeCache]] = []  # by quantization
         self._delegated: tuple[Any, Exported, EdgeProgramManager] | None = None
 
     def knows(self, job: CompileJob) -> bool:
@@ -63,10 +63,10 @@ class Warm:
 
         Args:
             job: of this source
-            export: makes them, the first time
-            warned: receives the warnings of then again
+            export: exports them, the first time
+            warned: called again with the warnings of that export
 
-        Raises: StaleError if they would be others now, or another source has been exported here
+        Raises: StaleError if the source has changed, or a different source was exported here
         """
         if self._source is None:
             modules = set(sys.modules)
@@ -87,9 +87,9 @@ class Warm:
         return any(_stamp(path) != stamp for path, stamp in self._files.items())
 
     def quantised(self, wanted: Quantization, source: Exported, notify: Say) -> Exported:
-        """Return programs as a job wants them quantized.
+        """Return the programs quantized according to a job.
 
-        Raises: AnswerError as ``quantized`` of this package does
+        Raises: AnswerError as ``quantised`` of this package does
         """
         if not wanted.wanted:
             return source
@@ -104,14 +104,14 @@ class Warm:
         return made
 
     def _restore_numbers(self) -> None:
-        """Let random numbers go on as they do after the export, whatever has come between."""
+        """Restore the state of random generators after the export, regardless of later use."""
         if self._numbers is not None:
             random.setstate(self._numbers[0])
             numpy.random.set_state(self._numbers[1])
             torch.set_rng_state(self._numbers[2])
 
     def store_for(self, job: CompileJob) -> EdgeCache:
-        """Return the edge programs that are kept for what a job does to them."""
+        """Return the cache of edge programs for the quantization of a job."""
         key = job.precision, job.passes, job.edge_config, _stamps(job.passes)
         for known, store in self._stores:
             if known == key:
@@ -142,7 +142,7 @@ def _key(job: CompileJob) -> Any:  # noqa: ANN401 - compared only
 
 
 def _stamps(words: Iterable[str]) -> tuple[Stamp | None, ...]:
-    """Return the state of the user's files that define what is named."""
+    """Return the state of the user's files that define named objects."""
     return tuple(_stamp(file_of(text)) for text in words if in_file(text))
 
 

@@ -230,9 +230,9 @@ def test_rules_that_do_nothing_are_said(server: CompileServer) -> None:
     )
     found = server.preview(replace(job, precision=Precision(("tail=float16",))), PATIENCE).warnings
     assert [one.partition(":")[0] for one in found] == [
-        "tail is none of the modules of the program",
-        "--cut-before nowhere fits nothing in the program",
+        "tail does not match any of the modules of the program",
+        "--cut-before nowhere matches nothing in the program",
         "--force-node aten_sigmoid_default=other",
-        "--deny-rule NoSuchConfig turns nothing off",
+        "--deny-rule NoSuchConfig matches no rule",
         "aten_cumsum_default",
     ]

@@ -69,7 +69,7 @@ def failure_of(function: str, *methods: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("untraceable", "depends on the values of a tensor, which only a run knows; torch.cond"),
+        ("untraceable", "depends on values of a tensor, known only at run time; torch.cond"),
         ("wrong_input", "RuntimeError"),
         ("too_many_inputs", "too many positional arguments"),
         ("raises", "ValueError: deliberate: no weights"),
@@ -98,7 +98,7 @@ def test_failure_has_one_short_line_and_the_place(function: str, words: str) -> 
         ("returns_no_inputs", "has no example inputs"),
         ("scripted", "method 'forward' is in TorchScript, which cannot be exported"),
         ("NUMBER", "job_sources.py: an int was returned; expected (module, inputs)"),
-        ("not_there", "has no function 'not_there'; there is good, products"),
+        ("not_there", "has no function 'not_there'; available: good, products"),
     ],
 )
 def test_failure_says_what_was_expected(function: str, words: str) -> None:
@@ -200,7 +200,7 @@ def test_modules_beside_the_file_that_ours_hide_are_warned_of(tmp_path: Path) ->
     told = Told()
     exporter.exported(str(model), "good", (), told)
     (warning,) = told.of("warning")
-    assert "module compiler beside the file is hidden" in warning["text"]
+    assert "module compiler next to the file is shadowed" in warning["text"]
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.parent.name)
@@ -224,7 +224,7 @@ def test_record_that_lost_a_method_is_warned_of(tmp_path: Path) -> None:
     cut.write_bytes(whole[: len(whole) // 2])
     assert set(recorded_programs(str(cut), (), said.append)) == {"encode"}
     (warning,) = said
-    assert warning.startswith("the record is damaged, only what can be read of it is compiled: zip")
+    assert warning.startswith("the record is damaged, only its readable part is compiled: zip")
     said.clear()
     assert set(recorded_programs(str(RECORDS[2]), (), said.append)) == {"encode", "decode"}
     assert said == []

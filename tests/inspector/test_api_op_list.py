@@ -43,7 +43,7 @@ def test_every_event_with_an_operator_is_in_its_list(folder: Path) -> None:
 
 
 def test_unknown_block_names_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"block 'Runs' not found; there are .*Execute"):
+    with pytest.raises(ValueError, match=r"block 'Runs' not found; available: .*Execute"):
         _inspector(TRACED[0]).get_op_list("Runs")
 
 

@@ -84,7 +84,7 @@ def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_pr
             ["--partitioner", "xnnpack", "--deny-dtype", "f32"],
             "unknown dtype 'f32'; available: bfloat16",
         ),
-        (["--method", "backward"], "no method 'backward'; there is forward"),
+        (["--method", "backward"], "unknown method 'backward'; available: forward"),
         (["--python", "/not/there"], "/not/there cannot be started"),
     ],
 )

@@ -79,7 +79,7 @@ def test_replaced_value_is_what_later_nodes_read_and_moves_the_outputs(tmp_path:
     [
         (("--call", 9), 2, "the run has 2 of them"),
         (("--to", 99), 2, "the call has 6"),
-        (("--value", 999), 2, "no node of the delegate call reads or makes value 999"),
+        (("--value", 999), 2, "no node of the delegate call reads or computes value 999"),
         (("--replace", "2=zeros"), 4, "is a constant"),
         (("--replace", "nothing"), 2, "expected ID="),
         (("--replace", "3=missing.pt"), 3, "missing.pt"),

@@ -131,7 +131,7 @@ def test_inputs_that_a_run_kept_are_those_of_the_gap(tmp_path: Path) -> None:
     assert run("run", folder / "model.pte", "-o", out, *recorded).code == 0
     files = [folder / "model.pte", folder / "model.etrecord", out / "run.etdp", out / "run.debug"]
     told = run("gap", *files).out
-    assert "the inputs are those of inputs.pt beside the trace" in told
+    assert "the inputs are those of inputs.pt next to the trace" in told
     assert "no node exceeds the tolerance by its own error" in told
     (out / "inputs.pt").unlink()
     told = run("gap", *files).out

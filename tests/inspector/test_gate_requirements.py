@@ -87,7 +87,7 @@ def test_relative_requirement_has_a_factor(text: str, factor: float) -> None:
         ("gap.max_abs<=1e-3ms", "a number without a unit"),
         ("gap<=1", "there is gap. and one of elements, max_abs"),
         ("gap.worst<=1", "no metric 'gap.worst'"),
-        ("speed<=1", "no metric 'speed'; there is delegated, arena, size, delegates, latency"),
+        ("speed<=1", "no metric 'speed'; available: delegated, arena, size, delegates, latency"),
     ],
 )
 def test_malformed_requirement_says_what_is_expected(text: str, words: str) -> None:

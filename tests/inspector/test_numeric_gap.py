@@ -153,7 +153,7 @@ def test_unknown_distance_is_refused_by_name(convnet: Any) -> None:
 
 
 def test_unknown_reference_graph_is_refused_with_those_there_are(convnet: Any) -> None:
-    with pytest.raises(ValueError, match="'none/forward' not found; there are 'exported_program'"):
+    with pytest.raises(ValueError, match="'none/forward' not found; available: 'exported_program'"):
         convnet.calculate_numeric_gap("MSE", reference_graph="none")
 
 

@@ -255,8 +255,8 @@ def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
         ({"partitioners": ("openvino",)}, "partitioner openvino cannot be loaded here"),
         ({"partitioners": ("qnn",)}, "qnn does not accept these options: missing a required"),
         ({"partitioners": ("none.py:Mine",)}, "none.py is not there"),
-        ({"quantising": Quantization("weight-only")}, "has no mode 'weight-only'"),
-        ({"methods": ("back",)}, "no method 'back'; there is forward"),
+        ({"quantising": Quantization("weight-only")}, "unknown mode 'weight-only'"),
+        ({"methods": ("back",)}, "unknown method 'back'; available: forward"),
         ({"source": Source(str(SOURCES), "nothing")}, "has no function 'nothing'"),
     ],
 )

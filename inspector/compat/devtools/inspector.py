@@ -166,7 +166,7 @@ class Inspector:
         blocks = [block for block in self.event_blocks if block.name == event_block]
         if not blocks:
             names = ", ".join(dict.fromkeys(block.name for block in self.event_blocks)) or "none"
-            raise ValueError(f"block {event_block!r} not found; there are {names}")
+            raise ValueError(f"block {event_block!r} not found; available: {names}")
         found: dict[str, list[Event]] = {}
         for event in (event for block in blocks for event in block.events):
             delegated = event.is_delegated_op or event.delegate_backend_name is not None

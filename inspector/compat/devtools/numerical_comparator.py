@@ -176,7 +176,7 @@ def comparator(distance: object, inspector: object) -> Any:  # noqa: ANN401 - du
     if found is None:
         names = ", ".join(_BY_NAME)
         raise ValueError(
-            f"Unsupported distance metric {distance!r}; there are {names}, and objects with"
+            f"Unsupported distance metric {distance!r}; available: {names}, and objects with"
             " element_compare"
         )
     return found(inspector)

@@ -79,7 +79,7 @@ def _extra(names: Mapping[str, Any] | Sequence[str], wanted: str) -> str:
     if looked_for in names:
         return looked_for
     known = ", ".join(repr(name) for name in (EXPORTED, EDGE, *names))
-    raise ValueError(f"Reference graph {looked_for!r} not found; there are {known}")
+    raise ValueError(f"Reference graph {looked_for!r} not found; available: {known}")
 
 
 class _Keeper:

@@ -1,4 +1,4 @@
-"""Edits of a script by the positions of its syntax tree; what no edit covers stays as it is."""
+"""Edits of a script by the positions of its syntax tree; the rest is not changed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Item:
     """One name of a `from` import.
 
     Attributes:
-        module: that it is imported from
-        name: there
-        local: in the script
-        alias: of the statement that it stands for; None when it is new
+        module: source module
+        name: in that module
+        local: name in the script
+        alias: of the statement it replaces; None if it is new
     """
 
     module: str
@@ -33,12 +33,12 @@ class Item:
 
     @property
     def text(self) -> str:
-        """Return it as it stands in an import statement."""
+        """Return it in the form of an import statement."""
         return self.name if self.name == self.local else f"{self.name} as {self.local}"
 
 
 class Edits:
-    """The text of a script and what shall change in it."""
+    """The source of a script and its edits."""
 
     def __init__(self, source: str) -> None:
         self._data = source.encode("utf-8", "surrogatepass")
@@ -49,7 +49,7 @@ class Edits:
         self._newline = b"\r\n" if ends == {b"\r\n"} else b"\n"
 
     def result(self) -> str:
-        """Return the text with all edits made."""
+        """Return the source with all edits applied."""
         data = self._data
         for (start, end), new in sorted(self._edits.items(), reverse=True):
             data = data[:start] + new + data[end:]
@@ -64,7 +64,7 @@ class Edits:
         return start, self._starts[end_line - 1] + end_column
 
     def replace_chain(self, node: ast.expr, parts: tuple[str, ...], new: str) -> bool:
-        """Replace `a.b.c`; return False where the text is another one, as inside of f-strings."""
+        """Replace `a.b.c`; return False if the source differs, as inside f-strings."""
         start, end = self.span(node)
         found = re.sub(rb"[\s\\]", b"", self._data[start:end])
         if found != ".".join(parts).encode():
@@ -73,7 +73,7 @@ class Edits:
         return True
 
     def replace_string(self, node: ast.Constant, new: str) -> bool:
-        """Replace the text between the quotes of a plain string; return whether it is plain."""
+        """Replace the content of a plain string literal; return whether it is plain."""
         start, end = self.span(node)
         old = str(node.value).encode()
         if self._data[start + 1 : end - 1] != old:
@@ -84,7 +84,7 @@ class Edits:
     def rename_from(self, node: ast.ImportFrom, items: list[Item]) -> bool:
         """Change the module of a `from` import and the names that differ, nothing else.
 
-        Returns: False where the module is written in an unusual way
+        Returns: False if the module is written in an unusual form
         """
         start, end = self.span(node)
         found = re.match(rb"from(?:\s|\\\r?\n)+([^\s\\]+)(?=[\s\\])", self._data[start:end])
@@ -100,11 +100,11 @@ class Edits:
     def replace_statement(
         self, node: ast.Import | ast.ImportFrom, pieces: Sequence[str | list[Item]]
     ) -> None:
-        """Put import statements where one was; comments go with the names they stand at.
+        """Replace a statement by import statements; comments are kept with their names.
 
         Args:
             node: the statement
-            pieces: each a whole statement, or the names that come from one module
+            pieces: each a complete statement, or the names from one module
         """
         start, end = self.span(node)
         line = self._starts[node.lineno - 1]
@@ -125,7 +125,7 @@ class Edits:
         self._edits[start, end] = new
 
     def remove_statement(self, node: ast.stmt, *, alone: bool) -> None:
-        """Take a statement out with its line; `pass` stands for it where one is needed."""
+        """Remove a statement with its line; replace it by `pass` if its block would be empty."""
         start, end = self.span(node)
         line = self._starts[node.lineno - 1]
         trailing = _TRAILING.match(self._data, end)
@@ -149,7 +149,7 @@ class _Said:
 
 
 def _from_import(items: list[Item], comments: dict[ast.alias, _Said], indent: str) -> str:
-    """Return `from module import names`, on one line where it fits and no comment is inside."""
+    """Return `from module import names`, on one line if it fits and contains no comment."""
     said = [comments.get(item.alias, _Said()) if item.alias else _Said() for item in items]
     line = f"from {items[0].module} import {', '.join(item.text for item in items)}"
     if not any(said) and len(indent) + len(line) <= _WIDTH:
@@ -163,7 +163,7 @@ def _from_import(items: list[Item], comments: dict[ast.alias, _Said], indent: st
 
 
 def _comments(statement: bytes, node: ast.Import | ast.ImportFrom) -> dict[ast.alias, _Said]:
-    """Return the comments inside a statement by the name that they stand at."""
+    """Return the comments inside a statement by the adjacent name."""
     found = {alias: _Said() for alias in node.names}
     for token in tokenize.tokenize(io.BytesIO(statement + b"\n").readline):
         if token.type != tokenize.COMMENT:

@@ -23,8 +23,8 @@ class PortedFile:
 
     Attributes:
         path: of the script or notebook
-        ported: its text and names
-        data: the bytes after, in the encoding that it has
+        ported: its source and names
+        data: the bytes after porting, in the original encoding
     """
 
     path: Path
@@ -33,14 +33,14 @@ class PortedFile:
 
     @property
     def changed(self) -> bool:
-        """Return whether the ported text is another one."""
+        """Return whether porting changed the source."""
         return self.ported.text != self.ported.source
 
 
 def find_scripts(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files named, and the .py and .ipynb files below the folders named.
+    """Yield the given files, and the .py and .ipynb files below the given folders.
 
-    Folders that are hidden or hold installed packages are left out.
+    Hidden folders and those of installed packages are skipped.
     """
     for path in paths:
         if not path.is_dir():
@@ -56,7 +56,7 @@ def find_scripts(paths: Iterable[Path]) -> Iterator[Path]:
 def port_file(path: Path) -> PortedFile:
     """Read and port a script, or a notebook (.ipynb); nothing is written.
 
-    Raises: OSError, FormatError for what is neither
+    Raises: OSError, FormatError for any other file
     """
     data = path.read_bytes()
     try:

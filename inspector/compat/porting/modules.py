@@ -14,14 +14,14 @@ from inspector.compat.porting.scopes import Use
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A module that an import statement gives a name to.
+    """A name bound to a module by an import statement.
 
     Attributes:
-        scope: the number of the scope that has the name
+        scope: index of the scope of the name
         local: the name
         alias: of the statement
-        module: that is imported
-        base: what the name stands for: `import a.b` binds `a`
+        module: the imported module
+        base: the bound module: `import a.b` binds `a`
     """
 
     scope: int
@@ -32,19 +32,19 @@ class Binding:
 
     @property
     def dotted(self) -> bool:
-        """Return whether the name stands for the root of the module."""
+        """Return whether the name is bound to the root package of the module."""
         return self.base != self.module
 
 
 @dataclass(slots=True)
 class Decision:
-    """What an import of a module becomes.
+    """The replacement of an import of a module.
 
     Attributes:
-        module: that was imported
+        module: the original module
         local: its name in the script
-        dotted: whether the name stands for the root of the module
-        target: module of ours that takes its name; empty when names are imported instead
+        dotted: whether the name is bound to the root package
+        target: module of ours bound to the name; empty if names are imported instead
         items: names imported instead
         keep: whether the import stays for names without counterpart
     """
@@ -59,7 +59,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class UseEdit:
-    """A use to be written otherwise: `parts`, which is `node`, becomes `text`."""
+    """A use to rewrite: `parts`, which is `node`, becomes `text`."""
 
     use: Use
     node: ast.expr
@@ -75,8 +75,8 @@ class Decided:
 
     Attributes:
         by_alias: decision of each import
-        edits: uses to be written otherwise
-        missing: uses without counterpart, and their whole names
+        edits: uses to rewrite
+        missing: uses without counterpart, and their full names
         bare: uses of the module as a value
     """
 
@@ -97,13 +97,13 @@ class _Found:
 def decide(
     bindings: list[Binding], uses: list[Use], bound: set[str], words: Collection[str]
 ) -> Decided:
-    """Decide on the imports that give modules the same name in one scope.
+    """Decide on the imports that bind the same name in one scope.
 
     Args:
         bindings: the imports
         uses: of the name
-        bound: names that are taken in the script
-        words: behind a dot in the script, for uses that are not seen
+        bound: names used in the script
+        words: attribute names in the script, for uses that are not found
     """
     decisions = {one.alias: Decision(one.module, one.local, one.dotted) for one in bindings}
     decided = Decided(decisions)
@@ -142,7 +142,7 @@ def _look_up(use: Use, bindings: list[Binding], found: list[_Found], decided: De
                 break
     whole = ".".join((bases[0], *use.parts[1:]))
     if len(use.parts) == 1 and use.stored:
-        return  # `exir = None` where the import fails
+        return  # `exir = None` if the import fails
     if len(use.parts) == 1 or resolve.is_known_module(whole):
         decided.bare.append((use, whole))
     else:
@@ -150,7 +150,7 @@ def _look_up(use: Use, bindings: list[Binding], found: list[_Found], decided: De
 
 
 def _up_to_unknown(base: str, parts: tuple[str, ...]) -> str:
-    """Return the whole name up to its first part that no documented module has."""
+    """Return the name up to its first part that no documented module has."""
     path = base
     for part in parts[1:]:
         path = f"{path}.{part}"
@@ -160,7 +160,7 @@ def _up_to_unknown(base: str, parts: tuple[str, ...]) -> str:
 
 
 def _keep_alias(found: list[_Found], decided: Decided) -> None:
-    """The name stays; attributes that are named or nested otherwise change."""
+    """Keep the name; rewrite attributes that are named or nested differently."""
     for one in found:
         old = one.use.parts[: one.depth + 1]
         new = (old[0], one.place.name)
@@ -173,7 +173,7 @@ def _keep_alias(found: list[_Found], decided: Decided) -> None:
 def _import_names(
     found: list[_Found], bindings: list[Binding], bound: set[str], decided: Decided
 ) -> None:
-    """Each used name is imported by itself, under a name that is free in the script."""
+    """Import each used name separately, under a name unused in the script."""
     locals_of: dict[Place, str] = {}
     for one in found:
         if one.place not in locals_of:
@@ -197,7 +197,7 @@ def _free_name(one: _Found, bound: set[str]) -> str:
 
 
 def _nearest(bindings: list[Binding], path: str, decided: Decided) -> list[Decision]:
-    """Return the decisions of the imports that name most of a path; the first where none does."""
+    """Return the decisions of the imports that cover most of a path, else the first."""
     above = [one for one in bindings if path == one.module or path.startswith(f"{one.module}.")]
     best = max(above or bindings[:1], key=lambda one: len(one.module)).module
     return [decided.by_alias[one.alias] for one in bindings if one.module == best]

@@ -1,6 +1,6 @@
-"""Names beside `executorch` that its documents import and that torch 2.13 no longer has.
+"""Names outside `executorch` that its documents import and that torch 2.13 no longer has.
 
-What was quantization by export in torch is in torchao; a name that has another one there is
+Quantization by export has moved from torch to torchao; a renamed object is written
 `old=new`. `etscope port` rewrites them as it does the names of the package.
 """
 
@@ -61,12 +61,12 @@ GONE_MODULES: dict[str, str] = {
     "torch.ao.quantization.pt2e": _PT2E,
 }
 
-# Names that have nothing to import instead, and what to write.
+# Names without a replacement to import, and the code to write instead.
 GONE_NAMES: dict[str, str] = {
     "torch._export.capture_pre_autograd_graph": "write torch.export.export(...).module()",
 }
 
-# Packages that scripts import for what their import registers, and that need none here.
+# Packages imported only for what they register, which is not needed here.
 NOT_NEEDED: dict[str, str] = {
     "executorch.kernels": "all kernels of this runtime are there without it",
 }
@@ -79,7 +79,7 @@ LOGGERS: dict[str, str] = {
 
 @lru_cache(maxsize=1)
 def moved_places() -> dict[tuple[str, str], Place]:
-    """Return where each (module of torch, name) that is gone has its successor."""
+    """Return the successor of each removed (module of torch, name)."""
     found: dict[tuple[str, str], Place] = {}
     for old, new, names in _ROWS:
         for name in names.split():

@@ -1,4 +1,4 @@
-"""Notebooks: the code cells of one are one script, whose edits go back to the cells."""
+"""Notebooks: their code cells form one script, whose edits are mapped back to the cells."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MASKS = re.compile(r"pass  # etscope: line (\d+)")
 
 
 def port_notebook(text: str) -> Ported:
-    """Port the code cells of a notebook; cells of another language (`%%bash`) stay.
+    """Port the code cells of a notebook; cells in other languages (`%%bash`) are kept.
 
     Args:
         text: the file, JSON of notebook format 4
 
     Returns: the file before and after; lines of names count in their cell
 
-    Raises: SyntaxError with a line of its cell, ValueError for what is not a notebook
+    Raises: SyntaxError with a line of its cell, ValueError for an invalid notebook
     """
     tree = json.loads(text)
     notebook = cast("dict[str, Any]", tree) if isinstance(tree, dict) else {}

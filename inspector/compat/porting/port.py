@@ -36,11 +36,11 @@ class Name:
 
     Attributes:
         line: in the script, from 1
-        name: the whole name, as `executorch.exir.to_edge`
-        ours: where it is imported from now; empty when it is not
+        name: the full name, as `executorch.exir.to_edge`
+        ours: new import; empty if not imported
         verdict: the result
-        remedy: what to do by hand, or why nothing has to be done; may be empty
-        cell: of a notebook, from 1, in which the line is; 0 in a script
+        remedy: manual change, or why none is needed; may be empty
+        cell: of the line in a notebook, from 1; 0 in a script
     """
 
     line: int
@@ -52,7 +52,7 @@ class Name:
 
     @property
     def is_open(self) -> bool:
-        """Return whether something is left to do by hand."""
+        """Return whether a manual change remains."""
         return self.verdict in (Verdict.MISSING, Verdict.UNRESOLVED)
 
 
@@ -61,8 +61,8 @@ class Ported:
     """A ported script.
 
     Attributes:
-        source: the text before
-        text: the text after; the same where nothing had to change
+        source: before porting
+        text: after porting; equal if nothing changed
         names: in the order of the lines
     """
 
@@ -72,12 +72,12 @@ class Ported:
 
     @property
     def missing(self) -> tuple[Name, ...]:
-        """Return the names with which something is left to do by hand."""
+        """Return the names that need a manual change."""
         return tuple(name for name in self.names if name.is_open)
 
 
 def port_source(source: str) -> Ported:
-    """Return a script with its imports of `executorch` made imports of ours.
+    """Return a script with its imports of `executorch` replaced by ours.
 
     Names without counterpart keep their import, so that the script fails there. Only import
     statements, and uses of a module whose names are in several of ours, change.
@@ -101,7 +101,7 @@ class _Porter:
         self.names: list[Name] = []
         self._words = frozenset(re.findall(r"\.\s*(\w+)", source))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the script's own text, as an invalid escape
+            warnings.simplefilter("ignore")  # about the script itself, as an invalid escape
             self._script: Script = read_script(ast.parse(source))
         self._decisions: dict[ast.alias, Decision] = {}
 
@@ -215,7 +215,7 @@ class _Porter:
     def _pieces(
         self, node: ast.stmt, alias: ast.alias, decision: Decision, kept: list[str | list[Item]]
     ) -> list[str | list[Item]]:
-        """Return what stands for the import of one module."""
+        """Return the replacement of the import of one module."""
         line, module = node.lineno, decision.module
         if decision.target:
             self._say(line, module, decision.target, Verdict.PORTED)
@@ -266,7 +266,7 @@ class _Porter:
             self._finish(statement, [*pieces, *groups], changed=changed)
 
     def _port_star(self, statement: ImportStatement, node: ast.ImportFrom, module: str) -> None:
-        """Import what the script uses of a star import; what else it may give is not known."""
+        """Import the names that the script uses of a star import; others are unknown."""
         free = {use.parts[0]: use for use in reversed(self._script.uses)}
         free = {
             name: use
@@ -281,7 +281,7 @@ class _Porter:
             self._say_place(node.lineno, f"{module}.{item.local}", places[item.local])
         unknown = sorted(name for name in free if name not in places and not name.startswith("__"))
         for name in unknown:
-            words = f"nothing else in the script gives {name}; from {module} import * may"
+            words = f"{name} is not defined in the script; from {module} import * may provide it"
             self._say(free[name].line, f"{module}.{name}", "", Verdict.UNRESOLVED, words)
         if items or not unknown:
             groups = [*_grouped(sorted(items, key=lambda one: one.local))]
@@ -301,7 +301,7 @@ class _Porter:
         place = resolve.find_place(module, name)
         home = resolve.only_home(text)
         if place is not None or home or resolve.is_known_module(text):
-            words = "a text that names it; change it by hand where it is imported by this text"
+            words = "a string that names it; change it by hand if it is used for an import"
             self._say(constant.lineno, text, place or home, Verdict.UNRESOLVED, words)
 
 
@@ -310,7 +310,7 @@ def _import_text(alias: ast.alias) -> str:
 
 
 def _grouped(items: Iterable[Item]) -> list[list[Item]]:
-    """Return the items by the module that they come from, in the order of the first of each."""
+    """Return the items by source module, in the order of the first of each."""
     groups: dict[str, list[Item]] = {}
     for item in items:
         if item not in groups.setdefault(item.module, []):
@@ -319,7 +319,7 @@ def _grouped(items: Iterable[Item]) -> list[list[Item]]:
 
 
 def _module_bindings(statement: ImportStatement) -> Iterable[Binding]:
-    """Yield the modules that a statement binds to a name, as far as they matter here."""
+    """Yield the relevant modules that a statement binds to a name."""
     node = statement.node
     for alias in node.names:
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""What a dotted name is: a name with a place here, a module on the way to one, or neither."""
+"""Resolves dotted names: a name with a counterpart, a module with such names, or neither."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ROOT = "executorch"
 
 
 def find_place(module: str, name: str) -> Place | None:
-    """Return where a name of a module is now; None for one that has no other place.
+    """Return the new place of a name of a module; None if it has none.
 
-    A package documents the names of the modules in it that define them: both imports are written.
+    A package documents names defined in its modules: both imports are supported.
     """
     found = place_of(module, name) or moved_places().get((module, name))
     package = module.rpartition(".")[0]
@@ -42,7 +42,7 @@ def is_known_module(path: str) -> bool:
 
 
 def is_not_needed(path: str) -> bool:
-    """Return whether a module is imported only for what it registers, which is here anyway."""
+    """Return whether a module is imported only for its registrations, which are not needed here."""
     return any(_is_below(path, one) for one in NOT_NEEDED)
 
 
@@ -52,12 +52,12 @@ def is_gone_name(path: str) -> bool:
 
 
 def only_home(module: str, mentioned: Collection[str] = ()) -> str:
-    """Return the one module of ours with the documented names of a module; empty for several.
+    """Return the only module of ours with the documented names of a module; else empty.
 
     Args:
         module: of the package
-        mentioned: words behind a dot in the script; where some are names of the module, only
-            those count, and otherwise the module of ours that has most of its names
+        mentioned: attribute names in the script; if some are names of the module, only
+            those count, otherwise the module of ours with most of its names
     """
     names = names_of(module)
     used = {names[word].module for word in mentioned if word in names}
@@ -76,12 +76,12 @@ def names_of(module: str) -> dict[str, Place]:
 
 
 def remedy(path: str) -> str:
-    """Return what may stand for a name without counterpart: its like elsewhere, or a near one."""
+    """Return a hint for a name without counterpart: the same name elsewhere, or a similar one."""
     if path in GONE_NAMES:
         return GONE_NAMES[path]
     for old, new in GONE_MODULES.items():
         if _is_below(path, old):
-            return f"what torchao has of it is in {new}"
+            return f"its torchao counterparts are in {new}"
     module, _, name = path.rpartition(".")
     like = {place for (_, other), place in _all().items() if other == name}
     if like:

@@ -19,10 +19,10 @@ class Use:
     """A name and the attributes read from it: `exir.capture.to_edge`.
 
     Attributes:
-        scope: of the name: the number of the scope that binds it
+        scope: index of the scope that binds the name
         chain: the expression after each attribute; the first is the name alone
         parts: the name and the attributes
-        stored: whether the whole is assigned to or deleted
+        stored: whether it is assigned to or deleted
     """
 
     scope: int
@@ -42,7 +42,7 @@ class ImportStatement:
 
     Attributes:
         node: the statement
-        scope: the number of the scope that it stands in
+        scope: index of its scope
         alone: whether it is the only statement of its block
     """
 
@@ -53,12 +53,12 @@ class ImportStatement:
 
 @dataclass(slots=True)
 class Script:
-    """What a script imports and reads.
+    """Imports and uses of a script.
 
     Attributes:
-        imports: in the order of the text
+        imports: in source order
         uses: names that are read, written or deleted; import statements are not among them
-        bound: all names that something other than a star import binds, in any scope
+        bound: all names bound by anything but a star import, in any scope
         strings: string constants and the function they are the first argument of, else ""
     """
 
@@ -177,7 +177,7 @@ def _binding(name: str, stack: list[_Scope]) -> int:
 
 
 def _asks_for_none(node: ast.AST) -> bool:
-    """Return whether a node is `name is None`, as scripts ask where an import may have failed."""
+    """Return whether a node is `name is None`, as scripts check after an import that may fail."""
     return (
         isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Name)
@@ -194,7 +194,7 @@ def _called(node: ast.AST) -> str:
 
 
 def _parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
-    """Return what of a scope is evaluated around it, and what inside."""
+    """Return the parts of a scope evaluated outside of it, and inside."""
     if isinstance(node, ast.Lambda):
         return [*_defaults(node.args)], [node.body]
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

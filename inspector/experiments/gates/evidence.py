@@ -153,7 +153,7 @@ def _size(evidence: Evidence) -> Found:
 
 def _has(evidence: Evidence) -> str:
     kinds = [f"{file.path} ({file.kind})" for file in evidence.session.files]
-    return f"there is {', '.join(kinds)}"
+    return f"available: {', '.join(kinds)}"
 
 
 _STATIC = {

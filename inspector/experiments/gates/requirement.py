@@ -146,4 +146,4 @@ def _known_metrics(asked: str) -> str:
         return f"there is gap. and one of {names}, the same behind gap.own. and gap.inherited.," + (
             f" and {COVERAGE}"
         )
-    return f"there is {', '.join(_STATIC)}, latency and gap.max_abs and the like"
+    return f"available: {', '.join(_STATIC)}, latency and gap.max_abs and the like"

@@ -1,5 +1,5 @@
-"""What the interpreter with ``executorch`` runs: the standard library, torch and executorch only.
+"""Code for the interpreter with ``executorch``: uses only the standard library, torch and it.
 
-Started by its path (``__main__.py``); neither this package's parents nor anything of theirs is
-imported there, except for the exporter, which needs torch alone.
+Started by its path (``__main__.py``); neither parent packages nor their modules are
+imported there, except for the exporter, which only needs torch.
 """

@@ -1,7 +1,7 @@
-"""Questions to the ``executorch`` package of this interpreter: ``python …/stock/__main__.py``.
+"""Serves requests to this interpreter's ``executorch``: ``python …/stock/__main__.py``.
 
-A question is a line of JSON on standard input, which stays open for as long as the parent waits.
-Progress is reported in lines of JSON on what was standard output; prints go to standard error.
+A request is a line of JSON on standard input, which stays open for as long as the parent waits.
+Progress is reported in lines of JSON on the original standard output; prints go to standard error.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ NEEDED = ("torch", "executorch")
 
 
 def channel() -> Callable[..., None]:
-    """Return what sends messages; prints go to standard error from now on."""
+    """Return a function that sends messages; redirect prints to standard error."""
     out, own = os.dup(1), os.getpid()
     os.dup2(2, 1)
     lock = threading.Lock()
-    if hasattr(os, "register_at_fork"):  # what is forked shall not keep the channel open
+    if hasattr(os, "register_at_fork"):  # forked processes must not keep the channel open
         os.register_at_fork(after_in_child=lambda: os.close(out))
 
     def notify(kind: str, **content: object) -> None:
-        if os.getpid() != own:  # a copy may warn, and ends where it would answer as well
+        if os.getpid() != own:  # a copy may warn, but exits instead of answering
             if kind not in ("warning", "log"):
                 os._exit(1)
             os.write(2, f"{content.get('text', '')}\n".encode("utf-8", "replace"))
@@ -45,7 +45,7 @@ def channel() -> Callable[..., None]:
 
 
 def questions() -> queue.Queue[bytes]:
-    """Return where questions arrive; this process ends when whoever asks has gone."""
+    """Return the stream of requests; this process exits when the parent exits."""
     own = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -62,7 +62,7 @@ def questions() -> queue.Queue[bytes]:
 
 
 def let_parts_be_found() -> None:
-    """Let the files beside this one be imported by their names without their parents' content."""
+    """Make the files of this folder importable without running their parent packages."""
     root = HERE.parents[2]
     for name in ("inspector", "inspector.toolchain", "inspector.worker"):
         module = types.ModuleType(name)
@@ -77,12 +77,12 @@ def forget_names() -> None:
 
 
 def main() -> int:
-    """Answer questions for as long as there are any."""
+    """Handle requests until there are no more."""
     notify = channel()
     notify("hello", python=platform.python_version(), executable=sys.executable)
     faulthandler.enable(file=2)
     if sys.path and Path(sys.path[0] or ".").resolve() == HERE:
-        del sys.path[0]  # the files beside this one are no modules of the user
+        del sys.path[0]  # the files in this folder are not modules of the user
     asked = questions()
     first = asked.get()
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]

@@ -1,4 +1,4 @@
-"""What this interpreter can be asked: its partitioners, a compile, a run."""
+"""Requests to this interpreter: its partitioners, a compile, a run."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _compile(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
 
 
 def _refer(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
-    """Write inputs of a method and what its exported program makes of them."""
+    """Write inputs of a method and the outputs of its exported program."""
     job, path = asked["job"], str(asked["inputs"])
     tell_what_is_said(notify)
     with told(notify, "load executorch"):
@@ -143,7 +143,7 @@ _KEPT = _Kept()
 
 
 def _read(job: Mapping[str, Any], notify: Say) -> Exported:
-    """Return the exported programs of a recipe, quantized if it asks for it."""
+    """Return the exported programs of a recipe, quantized if requested."""
     source = _source(job, notify)
     programs = dict(source.programs)
     if job["quantising"]["mode"]:

@@ -1,4 +1,4 @@
-"""Lowers exported programs with the package and writes what its own interface makes."""
+"""Lowers exported programs with the package and writes the files of its own interface."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inspector.worker.exporter import sentence_of, told
 
 Say = Callable[..., None]
 PROGRAM, RECORD = "model.pte", "model.etrecord"
-_QUANTISED = "kernels.quantized"  # registers what quantized programs are emitted with
+_QUANTISED = "kernels.quantized"  # registers the operators of quantized programs
 
 
 class NotWrittenError(Exception):
@@ -28,9 +28,9 @@ def lowered(
     job: Mapping[str, Any],
     notify: Say,
 ) -> tuple[Any, dict[str, Partitioned]]:
-    """Return edge programs, delegated by a recipe, and what the partitioners decided.
+    """Return edge programs, delegated by a recipe, and the decisions of partitioners.
 
-    Raises: StockError; whatever the package raises
+    Raises: StockError; errors of the package
     """
     exir = part("exir")
     part_or_none(_QUANTISED)
@@ -69,7 +69,7 @@ def _made(job: Mapping[str, Any], notify: Say) -> list[Any]:
 
 
 def _recorded(function: Any, programs: Any, **more: Any) -> Any:  # noqa: ANN401
-    """Call a function of the package and let it record, where this release can."""
+    """Call a function of the package with recording, if this release supports it."""
     try:
         return function(programs, generate_etrecord=True, **more)
     except TypeError as error:
@@ -79,7 +79,7 @@ def _recorded(function: Any, programs: Any, **more: Any) -> Any:  # noqa: ANN401
 
 
 def _tell_stages(start: float, found: Mapping[str, Partitioned], notify: Say) -> None:
-    """Tell how long the parts of one call of the package took, as far as they are known."""
+    """Report the durations of the parts of one call of the package, if known."""
     end = time.perf_counter()
     began = min((one.began for one in found.values() if one.began), default=end)
     spent = sum(one.seconds for one in found.values())
@@ -105,7 +105,7 @@ def emitted(edge: Any, job: Mapping[str, Any], notify: Say) -> Any:  # noqa: ANN
     try:
         config = exir.ExecutorchBackendConfig(**given)
     except TypeError as error:
-        raise StockError(f"this executorch does not take an option: {error}") from error
+        raise StockError(f"this executorch does not accept an option: {error}") from error
     with told(notify, "plan and emit"):
         return edge.to_executorch(config)
 
@@ -124,7 +124,7 @@ def _planner(name: str, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - No
     try:
         return part("exir.passes").MemoryPlanningPass(**given)
     except TypeError as error:
-        raise StockError(f"this executorch does not take an option: {error}") from error
+        raise StockError(f"this executorch does not accept an option: {error}") from error
 
 
 def written(program: Any, folder: Path, notify: Say) -> None:  # noqa: ANN401
@@ -161,7 +161,7 @@ def _why(error: OSError) -> str:
 
 
 def planners(program: Any, name: str) -> dict[str, str]:  # noqa: ANN401
-    """Return what planned the memory of each method."""
+    """Return the memory planner of each method."""
     plans = program.executorch_program.execution_plan
     return {
         plan.name: name if name in ("greedy", "naive") else "stock"

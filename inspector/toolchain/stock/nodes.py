@@ -1,4 +1,4 @@
-"""What rules and verdicts know of a node: operator, names, modules, types, line."""
+"""Properties of a node for rules and verdicts: operator, names, modules, types, line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def operator_name(target: Any) -> str:  # noqa: ANN401
 
 
 def ancestors(node: Node) -> Iterator[Any]:
-    """Yield the nodes of earlier graphs a node comes from, nearest first."""
+    """Yield the nodes of earlier graphs that a node originates from, nearest first."""
     left = list(node.meta.get("from_node") or ())
     while left:
         source = left.pop(0)
@@ -59,11 +59,11 @@ def operators_behind(node: Node) -> list[str]:
 
 
 def names_behind(node: Node, exported: Collection[int]) -> list[str]:
-    """Return the name of a node and of the exported nodes it comes from.
+    """Return the name of a node and of its exported nodes.
 
     Args:
         node: of an edge graph, or of an exported one
-        exported: identities of the graphs that were exported
+        exported: ids of the exported graphs
     """
     sources = [source.name for source in ancestors(node) if _graph(source) in exported]
     return list(dict.fromkeys([node.name, *sources]))
@@ -86,7 +86,7 @@ def modules_around(node: Node) -> list[str]:
 
 
 def dtypes_at(node: Node) -> dict[str, str]:
-    """Return the dtypes of a node's result and of what it reads, by where they are."""
+    """Return the dtypes of a node's result and inputs, by position."""
     found: dict[str, str] = {}
     for each, where in ((node, "its result"), *((one, one.name) for one in node.all_input_nodes)):
         value = each.meta.get("val")
@@ -96,7 +96,7 @@ def dtypes_at(node: Node) -> dict[str, str]:
 
 
 def source_line(node: Node) -> str:
-    """Return ``file:line`` of the user's code a node comes from, empty when unknown."""
+    """Return ``file:line`` of the user's code a node comes from, empty if unknown."""
     frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
     own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
     return ":".join((own or frames)[-1]) if frames else ""

@@ -12,7 +12,7 @@ import torch
 
 
 class StockError(Exception):
-    """Something that this release of ``executorch`` does not do; one sentence."""
+    """A request that this release of ``executorch`` does not support; one sentence."""
 
 
 def part(name: str) -> Any:  # noqa: ANN401 - a module of any release
@@ -21,7 +21,7 @@ def part(name: str) -> Any:  # noqa: ANN401 - a module of any release
 
 
 def part_or_none(name: str) -> Any:  # noqa: ANN401
-    """Return a module of the package, None where this release has none or cannot load it."""
+    """Return a module of the package, None if this release lacks it or cannot load it."""
     try:
         return part(name)
     except (ImportError, OSError, AttributeError, RuntimeError):
@@ -29,7 +29,7 @@ def part_or_none(name: str) -> Any:  # noqa: ANN401
 
 
 def version() -> str:
-    """Return the release, ``unknown`` where the package has none."""
+    """Return the release, ``unknown`` if the package has none."""
     try:
         return importlib.metadata.version("executorch")
     except importlib.metadata.PackageNotFoundError:
@@ -38,7 +38,7 @@ def version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return what is to be recorded of this interpreter."""
+    """Return the versions of this interpreter for records."""
     return {
         "executorch": version(),
         "torch": str(torch.__version__),

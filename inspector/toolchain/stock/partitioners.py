@@ -27,7 +27,7 @@ class Known:
     Attributes:
         alias: short name
         cls: name of the class
-        module: where it is
+        module: that defines it
     """
 
     alias: str
@@ -61,7 +61,7 @@ def _in_file(root: Path, path: Path) -> Iterator[Known]:
 
 
 def listed() -> Iterator[dict[str, Any]]:
-    """Yield each partitioner, with why it cannot be used here; empty where it can."""
+    """Yield each partitioner, with the reason if it cannot be used here, else empty."""
     for one in known():
         why = ""
         try:
@@ -80,7 +80,7 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
     Args:
         asked: its name and options
 
-    Raises: StockError in a sentence; whatever its file or its class raises
+    Raises: StockError; errors of its file or class
     """
     name, options = str(asked["name"]), dict(asked["options"])
     cls = _class_of(name)
@@ -109,7 +109,7 @@ def _class_of(name: str) -> Any:  # noqa: ANN401
             return _imported(one)
     names = [one.alias for one in there]
     close = difflib.get_close_matches(name.lower(), names, 1)
-    hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names) or 'none'}"
+    hint = f"did you mean {close[0]}?" if close else f"available: {', '.join(names) or 'none'}"
     raise StockError(f"unknown partitioner {name!r} in this executorch; {hint}")
 
 
@@ -139,7 +139,7 @@ def _in_own_file(path: str, cls: str) -> Any:  # noqa: ANN401
 
 
 def _value(value: Any, cls: Any) -> Any:  # noqa: ANN401
-    """Return an option; a word that is a member of an enumeration beside the class becomes it."""
+    """Return an option; the name of an enumeration member next to the class is converted to it."""
     if isinstance(value, list):
         return [_value(one, cls) for one in cast("list[Any]", value)]
     if not isinstance(value, str):

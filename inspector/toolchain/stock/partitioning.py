@@ -1,4 +1,4 @@
-"""A stock partitioner under the user's rules, with a verdict on every node it has seen."""
+"""Applies the user's rules to a stock partitioner, with a verdict on every node it processed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from inspector.toolchain.stock.verdicts import Heard, Verdict, claimed, judge
 
 @dataclass
 class Partitioned:
-    """What the partitioners of one method have decided.
+    """The decisions of the partitioners of one method.
 
     Attributes:
-        verdicts: of all of them, in their order
-        seconds: how long they took
-        began: when the first one began, 0 while none has
-        origins: by name of a node they have seen, that of the exported node it comes from
+        verdicts: of all of them, in order
+        seconds: duration
+        began: start time of the first one, 0 before
+        origins: by name of a processed node, its exported node
     """
 
     verdicts: list[Verdict] = field(default_factory=list[Verdict])

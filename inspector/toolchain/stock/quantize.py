@@ -27,7 +27,7 @@ def quantised(program: Any, how: Mapping[str, Any], method: str, quantizer: str)
         method: that the program is
         quantizer: ``module:class`` in the package
 
-    Raises: StockError in a sentence of what is missing or wrong
+    Raises: StockError naming what is missing or wrong
     """
     steps = next((found for name in _STEPS if (found := _module(name)) is not None), None)
     if steps is None:
@@ -69,7 +69,7 @@ def _quantizer(how: Mapping[str, Any], place: str) -> Any:  # noqa: ANN401
 def _config(home: Any, mode: str, how: Mapping[str, Any]) -> Any:  # noqa: ANN401
     if mode not in _MODES:
         there = ", ".join(_MODES)
-        raise StockError(f"the stock quantizer has no mode {mode!r}; there is {there}")
+        raise StockError(f"unknown mode {mode!r} of the stock quantizer; available: {there}")
     if mode == "none":
         return None
     return home.get_symmetric_quantization_config(
@@ -107,7 +107,7 @@ def _calls(path: str, program: Any, method: str) -> list[tuple[Any, ...]]:  # no
 
 
 def _shapes(program: Any) -> Any:  # noqa: ANN401 - as torch.export takes them
-    """Return the sizes of the inputs that may change, None if there are none."""
+    """Return the dynamic sizes of the inputs, None if there are none."""
     user = set(program.graph_signature.user_inputs)
     known: dict[str, Any] = {}
     found: list[Any] = []
@@ -126,7 +126,7 @@ def _shapes(program: Any) -> Any:  # noqa: ANN401 - as torch.export takes them
 def _dim(program: Any, size: Any, known: dict[str, Any]) -> Any:  # noqa: ANN401
     symbol = size.node.expr
     if not symbol.is_Symbol:
-        return Dim.AUTO  # made of other sizes
+        return Dim.AUTO  # derived from other sizes
     name = str(symbol)
     if name not in known:
         bounds = program.range_constraints.get(symbol)

@@ -1,4 +1,4 @@
-"""What a partitioner logs while it works: why it did not take a node, in its own words."""
+"""Collects the log of a partitioner: its reasons for rejecting nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Logged:
     """A reason.
 
     Attributes:
-        text: in the words of who logged it
+        text: as logged
         logger: name of the logger
     """
 
@@ -32,10 +32,10 @@ class Logged:
 
 
 class Harvest(logging.Handler):
-    """Takes what is logged and keeps what is about a node.
+    """A log handler that keeps messages about nodes.
 
     Attributes:
-        found: reasons by name of a node, or of an operator where no node is named
+        found: reasons by name of a node, or of an operator if no node is named
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class Harvest(logging.Handler):
         notify: Callable[..., None],
         others: Iterable[logging.Handler] = (),
     ) -> None:
-        """Take the names of nodes and operators.
+        """Store the names of nodes and operators.
 
         Args:
             names: of both
-            notify: takes what is a log of the job
-            others: handlers of the root, for what is not logged by the package
+            notify: called with log lines of the job
+            others: handlers of the root, for other loggers
         """
         super().__init__(logging.DEBUG)
         self._names = frozenset(names)
@@ -58,7 +58,7 @@ class Harvest(logging.Handler):
         self.found: dict[str, list[Logged]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record; warnings are a log of the job as well."""
+        """Handle a log record; warnings are also logged for the job."""
         if record.name.split(".")[0] not in (_PACKAGE, _ROOT):
             for one in self._others:
                 if record.levelno >= one.level:
@@ -76,7 +76,7 @@ class Harvest(logging.Handler):
             self._say("log", text=f"{record.name}: {text}")
 
     def _explains(self, record: logging.LogRecord, text: str) -> bool:
-        """Take the form of the package: an object with node and reason, or its text."""
+        """Parse the form of the package: an object with node and reason, or its string."""
         node, reason = getattr(record.msg, "node", None), getattr(record.msg, "reason", None)
         name = getattr(node, "name", None)
         if isinstance(name, str) and isinstance(reason, str):
@@ -96,7 +96,7 @@ class Harvest(logging.Handler):
         return True
 
     def _named(self, line: str, logger: str) -> None:
-        """Take a line that names a node, or an operator in words of refusal."""
+        """Parse a line that names a node, or an operator with a phrase of rejection."""
         nodes = self._names.intersection(_WORD.findall(line))
         operators = self._names.intersection(_OPERATOR.findall(line))
         for name in nodes or (operators if _REFUSAL.search(line) else ()):
@@ -111,7 +111,7 @@ class Harvest(logging.Handler):
 
 @contextlib.contextmanager
 def harvesting(names: Iterable[str], notify: Callable[..., None]) -> Generator[Harvest, None, None]:
-    """Listen to the root, and to every logger of the package down to its debugging level."""
+    """Attach to the root, and to every logger of the package at debug level."""
     root = logging.getLogger()
     handlers = root.handlers
     handler = Harvest(names, notify, handlers)

@@ -1,7 +1,7 @@
-"""The user's rules on a stock partitioner: it decides less, and its partitions are cut again.
+"""The user's rules on a stock partitioner: they veto nodes, and split its partitions again.
 
-Partitioners with a rule for each operator answer no where the user does, so that what belongs
-to a node stays out with it. From others the nodes are taken away after they have tagged.
+In partitioners with a rule for each operator these rules reject vetoed nodes, so that related nodes
+stay out as well. From other partitioners' tags the nodes are removed afterwards.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _KINDS = ("ops", "nodes", "modules")
 
 
 class Rules:
-    """What partitioners may take by the recipe.
+    """The rules of the recipe.
 
     Attributes:
         content: of the recipe
     """
 
     def __init__(self, content: Mapping[str, Any], exported: Collection[int]) -> None:
-        """Take rules.
+        """Store rules.
 
         Args:
             content: members of the recipe's rules
-            exported: identities of the graphs that were exported
+            exported: ids of the exported graphs
         """
         self.content = content
         self._exported = exported
@@ -55,7 +55,7 @@ class Rules:
         return self._any or self.least > 1 or self.most is not None
 
     def veto(self, node: Node) -> tuple[str, str] | None:
-        """Return the rule that keeps a node out and why, None when it may be taken."""
+        """Return the rule that excludes a node and why, None if it may be taken."""
         if not self._any:
             return None
         names = {
@@ -74,11 +74,11 @@ class Rules:
         return None
 
     def origin(self, node: Node) -> str:
-        """Return the name that keeps a node out in every graph: of the exported node behind it."""
+        """Return the name that excludes a node in every graph: that of its exported node."""
         return [node.name, *names_behind(node, self._exported)[1:]][-1]
 
     def veto_of_operator(self, target: Any) -> bool:  # noqa: ANN401 - an operator
-        """Return whether an operator may not be kept whole for a partitioner."""
+        """Return whether an operator must not be preserved for a partitioner."""
         return self._veto_by_name("ops", [operator_name(target)]) is not None
 
     def _veto_by_name(self, kind: str, names: list[str]) -> tuple[str, str] | None:
@@ -108,7 +108,7 @@ def _first(names: Iterable[str], patterns: list[str]) -> tuple[str, str] | None:
 
 
 def by_operator(partitioner: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
-    """Return the rules of a partitioner that has one for each operator, None for others."""
+    """Return the rules of a partitioner with one per operator, None for others."""
     found: dict[str, Any] | None = getattr(partitioner, "target_partitioner_configs", None)
     return found
 
@@ -119,13 +119,13 @@ def ask_less(
     answered: dict[Node, bool],
     dropped: Collection[str],
 ) -> None:
-    """Let a partitioner's own rules refuse what the user does not want, and note their answers.
+    """Patch a partitioner's own rules to reject vetoed nodes, and record their decisions.
 
     Args:
         partitioner: changed
         rules: of the user
-        answered: answers of its rules by node, filled while it partitions
-        dropped: names of nodes that were taken away after it has tagged
+        answered: decisions of its rules by node, filled while it partitions
+        dropped: names of nodes removed after tagging
     """
     for config in (by_operator(partitioner) or {}).values():
         config.check_constraints = _checked(config, rules, answered)
@@ -167,7 +167,7 @@ def _checked(
 
 
 def _along(config: Any, node: Node, program: Any) -> Iterable[Node]:  # noqa: ANN401
-    """Return the nodes that would be taken together with one, without their labels of it."""
+    """Return the nodes that would be taken together with one, after removing their labels."""
     take = getattr(config, "get_node_and_deps", None)
     try:
         return take(node, program) if take is not None else ()
@@ -179,14 +179,14 @@ def _along(config: Any, node: Node, program: Any) -> Iterable[Node]:  # noqa: AN
 
 
 def cut_anew(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
-    """Take away what the rules keep out and cut what is left, so that nothing runs in a circle.
+    """Remove vetoed nodes and split the remaining partitions, so that no cycle arises.
 
     Args:
         module: tagged
         rules: of the user
-        tags: where each tag goes; replaced by the new ones
+        tags: delegation spec of each tag; updated
 
-    Returns: by node, the rule that took it out and why
+    Returns: by node, the rule that removed it and why
     """
     nodes = [node for node, _ in calls_in(module) if node.meta.get(TAG) in tags]
     out = {node: told for node in nodes if (told := rules.veto(unit_of(node))) is not None}
@@ -200,10 +200,10 @@ def cut_anew(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tupl
 
 
 def _split(module: Any, out: Collection[Node], tags: dict[str, Any]) -> None:  # noqa: ANN401
-    """Cut the partitions that nodes were taken out of, so that no path leaves and enters again.
+    """Split the partitions that lost nodes, so that no path leaves and re-enters.
 
-    A node's depth is how often the paths to it inside the former partition changed between what
-    stays and what was taken out; each depth becomes a partition.
+    A node's depth is how often paths to it inside the former partition alternate between remaining
+    and removed nodes; each depth becomes a partition.
     """
     former: dict[Node, str | None] = {node: node.meta.get(TAG) for node, _ in calls_in(module)}
     affected = {str(former[node]) for node in out}
@@ -266,7 +266,7 @@ def _dropped(
 
 
 def _retag_data(module: Any, tags: Mapping[str, Any]) -> None:  # noqa: ANN401
-    """Let constants go with the nodes that read them; the package copies them for other readers."""
+    """Tag constants like the nodes that read them; the package copies them for other readers."""
     for node in module.graph.nodes:
         if node.op == "call_function" or TAG not in node.meta:
             continue

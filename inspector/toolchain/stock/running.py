@@ -1,4 +1,4 @@
-"""Runs one method on the package's own runtime."""
+"""Runs one method on the package's runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 
 Say = Callable[..., None]
 _KERNELS = ("kernels.quantized", "extension.llm.custom_ops.custom_ops")  # more than portable ones
-_SAY_EVERY = 0.1  # seconds between two words on how far it is
+_SAY_EVERY = 0.1  # seconds between two progress messages
 
 
 class _Loaded:
@@ -78,7 +78,7 @@ class _Loaded:
         return bool(self._program.has_etdump())
 
     def write_trace(self, trace: Path, buffer: Path | None) -> None:
-        """Write what was recorded since it was last written."""
+        """Write events recorded since the last write."""
         self._program.write_etdump_result_to_file(str(trace), *([str(buffer)] if buffer else []))
 
     def threads(self) -> int:
@@ -87,17 +87,17 @@ class _Loaded:
         return max(1, int(count()))
 
     def use_threads(self, count: int) -> None:
-        """Let the kernels use so many threads."""
+        """Set the number of kernel threads."""
         reset = getattr(self._binding, "_unsafe_reset_threadpool", None)
         if reset is None:
-            raise StockError("this executorch does not let the number of threads be chosen")
+            raise StockError("this executorch cannot set the number of threads")
         reset(count)
 
 
 def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
-    """Run a method; leave outputs and trace in a folder and return what was measured.
+    """Run a method; write outputs and trace into a folder and return the measurements.
 
-    Raises: StockError; whatever the package raises. Its runtime may end the process
+    Raises: StockError; errors of the package. Its runtime may abort the process
     """
     folder = Path(asked["folder"])
     inputs: list[Any] = torch.load(asked["inputs"], weights_only=True)
@@ -131,7 +131,7 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
 
 
 def _warm_up(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], notify: Say) -> None:
-    """Run; what is recorded of it is taken out of the trace later, as nothing stops recording."""
+    """Run; its events are removed from the trace later, since recording cannot be paused."""
     count = int(asked["warmup"])
     if not count:
         return

@@ -1,4 +1,4 @@
-"""For every node of a partitioned graph what the stock partitioner decided, and why."""
+"""The stock partitioner's decision on every node of a partitioned graph, and why."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Verdict = dict[str, Any]  # members as in the record
 
 @dataclass(frozen=True)
 class Heard:
-    """What is known of one partitioning.
+    """Facts about one partitioning.
 
     Attributes:
         logged: reasons by name of a node
-        answered: answers of its rules by node
-        vetoed: by node, the user's rule that kept it out and why
+        answered: decisions of its rules by node
+        vetoed: by node, the user's rule that excluded it and why
     """
 
     logged: Mapping[str, Sequence[Logged]]
@@ -79,7 +79,7 @@ def _is_of_delegate(node: Node) -> bool:
 
 
 def _why_not(unit: Node, partitioner: Any, heard: Heard) -> tuple[str, str, str] | None:  # noqa: ANN401
-    """Return rule, outcome and reason where something is known of a node that was not taken."""
+    """Return rule, outcome and reason for a rejected node, if known."""
     vetoed = heard.vetoed.get(unit)
     if vetoed is not None:
         small = vetoed[0] in ("min_nodes", "max_partitions")
@@ -99,7 +99,11 @@ def _why_not(unit: Node, partitioner: Any, heard: Heard) -> tuple[str, str, str]
         words = f"no rule for {operator_of(unit)} in {type(partitioner).__name__}"
         return type(partitioner).__name__, "no_rule_for_operator", words
     said = heard.answered.get(unit)
-    words = "its rule refused it" if said is False else "its rule took it into no partition"
+    words = (
+        "its rule refused it"
+        if said is False
+        else "its rule accepted it, but it is in no partition"
+    )
     return type(rule).__name__, "rejected_by_rule", f"{words}; the stock tool logged no reason"
 
 
