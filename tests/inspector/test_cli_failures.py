@@ -134,7 +134,7 @@ def test_different_programs_differ() -> None:
         (("summary",), "FILE"),
         (("summary", PROGRAM, "--format", "xml"), "xml"),
         (("summary", PROGRAM, "--formt", "json"), "--formt"),
-        (("profile", SESSION, "--method", "nope"), "there is forward"),
+        (("profile", SESSION, "--method", "nope"), "available: forward"),
         (("profile", SESSION, "--source-time-scale", "hours"), "hours"),
         (("graph", PROGRAM, "--graph", "nope"), "nope"),
         (("diff", PROGRAM), "B"),

@@ -84,7 +84,7 @@ def test_replaced_value_is_what_later_nodes_read_and_moves_the_outputs(tmp_path:
         (("--replace", "nothing"), 2, "expected ID="),
         (("--replace", "3=missing.pt"), 3, "missing.pt"),
         (("--replace", f"3={MODEL}"), 3, "expected tensors"),
-        (("--method", "backward"), 2, "no method 'backward'"),
+        (("--method", "backward"), 2, "unknown method 'backward'"),
         (("--case", 0, "--inputs", "ones"), 2, "both name inputs"),
     ],
 )

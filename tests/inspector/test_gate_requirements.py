@@ -85,7 +85,7 @@ def test_relative_requirement_has_a_factor(text: str, factor: float) -> None:
         ("latency<=-1x baseline", "expected a positive factor"),
         ("delegates<=2.5", "delegates is an integer"),
         ("gap.max_abs<=1e-3ms", "a number without a unit"),
-        ("gap<=1", "there is gap. and one of elements, max_abs"),
+        ("gap<=1", "available: gap. and one of elements, max_abs"),
         ("gap.worst<=1", "no metric 'gap.worst'"),
         ("speed<=1", "no metric 'speed'; available: delegated, arena, size, delegates, latency"),
     ],

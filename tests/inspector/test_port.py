@@ -232,7 +232,7 @@ OPEN = {
         "from unittest import mock\nmock.patch('executorch.exir.to_edge')\n",
         2,
         "exir.to_edge",
-        "a text",
+        "a string",
     ),
     "star and a name of unknown origin": (
         "from executorch.exir import *\nto_edge(nosuch)\n",
