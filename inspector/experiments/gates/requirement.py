@@ -143,7 +143,8 @@ def _absolute(text: str, metric: str, bound: str) -> float:
 def _known_metrics(asked: str) -> str:
     if asked == "gap" or asked.startswith(GAP):
         names = ", ".join(Metrics.__dataclass_fields__)
-        return f"available: gap. and one of {names}, the same behind gap.own. and gap.inherited.," + (
-            f" and {COVERAGE}"
+        return (
+            f"available: gap. and one of {names}, the same behind gap.own. and gap.inherited.,"
+            + (f" and {COVERAGE}")
         )
     return f"available: {', '.join(_STATIC)}, latency and gap.max_abs and the like"
