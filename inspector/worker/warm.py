@@ -89,7 +89,7 @@ class Warm:
     def quantised(self, wanted: Quantization, source: Exported, notify: Say) -> Exported:
         """Return the programs quantized according to a job.
 
-        Raises: AnswerError as ``quantised`` of this package does
+        Raises: AnswerError for an invalid quantization
         """
         if not wanted.wanted:
             return source
