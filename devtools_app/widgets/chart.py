@@ -20,6 +20,7 @@ from devtools_app.appearance.colours import Palette
 Ticks = Sequence[tuple[float, str]]
 Range = tuple[float, float]
 _SIDES = ("left", "bottom", "right")
+_NEAREST = 1e6  # of the whole to the smallest part that zooming shows; doubles hold it
 _GAP = 6  # pixels between a label and its axis, and between two labels
 
 
@@ -59,6 +60,8 @@ class Chart(pg.PlotWidget):
         limits = {"xMin": x[0], "xMax": x[1], "yMin": y[0], "yMax": y[1]}
         self._box.setLimits(xMin=None, xMax=None, yMin=None, yMax=None)  # the former ones
         self._box.setLimits(**limits)
+        nearest = {"minXRange": (x[1] - x[0]) / _NEAREST, "minYRange": (y[1] - y[0]) / _NEAREST}
+        self._box.setLimits(**nearest)
         self._box.setRange(xRange=x, yRange=y, padding=0, disableAutoRange=True)
 
     @property

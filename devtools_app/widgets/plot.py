@@ -125,6 +125,9 @@ class Plot(QWidget):
     def draw(self, chart: Chart) -> None:
         """Draw into an empty chart: its range first, then axes and items."""
 
+    def draw_axes(self, chart: Chart) -> None:
+        """Draw what depends on the part that is shown; called again after each zoom and pan."""
+
     def pick(self, at: QPointF) -> int:
         """Return the number of the point at a pixel, NOTHING for none."""
         return NOTHING
@@ -191,6 +194,7 @@ class Plot(QWidget):
         self.draw(chart)
         if before is not None:
             chart.set_ranges(*before)
+        self.draw_axes(chart)
 
     def _surface(self) -> Chart | None:
         """Return the surface; None while pyqtgraph is being imported, redraw comes again then."""
@@ -236,6 +240,7 @@ class Plot(QWidget):
             here = QPointF(self.rect().center()) if at is None else at
             chart.zoom(factor, here - QPointF(chart.pos()), self.zoom_axes)
             self._moved = True
+            self.draw_axes(chart)
 
     # ---- the user
     @override
@@ -260,6 +265,7 @@ class Plot(QWidget):
         if self._dragged or (at - press).manhattanLength() >= _DRAG:
             self._dragged = self._moved = True
             chart.pan(at.x() - press.x(), at.y() - press.y(), self.zoom_axes)
+            self.draw_axes(chart)
             self._press = at
 
     def _hover(self, event: QMouseEvent) -> None:

@@ -23,11 +23,14 @@ _EMPTY = "No point has both metrics yet"
 class ScatterPlot(Plot):
     """Draws points; a click or an arrow key chooses one, a double click or Return opens it.
 
+    The wheel, plus and minus zoom, dragging pans, Space shows everything; the marks follow.
+
     Signals:
         chosen(key): the user chose a point
         activated(key): the user wants to open it
     """
 
+    zoom_axes = "xy"
     chosen = Signal(str)
     activated = Signal(str)
 
@@ -122,8 +125,6 @@ class ScatterPlot(Plot):
         across, up = scatter.across, scatter.up
         chart.set_margins(4, _TOP, _RIGHT, 4)
         chart.show_range((across.low, across.high), (up.low, up.high))
-        chart.axis("left", up.ticks, title=up.title, grid=True)
-        chart.axis("bottom", across.ticks, title=across.title, grid=True)
         front = scatter.front()
         x, y = [dot.x for dot in front], [dot.y for dot in front]
         chart.line(x, y, palette.accent, dashed=True)
@@ -135,3 +136,12 @@ class ScatterPlot(Plot):
         wide = 2.0 if self.hasFocus() else 1.2
         place = [dot.x for dot in current], [dot.y for dot in current]
         chart.dots(*place, _DOT + 9, "", ring=palette.text, ring_width=wide)
+
+    @override
+    def draw_axes(self, chart: Chart) -> None:
+        if self._scatter is None:
+            return
+        for side, axis, shown in zip(
+            ("bottom", "left"), (self._scatter.across, self._scatter.up), chart.ranges, strict=True
+        ):
+            chart.axis(side, axis.ticks_between(*shown), title=axis.title, grid=True)

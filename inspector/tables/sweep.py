@@ -50,13 +50,24 @@ class Axis:
         title: metric with its unit
         low: value at its beginning, in base units
         high: value at its end
-        ticks: value and text of each mark
+        quantity: of the values
+        unit: of the labels
     """
 
     title: str
     low: float
     high: float
-    ticks: tuple[tuple[float, str], ...]
+    quantity: Quantity
+    unit: Unit
+
+    @property
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """Return value and label of each mark of the whole axis."""
+        return self.ticks_between(self.low, self.high)
+
+    def ticks_between(self, low: float, high: float) -> tuple[tuple[float, str], ...]:
+        """Return value and label of each mark of a part of the axis, in base units."""
+        return _ticks(low, high, self.unit, self.quantity)
 
     def share(self, value: float) -> float:
         """Return where a value lies, 0 at the beginning and 1 at the end."""
@@ -234,7 +245,7 @@ def _axis(name: str, values: Sequence[float], units: tuple[str, str]) -> Axis:
     least = 0.0 if low >= 0 else -math.inf
     low, high = max(low - room, least), high + room
     title = f"{name} / {unit.symbol}" if unit.symbol else name
-    return Axis(title, low, high, _ticks(low, high, unit, quantity))
+    return Axis(title, low, high, quantity, unit)
 
 
 def _ticks(
@@ -251,11 +262,12 @@ def _ticks(
     last = math.floor(high / unit.factor / step)
     every = (number * step * unit.factor for number in range(first, last + 1))
     values = [value for value in every if low <= value <= high]
-    text = column_formatter(quantity, unit, max(map(abs, values), default=0.0))
-    return tuple((value, _tick_text(value, unit, quantity, text(value))) for value in values)
-
-
-def _tick_text(value: float, unit: Unit, quantity: Quantity, plain: str) -> str:
-    if quantity is Quantity.PLAIN:
-        return f"{value:.4g}"
-    return f"{value / unit.factor:,.4g}" if quantity is not Quantity.COUNT else plain
+    largest = max(map(abs, values), default=0.0)
+    text = column_formatter(quantity, unit, largest)
+    if quantity is Quantity.COUNT:
+        return tuple((value, text(value)) for value in values)
+    # enough digits to tell neighbours apart; 4 are those of a whole axis
+    parts = largest / unit.factor / step
+    digits = max(4, math.ceil(math.log10(parts)) + 1 if parts > 1 else 0)
+    grouped = "" if quantity is Quantity.PLAIN else ","
+    return tuple((value, f"{value / unit.factor:{grouped}.{digits}g}") for value in values)

@@ -127,6 +127,24 @@ def _choose(pane: SweepPane) -> None:
     assert pane.plot.current == "key4"
     assert not pane.open_button.isEnabled()  # a failed point has no files
     assert pane.plot.place_of("key4") is None
+    _zoom(pane)
+
+
+def _zoom(pane: SweepPane) -> None:
+    plot = pane.plot
+    scatter_shown, chart = plot._scatter, plot.chart
+    assert scatter_shown is not None
+    assert chart is not None
+    for _ in range(8):
+        QTest.keyClick(plot, Qt.Key.Key_Plus)
+    (low, high), _ = chart.ranges
+    axis = scatter_shown.across
+    assert (high - low) < (axis.high - axis.low) / 5
+    marks = [value for value, _ in chart.getPlotItem().getAxis("bottom")._tickLevels[0]]
+    assert len(marks) > 1
+    assert all(low <= value <= high for value in marks)
+    QTest.keyClick(plot, Qt.Key.Key_Space)
+    assert chart.ranges[0] == pytest.approx((axis.low, axis.high))
 
 
 def _draw_others(pane: SweepPane) -> None:
@@ -255,3 +273,27 @@ def test_results_of_nothing_have_no_axes() -> None:
     assert first_axes(nothing) == ("", "")
     assert sweep_table(nothing).length == 1
     assert json.loads(results_text(nothing))["points"][0]["status"] == "waiting"
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["latency", "size", "gap.max_abs", "delegated"]),
+    st.floats(0, 0.999),
+    st.floats(1, 1e5),
+)
+def test_marks_of_a_part_of_an_axis_lie_in_it_and_differ(
+    name: str, share: float, factor: float
+) -> None:
+    points = tuple(
+        PointResult(number, f"k{number}", {}, Status.DONE, metrics={name: value})
+        for number, value in enumerate((1.0, 97.0))
+    )
+    found = scatter(Results("", (), points, (name,)), name, name)
+    assert found is not None
+    axis = found.across
+    wide = (axis.high - axis.low) / factor
+    low = axis.low + share * (axis.high - axis.low - wide)
+    marks = axis.ticks_between(low, low + wide)
+    assert len(marks) <= 12
+    assert all(low <= value <= low + wide for value, _ in marks)
+    assert len({text for _, text in marks}) == len(marks)
