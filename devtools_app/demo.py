@@ -89,7 +89,9 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
         elsewhere = replace(job, toolchain=EXECUTORCH)
         other = JobRun(elsewhere, folder / names[-1], force=True, timeout=_PATIENCE)
     try:
-        made = [_made(folder / name, one) for name, one in zip(names, (job, changed), strict=False)]
+        result = [
+            _made(folder / name, one) for name, one in zip(names, (job, changed), strict=False)
+        ]
         if other is not None:
             sys.stdout.write(f"{names[-1]}, meanwhile\n")
             _finish(other)
@@ -97,7 +99,7 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
         if other is not None:
             other.close()
     _compare(folder, [folder / name for name in names])
-    return made[0]
+    return result[0]
 
 
 def _made(folder: Path, job: CompileJob) -> list[str]:

@@ -75,10 +75,10 @@ class CompileCommand:
             self.dialog.accept()
         self._window.show_view(PANEL)
 
-    def _open(self, made: Progress) -> None:
+    def _open(self, progress: Progress) -> None:
         """Open the created files; a session that has them already is reloaded."""
-        assert made.outcome is not None
-        paths = made_files(made.target, made.outcome)
+        assert progress.outcome is not None
+        paths = made_files(progress.target, progress.outcome)
         controller = self._services.controller
         same = [
             one.id for one in self._services.store.state.sessions if set(one.paths) == set(paths)

@@ -133,9 +133,9 @@ class RecipeCommand:
         failure = f"not run: {outcome.sentence}" if outcome is not None else ""
         if parent is not None:
             history = derived(store.state.history, found.parent, _recipe(found))
-            made = replace(history.variants[-1], files=found.files, failure=failure)
-            self._awaited = made.id
-            store.update(history=with_variant(history, made))
+            result = replace(history.variants[-1], files=found.files, failure=failure)
+            self._awaited = result.id
+            store.update(history=with_variant(history, result))
         if outcome is not None:
             text = f"The new variant was compiled but did not run: {outcome.sentence.rstrip('.')}."
             self._window.notice(Notice(text, "warning", outcome.details))

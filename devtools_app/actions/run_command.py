@@ -106,18 +106,18 @@ class RunCommand:
             self._window.notice(Notice(f"The trace is incomplete: {trace['failure']}.", "warning"))
         names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
         folder = Path(execution.target)
-        made = tuple(str(folder / name) for name in names if (folder / name).exists())
+        result = tuple(str(folder / name) for name in names if (folder / name).exists())
         controller, sessions = self._services.controller, self._services.store.state.sessions
         one = next((one for one in sessions if one.id == execution.about), None)
         what = runnable(one.id, one.session) if one is not None else None
-        if not made:
+        if not result:
             return
         if one is None or what is None or what.program != job.program:
-            paths = (job.program, job.record, *job.data_files, *made)
+            paths = (job.program, job.record, *job.data_files, *result)
             controller.open(tuple(path for path in paths if path))
             return
         own = {str(folder / name) for name in (TRACE, BUFFER)}
         if own.issuperset(what.traces):
-            controller.read_with((*what.others, *made), one.id)
+            controller.read_with((*what.others, *result), one.id)
         else:
-            controller.open((*what.others, *made))
+            controller.open((*what.others, *result))

@@ -114,16 +114,16 @@ def recompile(wanted: RecompileJob) -> Steps:
     if outcome.ended is not Ended.FINISHED:
         yield Failed(replace(wanted, phase=Phase.FAILED, outcome=outcome))
         return
-    made = replace(wanted, phase=Phase.RUN, files=made_files(wanted.folder, outcome))
-    target = str(Path(made.folder) / RUN_FOLDER)
-    outcome = yield Run(made, run_job(made), target)
+    result = replace(wanted, phase=Phase.RUN, files=made_files(wanted.folder, outcome))
+    target = str(Path(result.folder) / RUN_FOLDER)
+    outcome = yield Run(result, run_job(result), target)
     if outcome.ended is Ended.FINISHED:
-        made = replace(made, phase=Phase.DONE, files=(*made.files, *traces(target, outcome)))
+        result = replace(result, phase=Phase.DONE, files=(*result.files, *traces(target, outcome)))
     else:
-        made = replace(made, phase=Phase.DONE, outcome=outcome)
-    yield Open(made)
-    yield Compare(made)
-    yield Measure(made)
+        result = replace(result, phase=Phase.DONE, outcome=outcome)
+    yield Open(result)
+    yield Compare(result)
+    yield Measure(result)
 
 
 class Sequence:
@@ -167,8 +167,8 @@ def made_files(folder: str, outcome: Outcome) -> tuple[str, ...]:
     """Return the files of a compile that are opened together."""
     from inspector.recipes.compile_job import PROGRAM, RECORD
 
-    made = [str(file["path"]) for file in outcome.result["files"]]
-    data = sorted(name for name in made if name.endswith(".ptd"))
+    result = [str(file["path"]) for file in outcome.result["files"]]
+    data = sorted(name for name in result if name.endswith(".ptd"))
     return tuple(str(Path(folder).absolute() / name) for name in (PROGRAM, RECORD, *data))
 
 

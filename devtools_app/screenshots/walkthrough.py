@@ -32,13 +32,13 @@ def write_loop(folder: Path) -> None:
     Raises: NotReadyError if a step did not finish
     """
     with tempfile.TemporaryDirectory() as place:
-        made = Path(place) / "keyword_spotter"
-        _compile(made)
-        with shots.open_window([str(made / PROGRAM), str(made / RECORD)]) as window:
+        result = Path(place) / "keyword_spotter"
+        _compile(result)
+        with shots.open_window([str(result / PROGRAM), str(result / RECORD)]) as window:
             _steps(window, folder)
             write_panels(window, folder)
             swept = Path(place) / "sweep"
-            fixed = made / "model_variants" / "keyword_spotter_1" / RECIPE
+            fixed = result / "model_variants" / "keyword_spotter_1" / RECIPE
             write_sweep(window, fixed, swept, folder / "sweep_light.png")
 
 

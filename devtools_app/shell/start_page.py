@@ -153,14 +153,14 @@ class StartPage(QScrollArea):
         grid.setHorizontalSpacing(20)
         grid.setVerticalSpacing(8)
         grid.setColumnStretch(1, 1)
-        for row, (file, tells, made) in enumerate(LESSONS):
+        for row, (file, tells, result) in enumerate(LESSONS):
             name = self._words(file)
             name.setWordWrap(False)
             grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
             cell = QVBoxLayout()
             cell.setSpacing(1)
             cell.addWidget(self._words(tells))
-            cell.addWidget(self._quiet(made, self._theme.mono(FontSize.SMALL)))
+            cell.addWidget(self._quiet(result, self._theme.mono(FontSize.SMALL)))
             grid.addLayout(cell, row, 1)
         return grid
 

@@ -104,14 +104,14 @@ class ViewHost(QWidget):
 
     def _show(self, state: State) -> None:
         started = time.perf_counter()
-        made = self._view is None
+        result = self._view is None
         view = self._made()
         self._stack.setCurrentWidget(view)
         if isinstance(view, View):
             view.show_state(state)
         self._shown = state
         taken = time.perf_counter() - started
-        if taken > FRAME_SECONDS and not made:
+        if taken > FRAME_SECONDS and not result:
             _LOG.debug("%s took %.0f ms to show a state", self.spec.title, taken * 1e3)
 
     def _made(self) -> QWidget:

@@ -85,13 +85,18 @@ def _at(state: State, one: Variant, draft: Draft) -> State:
     """Return the state with a draft; it belongs to the open variant with the same recipe."""
     if draft == one.draft:
         return state
-    made = state.history.like(one.program, draft.present)
-    if made is None or made.id == one.id or not made.session or draft.present == one.recipe.job:
+    result = state.history.like(one.program, draft.present)
+    if (
+        result is None
+        or result.id == one.id
+        or not result.session
+        or draft.present == one.recipe.job
+    ):
         return replace(state, history=with_variant(state.history, replace(one, draft=draft)))
-    history = with_variant(state.history, replace(made, draft=draft))
+    history = with_variant(state.history, replace(result, draft=draft))
     if one.changed:
         history = with_variant(history, replace(one, draft=Draft(one.recipe.job)))
-    return show_session(replace(state, history=history), made.session)
+    return show_session(replace(state, history=history), result.session)
 
 
 def with_left(

@@ -65,13 +65,13 @@ def _computes(node: ModelNode) -> bool:
 
 
 def change_overlay(
-    made: GraphScene, found: NodeChanges, legend: tuple[LegendEntry, ...]
+    graph: GraphScene, found: NodeChanges, legend: tuple[LegendEntry, ...]
 ) -> GraphOverlay:
     """Return the colours of the nodes that changed, with a line of the legend for each kind."""
     if not found.against:
         nothing = LegendEntry("nothing to compare with: press Ctrl+R", Swatch.PLAIN)
         return GraphOverlay(CHANGE, legend=(*legend, nothing))
-    codes = np.array([found.fates.get(name, PLAIN) for name in made.scene.names], np.int64)
+    codes = np.array([found.fates.get(name, PLAIN) for name in graph.scene.names], np.int64)
     words = {
         TAKEN: f"delegated, not in {found.against}",
         LEFT: f"not delegated, unlike in {found.against}",

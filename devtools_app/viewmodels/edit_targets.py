@@ -65,11 +65,11 @@ def offers(job: CompileJob, targets: tuple[Target, ...]) -> tuple[OfferGroup, ..
     """Return the edits available for targets that would change a recipe."""
     found: list[OfferGroup] = []
     for target in targets:
-        made = tuple(
+        result = tuple(
             Offer(edit, target, edit.apply(job, target)) for edit in edits_for(job, target)
         )
-        if made:
-            found.append(OfferGroup(f"{_ON[target.kind]}: {_named(target)}", made))
+        if result:
+            found.append(OfferGroup(f"{_ON[target.kind]}: {_named(target)}", result))
     return tuple(found)
 
 

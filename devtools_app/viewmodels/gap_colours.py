@@ -18,11 +18,11 @@ GAP, OWN_GAP = "gap", "own gap"
 _WORDS = {GAP: "distance from the reference", OWN_GAP: "error added by the node"}
 
 
-def node_gaps(made: GraphScene, name: str, run: RunGap | None) -> Mapping[int, Row]:
+def node_gaps(graph: GraphScene, name: str, run: RunGap | None) -> Mapping[int, Row]:
     """Return node -> its row of a comparison; an output that was compared goes before others.
 
     Args:
-        made: a graph of the method
+        graph: a graph of the method
         name: the graph's name
         run: a comparison of the same method, None for none
     """
@@ -30,10 +30,10 @@ def node_gaps(made: GraphScene, name: str, run: RunGap | None) -> Mapping[int, R
         return {}
     by_name = _by_name(run)
     if name == COMPILED:
-        found = {node.id: by_name.get(node.name) for node in made.graph.nodes}
+        found = {node.id: by_name.get(node.name) for node in graph.graph.nodes}
     else:
         by_handle, by_step = _by_numbers(run)
-        found = {node.id: _numbered(node, by_handle, by_step) for node in made.graph.nodes}
+        found = {node.id: _numbered(node, by_handle, by_step) for node in graph.graph.nodes}
     return {node: row for node, row in found.items() if row is not None}
 
 
@@ -68,17 +68,17 @@ def _numbered(
 
 
 def gap_overlay(
-    made: GraphScene, rows: Mapping[int, Row], overlay: str, legend: tuple[LegendEntry, ...]
+    graph: GraphScene, rows: Mapping[int, Row], overlay: str, legend: tuple[LegendEntry, ...]
 ) -> GraphOverlay:
     """Return colours for the size of errors, on a scale of decades.
 
     Args:
-        made: the graph
+        graph: the graph
         rows: ``node_gaps`` of it
         overlay: ``gap`` or ``own gap``
         legend: entries that go before
     """
-    sizes = np.full(len(made.graph.nodes), np.nan)
+    sizes = np.full(len(graph.graph.nodes), np.nan)
     for node, row in rows.items():
         size = gap_size(row, overlay)
         sizes[node] = math.nan if size is None else size

@@ -118,8 +118,8 @@ def _colours(session: Session, method: str, values: tuple[PlannedValue, ...]) ->
     makers = _makers(session, method)
     found: list[int] = []
     for value in values:
-        made = value.made_by
-        backend = makers[made] if made is not None and made < len(makers) else None
+        result = value.made_by
+        backend = makers[result] if result is not None and result < len(makers) else None
         if backend is None:
             found.append(PLAIN)
         else:

@@ -99,17 +99,17 @@ def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:
     if graph is None:
         return FactGroup("Tensors")
     wanted = set(node.node.inputs)
-    made = {
+    result = {
         value.name: (value, other)
         for other in graph.nodes
         for value in other.values
         if value.name in wanted
     }
     folded = {weight.name for weight in node.weights}
-    names = [name for name in dict.fromkeys(node.node.inputs) if name in made]
-    names = [name for name in names if made[name][0].constant not in folded]
+    names = [name for name in dict.fromkeys(node.node.inputs) if name in result]
+    names = [name for name in names if result[name][0].constant not in folded]
     facts = [
-        _tensor(f"in {place}", made[name][0], units, made[name][1])
+        _tensor(f"in {place}", result[name][0], units, result[name][1])
         for place, name in enumerate(names)
     ]
     facts += [_tensor(f"out {place}", value, units) for place, value in enumerate(node.values)]

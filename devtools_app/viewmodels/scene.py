@@ -218,7 +218,7 @@ def _cluster_sums(
 
 
 def with_sublabels(
-    made: GraphScene,
+    graph: GraphScene,
     overlay: str,
     time_unit: str,
     size_unit: str,
@@ -227,13 +227,13 @@ def with_sublabels(
     """Return the scene in the units asked for; second lines of nodes show the value of the colour.
 
     Args:
-        made: the graph
+        graph: the graph
         overlay: what colour means
         time_unit: of times
         size_unit: of bytes
         words: node -> its second line, where another overlay sets it
     """
-    values = {value.name: value for node in made.graph.nodes for value in node.values}
+    values = {value.name: value for node in graph.graph.nodes for value in node.values}
 
     def text(node: ModelNode) -> str:
         if words.get(node.id):
@@ -245,31 +245,31 @@ def with_sublabels(
         if "destination" in node.node.attributes:
             return f"if false, to instruction {node.node.attributes['destination']}"
         if overlay == "time":
-            return _time_text(made, node, time_unit)
+            return _time_text(graph, node, time_unit)
         if overlay == "bytes":
-            size = float(made.nbytes[node.id])
+            size = float(graph.nbytes[node.id])
             return "size unknown" if np.isnan(size) else format_bytes(size, size_unit)
         return shape_text(node.values)
 
-    scene = made.scene
+    scene = graph.scene
     return replace(
         scene,
-        sublabels=tuple(text(node) for node in made.graph.nodes),
+        sublabels=tuple(text(node) for node in graph.graph.nodes),
         edge_labels=tuple(
             format_bytes(size, size_unit) if size != UNKNOWN_BYTES else ""
             for size in scene.edge_bytes.tolist()
         ),
-        info=cluster_infos(made.graph, scene, made.times, made.clusters, time_unit),
+        info=cluster_infos(graph.graph, scene, graph.times, graph.clusters, time_unit),
     )
 
 
-def _time_text(made: GraphScene, node: ModelNode, unit: str) -> str:
-    ns = float(made.times.node_ns[node.id])
+def _time_text(graph: GraphScene, node: ModelNode, unit: str) -> str:
+    ns = float(graph.times.node_ns[node.id])
     if not np.isnan(ns):
         return format_time(ns, unit)
-    main = made.times.part_of.get(node.id)
+    main = graph.times.part_of.get(node.id)
     if main is not None:
-        return f"in {node_title(made.graph.nodes[main])}"
+        return f"in {node_title(graph.graph.nodes[main])}"
     return shape_text(node.values)
 
 

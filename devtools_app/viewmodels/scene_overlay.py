@@ -22,38 +22,38 @@ NO_GAPS: Mapping[int, Row] = MappingProxyType({})
 
 
 def graph_overlay(
-    made: GraphScene,
+    graph: GraphScene,
     overlay: str,
     time_unit: str,
     size_unit: str,
     gaps: Mapping[int, Row] = NO_GAPS,
 ) -> GraphOverlay:
     """Return the colours for one of OVERLAYS, each node's share of the time beside its own."""
-    legend = _owners(made)
+    legend = _owners(graph)
     if overlay in (GAP, OWN_GAP):
-        return gap_overlay(made, gaps, overlay, legend)
-    shares = _shares(made)
-    if overlay == "time" and _has(made.times.node_ns):
-        top = float(np.nanmax(made.times.node_ns))
+        return gap_overlay(graph, gaps, overlay, legend)
+    shares = _shares(graph)
+    if overlay == "time" and _has(graph.times.node_ns):
+        top = float(np.nanmax(graph.times.node_ns))
         ramp = LegendEntry(
             "time (a box: its slowest)", Swatch.RAMP, low="0", high=format_time(top, time_unit)
         )
         bar = LegendEntry("share of the method", Swatch.BAR)
         legend = (*legend, ramp, bar) if shares is not None else (*legend, ramp)
-        return GraphOverlay("time", made.times.node_ns / (top or 1.0), None, shares, legend=legend)
+        return GraphOverlay("time", graph.times.node_ns / (top or 1.0), None, shares, legend=legend)
     if overlay == "time":
         missing = LegendEntry("no times: open the ETDump of a run", Swatch.PLAIN)
         return GraphOverlay("time", legend=(*legend, missing))
-    if overlay == "bytes" and _has(made.nbytes):
-        top = float(np.nanmax(made.nbytes))
+    if overlay == "bytes" and _has(graph.nbytes):
+        top = float(np.nanmax(graph.nbytes))
         ramp = LegendEntry(
             "outputs and weights", Swatch.RAMP, low="0", high=format_bytes(top, size_unit)
         )
         # Sizes span decades; on a linear map all but the largest would look alike.
-        places = np.log1p(made.nbytes) / np.log1p(top) if top else made.nbytes
+        places = np.log1p(graph.nbytes) / np.log1p(top) if top else graph.nbytes
         return GraphOverlay("bytes", places, legend=(*legend, ramp))
     if overlay == "backend":
-        owners = made.scene.owners
+        owners = graph.scene.owners
         return GraphOverlay("backend", None, owners, None, legend=legend)
     return GraphOverlay(legend=legend)
 
@@ -62,20 +62,20 @@ def _has(values: Floats) -> bool:
     return bool(np.isfinite(values).any())
 
 
-def _shares(made: GraphScene) -> Floats | None:
-    whole = made.times.method_ns
-    if not whole > 0 or not _has(made.times.node_ns):
+def _shares(graph: GraphScene) -> Floats | None:
+    whole = graph.times.method_ns
+    if not whole > 0 or not _has(graph.times.node_ns):
         return None
-    return made.times.node_ns / whole
+    return graph.times.node_ns / whole
 
 
-def _owners(made: GraphScene) -> tuple[LegendEntry, ...]:
-    backends = dict.fromkeys(node.backend for node in made.graph.nodes if node.backend)
+def _owners(graph: GraphScene) -> tuple[LegendEntry, ...]:
+    backends = dict.fromkeys(node.backend for node in graph.graph.nodes if node.backend)
     found = [
         LegendEntry(short_backend(backend), Swatch.REGION, backend_index(backend))
         for backend in backends
     ]
-    owners = set(made.scene.owners.tolist())
+    owners = set(graph.scene.owners.tolist())
     if NOT_DELEGATED in owners:
         found.append(LegendEntry("not delegated", Swatch.OUTLINE))
     if PLAIN in owners:

@@ -15,7 +15,7 @@ from inspector.tables.table import Table
 _ORIGINS = {"record": "from the ETRecord", "program": "from the program"}
 
 
-def search_nodes(made: GraphScene, text: str) -> tuple[str, ...] | None:
+def search_nodes(graph: GraphScene, text: str) -> tuple[str, ...] | None:
     """Return the names of the nodes that contain all words, or match /an expression/.
 
     Looks into title, operator, name, module and the names of weights.
@@ -26,12 +26,12 @@ def search_nodes(made: GraphScene, text: str) -> tuple[str, ...] | None:
     wanted = parse_filter(text, Table())
     if not wanted:
         return None
-    pairs = zip(made.graph.nodes, made.scene.labels, strict=True)
+    pairs = zip(graph.graph.nodes, graph.scene.labels, strict=True)
     texts = [_searched(node, title) for node, title in pairs]
     found: Mask = np.ones(len(texts), np.bool_)
     for term in wanted.terms:
         found &= matches(term)(texts)
-    return tuple(made.scene.names[index] for index in _numbers(found))
+    return tuple(graph.scene.names[index] for index in _numbers(found))
 
 
 def _numbers(mask: Mask) -> list[int]:
@@ -48,15 +48,15 @@ def graph_title(name: str) -> str:
     return name.replace("/", " · ")
 
 
-def graph_note(made: GraphScene, name: str, found: tuple[str, ...] | None, current: str) -> str:
+def graph_note(graph: GraphScene, name: str, found: tuple[str, ...] | None, current: str) -> str:
     """Return how many nodes a graph has and where they come from, or how many were found."""
-    nodes = len(made.scene.names)
+    nodes = len(graph.scene.names)
     if found is not None:
         place = f"{found.index(current) + 1:,} of " if current in found else ""
         return f"{place}{len(found):,} found in {nodes:,} nodes"
     if name != COMPILED:
         return f"{nodes:,} nodes"
-    source = made.graph.source
+    source = graph.graph.source
     return f"{nodes:,} nodes · {_ORIGINS.get(source, source)}"
 
 
@@ -77,56 +77,58 @@ def related_to(selection: Selection, index: JoinIndex) -> Related:
 
 
 def selected_nodes(
-    made: GraphScene, selection: Selection, index: JoinIndex, graph_name: str
+    drawn: GraphScene, selection: Selection, index: JoinIndex, graph_name: str
 ) -> tuple[str, ...]:
     """Return the nodes of a shown graph that belong to the selection, the most exact first.
 
     Nodes of another graph of the method are found by name, else by debug handle or instruction.
     """
-    graph = made.graph
+    graph = drawn.graph
     if selection.kind is SelectionKind.NODE and selection.graph in ("", graph_name):
-        return _known(made, (selection.node,))
+        return _known(drawn, (selection.node,))
     if selection.kind is SelectionKind.DELEGATE:
         return tuple(
-            made.scene.names[node.id] for node in graph.nodes if node.delegate == selection.delegate
+            drawn.scene.names[node.id]
+            for node in graph.nodes
+            if node.delegate == selection.delegate
         )
     related = related_to(selection, index)
-    named = _known(made, related.nodes)
+    named = _known(drawn, related.nodes)
     if named or graph_name == COMPILED:
         return named
-    return _by_number(made, related, index)
+    return _by_number(drawn, related, index)
 
 
-def whole_delegate(made: GraphScene, names: tuple[str, ...]) -> int | None:
+def whole_delegate(graph: GraphScene, names: tuple[str, ...]) -> int | None:
     """Return the delegate that has exactly these nodes and more than one, None for others."""
     if len(names) < 2:
         return None
-    nodes = made.graph.nodes
-    delegate = nodes[made.scene.index[names[0]]].delegate
-    inside = {made.scene.names[node.id] for node in nodes if node.delegate == delegate}
+    nodes = graph.graph.nodes
+    delegate = nodes[graph.scene.index[names[0]]].delegate
+    inside = {graph.scene.names[node.id] for node in nodes if node.delegate == delegate}
     return delegate if delegate is not None and inside == set(names) else None
 
 
-def delegate_item(made: GraphScene, placed: Placed, delegate: int) -> int | None:
+def delegate_item(graph: GraphScene, placed: Placed, delegate: int) -> int | None:
     """Return the drawn item that stands for a delegate, None when the graph has no box for it.
 
     A delegate inside a closed box is the box.
     """
-    for path, region in made.clusters.regions.items():
+    for path, region in graph.clusters.regions.items():
         if region.delegate == delegate:
-            cluster = made.scene.tree.index[path]
+            cluster = graph.scene.tree.index[path]
             item = placed.node_count + cluster
             if bool(np.isfinite(placed.boxes[item, 0])):
                 return item
-            return int(placed.item_of_node[int(made.scene.tree.first[cluster])])
+            return int(placed.item_of_node[int(graph.scene.tree.first[cluster])])
     return None
 
 
-def _known(made: GraphScene, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in names if name in made.scene.index)
+def _known(graph: GraphScene, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if name in graph.scene.index)
 
 
-def _by_number(made: GraphScene, related: Related, index: JoinIndex) -> tuple[str, ...]:
+def _by_number(graph: GraphScene, related: Related, index: JoinIndex) -> tuple[str, ...]:
     steps = set(related.instructions)
     handles: set[int] = set()
     if index.graph is not None:
@@ -134,7 +136,7 @@ def _by_number(made: GraphScene, related: Related, index: JoinIndex) -> tuple[st
         nodes = (index.graph.nodes[known[name]] for name in related.nodes if name in known)
         handles = {node.node.debug_handle for node in nodes if node.node.debug_handle is not None}
     return tuple(
-        made.scene.names[node.id]
-        for node in made.graph.nodes
+        graph.scene.names[node.id]
+        for node in graph.graph.nodes
         if node.instruction in steps or node.node.debug_handle in handles
     )

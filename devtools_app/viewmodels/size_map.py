@@ -203,11 +203,11 @@ class Duplicates:
     count: int
 
 
-def find_duplicates(made: SizeMap) -> Duplicates:
+def find_duplicates(sizes: SizeMap) -> Duplicates:
     """Return the parts with equal contents named; reads every byte of the files once."""
     found: list[tuple[LoadedFile, Part]] = []
-    for file in made.files:
-        own = [part for other, part in made.parts if other is file]
+    for file in sizes.files:
+        own = [part for other, part in sizes.parts if other is file]
         found += [(file, part) for part in mark_duplicates(own, file.data)]
     again = [part for _, part in found if part.duplicate_of]
     return Duplicates(tuple(found), sum(part.nbytes for part in again), len(again))

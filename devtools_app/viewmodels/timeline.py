@@ -105,20 +105,20 @@ def one_run(session: Session, runs: tuple[Run, ...]) -> Timeline:
 def aligned_runs(session: Session, runs: tuple[Run, ...]) -> Timeline:
     """Return the lanes of the executions, each from its own beginning, one below another."""
     wanted = tuple(run for run in runs if run.executes) or runs
-    made = _timeline(session, wanted[:MOST_ALIGNED], aligned=True)
+    result = _timeline(session, wanted[:MOST_ALIGNED], aligned=True)
     if len(wanted) > MOST_ALIGNED:
         more = f"the first {MOST_ALIGNED} of {len(wanted):,} runs"
-        return replace(made, note=" · ".join(filter(None, (more, made.note))))
-    return made
+        return replace(result, note=" · ".join(filter(None, (more, result.note))))
+    return result
 
 
 def absolute_runs(session: Session, runs: tuple[Run, ...]) -> Timeline:
     """Return all runs one after another, as the clock of the trace has them."""
-    made = _timeline(session, runs[:MOST_RUNS], aligned=False)
+    result = _timeline(session, runs[:MOST_RUNS], aligned=False)
     if len(runs) > MOST_RUNS:
         more = f"the first {MOST_RUNS:,} of {len(runs):,} runs"
-        return replace(made, note=" · ".join(filter(None, (more, made.note))))
-    return made
+        return replace(result, note=" · ".join(filter(None, (more, result.note))))
+    return result
 
 
 def _timeline(session: Session, runs: tuple[Run, ...], *, aligned: bool) -> Timeline:

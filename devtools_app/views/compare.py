@@ -234,15 +234,15 @@ class ComparePane(Pane):
         return change_line(one.recipe.job, two.recipe.job)
 
     def _show_details(self) -> None:
-        made, kind = self._made, str(self.lists.currentData() or OWNERS)
-        if made is None:
+        content, kind = self._made, str(self.lists.currentData() or OWNERS)
+        if content is None:
             return
-        self.details.set_need(_nothing(kind, made))
-        self.details.show_table(detail_table(made.comparison, kind, made.letters))
+        self.details.set_need(_nothing(kind, content))
+        self.details.show_table(detail_table(content.comparison, kind, content.letters))
         timed = kind if kind in TIMES else OPERATORS
-        bars = time_bars(made.comparison, timed, made.letters)
+        bars = time_bars(content.comparison, timed, content.letters)
         self.bars.show_rows(
-            f"{words_of(timed).capitalize()}: {made.letters[1]} − {made.letters[0]}, recorded runs",
+            f"{words_of(timed).capitalize()}: {content.letters[1]} − {content.letters[0]}, recorded runs",
             tuple(Delta(*one) for one in bars),
         )
         self.bars.setVisible(bool(bars))
@@ -306,14 +306,14 @@ class ComparePane(Pane):
         self.headline.setFont(self.theme.sans(FontSize.LARGE, strong=True))
 
 
-def _nothing(kind: str, made: _Made) -> Need:
+def _nothing(kind: str, content: _Made) -> Need:
     """Return the message of an empty list: no difference, or not compared."""
-    if kind == GAPS and made.unknown:
+    if kind == GAPS and content.unknown:
         where = "The view Numeric gap compares them."
-        return Need(f"The values of {made.unknown} are not compared yet", where)
-    if not any_known(made.comparison):
+        return Need(f"The values of {content.unknown} are not compared yet", where)
+    if not any_known(content.comparison):
         return Need("Nothing to compare", "No metric is available for both sessions.")
-    if kind == OWNERS and not made.comparison.graphs:
+    if kind == OWNERS and not content.comparison.graphs:
         return Need("Owners are not compared", "Open a program or an ETRecord of both.")
     return Need(f"No difference: {words_of(kind)}")
 

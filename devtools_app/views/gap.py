@@ -169,10 +169,10 @@ class GapPane(Pane):
 
     def _go_on(self, session: Session) -> None:
         """Compare if the requested values are available."""
-        made = self._awaited and any(
+        content = self._awaited and any(
             os.path.abspath(file.path) == self._awaited for file in session.files
         )
-        if made and needs(session) is None:
+        if content and needs(session) is None:
             self._awaited = ""
             self.compare()
 
@@ -234,10 +234,10 @@ class GapPane(Pane):
         if found is None or found.state is None or shown is None:
             return
         others = (each for each in found.state.runs if each is not run)
-        made = Gaps(shown, (run, *others))
+        content = Gaps(shown, (run, *others))
         there = {id(one) for one in self.state.sessions if one is not shown}
         kept = (one for one in self.state.all_gaps if id(one.session) in there)
-        self.store.update(gaps=made, all_gaps=(*kept, made))
+        self.store.update(gaps=content, all_gaps=(*kept, content))
 
     # -- one row ---------------------------------------------------------------------------
 

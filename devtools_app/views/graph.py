@@ -192,10 +192,10 @@ class GraphPane(Pane):
             self._put(toggle(self._opened(), path), path)
 
     def _selected_cluster(self) -> ClusterPath:
-        made, item = self._made, self.canvas.selected_item
-        if made is None or item < made.placed.node_count:
+        content, item = self._made, self.canvas.selected_item
+        if content is None or item < content.placed.node_count:
             return ROOT
-        return made.placed.path_of(item)
+        return content.placed.path_of(item)
 
     def open_all(self) -> None:
         """Open everything, or everything inside the selected box."""
@@ -212,17 +212,17 @@ class GraphPane(Pane):
 
     def reveal(self) -> None:
         """Open the boxes around the node that is selected."""
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
-        names = selected_nodes(made.graph, self.state.selection, made.index, self._name)
+        names = selected_nodes(content.graph, self.state.selection, content.index, self._name)
         if names:
             self._reveal(names[0])
 
     def _reveal(self, name: str) -> None:
-        made = self._made
-        if made is not None:
-            self._put(reveal(made.scene.tree, self._opened(), made.scene.index[name]))
+        content = self._made
+        if content is not None:
+            self._put(reveal(content.scene.tree, self._opened(), content.scene.index[name]))
 
     def _toggle_flat(self) -> None:
         self._flat = not self._flat
@@ -236,13 +236,13 @@ class GraphPane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _node_chosen(self, name: str) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
         if not name:
             self.select(Selection())
             return
-        node = made.graph.graph.nodes[made.scene.index[name]]
+        node = content.graph.graph.nodes[content.scene.index[name]]
         self._own_selection = Selection(
             SelectionKind.NODE,
             self.state.method,
@@ -254,10 +254,10 @@ class GraphPane(Pane):
         self.select(self._own_selection)
 
     def _cluster_chosen(self, path: object) -> None:
-        made = self._made
-        if made is None or not isinstance(path, tuple):
+        content = self._made
+        if content is None or not isinstance(path, tuple):
             return
-        region = made.graph.clusters.regions.get(path)
+        region = content.graph.clusters.regions.get(path)
         if region is not None and region.delegate is not None:
             self._own_selection = Selection(
                 SelectionKind.DELEGATE, self.state.method, delegate=region.delegate
@@ -265,15 +265,15 @@ class GraphPane(Pane):
             self.select(self._own_selection)
 
     def _show_selection(self, state: State) -> None:
-        made = self._made
-        mark = (state.selection, made)
-        if made is None or mark == self._shown_selection:
+        content = self._made
+        mark = (state.selection, content)
+        if content is None or mark == self._shown_selection:
             return
         self._shown_selection = mark
         self._show_note()
         own = state.selection == self._own_selection
         self._own_selection = None
-        names = selected_nodes(made.graph, state.selection, made.index, self._name)
+        names = selected_nodes(content.graph, state.selection, content.index, self._name)
         self.reveal_button.setEnabled(self._is_hidden(names[:1]))
         if own:
             return
@@ -282,21 +282,21 @@ class GraphPane(Pane):
         self.canvas.set_selected(names[0] if names else "")
 
     def _is_hidden(self, names: tuple[str, ...]) -> bool:
-        made = self._made
-        if made is None or not names:
+        content = self._made
+        if content is None or not names:
             return False
-        node = made.scene.index[names[0]]
-        return int(made.placed.item_of_node[node]) != node
+        node = content.scene.index[names[0]]
+        return int(content.placed.item_of_node[node]) != node
 
     def _mark_delegate(self, selection: Selection, names: tuple[str, ...]) -> bool:
         """Mark a delegate that is selected itself, or by its call, which is all of its nodes."""
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return False
         delegate = selection.delegate if selection.kind is SelectionKind.DELEGATE else None
         if delegate is None:
-            delegate = whole_delegate(made.graph, names)
-        item = None if delegate is None else delegate_item(made.graph, made.placed, delegate)
+            delegate = whole_delegate(content.graph, names)
+        item = None if delegate is None else delegate_item(content.graph, content.placed, delegate)
         if item is None:
             return False
         blocked = self.canvas.blockSignals(True)
@@ -313,21 +313,21 @@ class GraphPane(Pane):
 
     def step(self, by: int) -> bool:
         """Select the next or previous node in program order; return whether there was one."""
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return False
-        item = in_order(made.placed, self.canvas.selected_item, by)
+        item = in_order(content.placed, self.canvas.selected_item, by)
         if item == NOTHING:
             return False
         self.canvas.select_item(item)
         return True
 
     def _search(self, text: str) -> None:
-        made = self._made
+        content = self._made
         self._found = None
-        if made is not None:
+        if content is not None:
             try:
-                self._found = search_nodes(made.graph, text)
+                self._found = search_nodes(content.graph, text)
                 self.search.show_error("")
             except FilterError as error:
                 self.search.show_error(str(error))
@@ -340,8 +340,8 @@ class GraphPane(Pane):
         self._show_note()
 
     def _step(self, by: int) -> None:
-        made, found = self._made, self._found
-        if made is None or not found:
+        content, found = self._made, self._found
+        if content is None or not found:
             return
         current = self.state.selection.node if self.state.selection.graph == self._name else ""
         if current in found:

@@ -114,22 +114,22 @@ class MemoryPane(Pane):
     def show_result(self, result: object) -> None:
         """Draw a planned buffer."""
         before, self._made = self._made, result if isinstance(result, _Made) else None
-        made = self._made
-        if made is None or made.map is None:
-            self.show_need(_NO_PROGRAM if made is None else _NO_BUFFER)
+        content = self._made
+        if content is None or content.map is None:
+            self.show_need(_NO_PROGRAM if content is None else _NO_BUFFER)
             return
-        self._arena = made.place
-        choices = [(title, str(place)) for place, title in enumerate(made.titles)]
-        self.arenas.show_choices(choices, str(made.place))
+        self._arena = content.place
+        choices = [(title, str(place)) for place, title in enumerate(content.titles)]
+        self.arenas.show_choices(choices, str(content.place))
         old = before.map.arena if before is not None and before.map is not None else None
-        if old is not made.map.arena:
-            self.canvas.set_data(made.map.data)
-            self.curve.show_live(made.map.arena.live_bytes, made.map.arena.peak_instruction)
+        if old is not content.map.arena:
+            self.canvas.set_data(content.map.data)
+            self.curve.show_live(content.map.arena.live_bytes, content.map.arena.peak_instruction)
             self.curve.follow(self.canvas.camera)
-        self.legend.set_entries(made.map.legend)
-        self.table.show_table(made.table)
-        self.note.setText(" · ".join((made.map.headline, *made.map.issues)))
-        self.note.setToolTip("\n".join(made.map.issues))
+        self.legend.set_entries(content.map.legend)
+        self.table.show_table(content.table)
+        self.note.setText(" · ".join((content.map.headline, *content.map.issues)))
+        self.note.setToolTip("\n".join(content.map.issues))
         self.show_content()
         self._show_selection(self.state)
 
@@ -144,13 +144,13 @@ class MemoryPane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _value_chosen(self, number: int) -> None:
-        made = self._made
-        if made is None or made.map is None:
+        content = self._made
+        if content is None or content.map is None:
             return
         if number < 0:
             self.select(Selection())
             return
-        value = made.map.arena.values[number]
+        value = content.map.arena.values[number]
         self.select(
             Selection(
                 SelectionKind.VALUE,
@@ -169,14 +169,14 @@ class MemoryPane(Pane):
         self.select(Selection(SelectionKind.INSTRUCTION, self.state.method, instruction=step))
 
     def _show_selection(self, state: State) -> None:
-        made = self._made
-        if made is None or made.map is None:
+        content = self._made
+        if content is None or content.map is None:
             return
-        found = selected_values(made.map.arena, state.selection, made.index)
+        found = selected_values(content.map.arena, state.selection, content.index)
         self.canvas.set_selected(found[0] if found else -1)
         self.canvas.set_step(state.selection.instruction)
         self.curve.set_step(state.selection.instruction)
-        wanted = {made.map.arena.values[place].value for place in found}
+        wanted = {content.map.arena.values[place].value for place in found}
         rows = self.table.rows
         highlighted = [row for row in range(rows.length) if _value_of(rows.key(row)) in wanted]
         self.table.highlight(highlighted)
@@ -216,9 +216,9 @@ def _make(session: Session, method: str, place: int, unit: str, *, peak_only: bo
     if not plan.arenas:
         return _Made(plan, titles, 0, None, Table(), index)
     place = min(place, len(plan.arenas) - 1)
-    made = memory_map(session, plan, place, unit)
-    table = culprits(session, method, made.arena, peak_only=peak_only, size_unit=unit)
-    return _Made(plan, titles, place, made, table, index)
+    content = memory_map(session, plan, place, unit)
+    table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
+    return _Made(plan, titles, place, content, table, index)
 
 
 def _needs(session: Session) -> Need | None:

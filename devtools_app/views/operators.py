@@ -158,48 +158,48 @@ class OperatorsPane(Pane):
     @override
     def show_result(self, result: object) -> None:
         """Show the operators of a method."""
-        made = self._made = result if isinstance(result, _Made) else None
-        if made is None or not (made.rows.table.length or self.events.isChecked()):
+        content = self._made = result if isinstance(result, _Made) else None
+        if content is None or not (content.rows.table.length or self.events.isChecked()):
             session = self.state.session
             known = session is not None and self.state.method in session.methods
             self.show_need(_NONE_RUN if known else _NOTHING)
             return
-        self._offer_groups(made)
-        if made.tree is None:
-            self._show_table(made)
+        self._offer_groups(content)
+        if content.tree is None:
+            self._show_table(content)
         else:
-            self._show_tree(made, made.tree)
+            self._show_tree(content, content.tree)
         self._filtered = self.state.filter_text
         self.panel.set_filter_text(self._filtered)
-        runs = made.rows.runs
+        runs = content.rows.runs
         words = f"p50 of {plural(runs, 'run')}" if runs else "no trace"
         self.runs.set_badge(words, "", "What the times are computed from")
         self.show_content()
         self._told = Selection()
         self._show_selection(self.state)
 
-    def _show_table(self, made: _Made) -> None:
+    def _show_table(self, content: _Made) -> None:
         self._equip(self.table)
-        titles = tuple(column.title for column in made.rows.table.columns)
-        self.table.show_table(made.order)
+        titles = tuple(column.title for column in content.rows.table.columns)
+        self.table.show_table(content.order)
         if titles != self._shape:
             self._shape = titles
             self.table.model.set_sort(())
-            if made.rows.runs:
+            if content.rows.runs:
                 self.table.sort_by(titles.index("p50"), descending=True)
 
-    def _show_tree(self, made: _Made, tree: TreeOrder) -> None:
+    def _show_tree(self, content: _Made, tree: TreeOrder) -> None:
         self._equip(self.tree)
-        titles = tuple(column.title for column in made.rows.table.columns)
+        titles = tuple(column.title for column in content.rows.table.columns)
         self.tree.show_tree(tree, open_levels=0)
         if titles != self._tree_shape:
             self._tree_shape = titles
             self.tree.model.set_sort(())
-            if made.rows.runs:
+            if content.rows.runs:
                 self.tree.sort_by(titles.index("p50"), descending=True)
 
-    def _offer_groups(self, made: _Made) -> None:
-        titles = [column.title for column in made.rows.table.columns]
+    def _offer_groups(self, content: _Made) -> None:
+        titles = [column.title for column in content.rows.table.columns]
         choices = [("none", _NO_GROUP), *((name, name) for name in _GROUPS if name in titles)]
         chosen = str(self.groups.currentData() or _NO_GROUP)
         self.groups.show_choices(choices, chosen if (chosen, chosen) in choices else _NO_GROUP)
@@ -212,12 +212,12 @@ class OperatorsPane(Pane):
 
     def _row_of(self, place: int) -> int:
         """Return the row of the table for a row of the panel in front, -1 for a group."""
-        made = self._made
-        if made is None or place < 0:
+        content = self._made
+        if content is None or place < 0:
             return -1
-        if made.tree is None:
+        if content.tree is None:
             return place
-        return made.find(self.tree.rows.key(place))
+        return content.find(self.tree.rows.key(place))
 
     def _row_chosen(self, place: int) -> None:
         row = self._row_of(place)
@@ -235,28 +235,28 @@ class OperatorsPane(Pane):
             self._ask(Select(found, "graph"))
 
     def _plot(self, row: int) -> None:
-        made = self._made
-        samples = made.rows.samples_of(row) if made is not None and row >= 0 else None
+        content = self._made
+        samples = content.rows.samples_of(row) if content is not None and row >= 0 else None
         self.plot.setVisible(samples is not None)  # without runs the table has the room
-        if made is not None and samples is not None:
-            self.plot.show_samples(made.rows.table.text(row, 0), samples, self.state.units.time)
+        if content is not None and samples is not None:
+            self.plot.show_samples(content.rows.table.text(row, 0), samples, self.state.units.time)
 
     def _show_selection(self, state: State) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
-        rows = made.rows.rows_of(related_to(state.selection, made.index))
-        keys = [made.rows.table.key(row) for row in rows]
+        rows = content.rows.rows_of(related_to(state.selection, content.index))
+        keys = [content.rows.table.key(row) for row in rows]
         panel = self.panel
-        panel.highlight(self._places(made, rows, keys))
+        panel.highlight(self._places(content, rows, keys))
         if state.selection == self._told and panel.current_key() in keys:
             return
         self._told = state.selection
         panel.show_current(keys[0] if keys else None)
         self._plot(rows[0] if rows else -1)
 
-    def _places(self, made: _Made, rows: list[int], keys: list[Hashable]) -> list[int]:
-        if made.tree is None:
+    def _places(self, content: _Made, rows: list[int], keys: list[Hashable]) -> list[int]:
+        if content.tree is None:
             return rows
         nodes = (self.tree.model.node_of(key) for key in keys)
         return [node for node in nodes if node >= 0]
@@ -277,15 +277,15 @@ class OperatorsPane(Pane):
 
 
 def _make(session: Session, method: str, units: Units, group: str, *, events: bool) -> _Made:
-    made = (all_events if events else operators_table)(session, method, units)
-    order = RowOrder(made.table).prepare()
-    titles = [column.title for column in made.table.columns]
+    content = (all_events if events else operators_table)(session, method, units)
+    order = RowOrder(content.table).prepare()
+    titles = [column.title for column in content.table.columns]
     index = join_index(session, method)
-    if group not in titles or not made.table.length:
-        return _Made(made, order, None, made.table.finder(), index)
-    rows = np.arange(made.table.length)
+    if group not in titles or not content.table.length:
+        return _Made(content, order, None, content.table.finder(), index)
+    rows = np.arange(content.table.length)
     tree = TreeOrder(group_rows(order, titles.index(group), rows)).prepare()
-    return _Made(made, order, tree, made.table.finder(), index)
+    return _Made(content, order, tree, content.table.finder(), index)
 
 
 SPEC = ViewSpec("operators", "Operators", Area.BOTTOM, OperatorsPane, "operators")

@@ -52,26 +52,26 @@ class OverviewPane(Pane):
         self.show_content()
 
     def _rebuild(self) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
         self.page.clear()
-        self.page.add_head(self._head(made))
-        if made.time.whole or self.state.session is None or self.state.session.dumps:
-            self.page.add_head(self._time(made.time))
-        self._add_left(made)
-        self._add_right(made)
+        self.page.add_head(self._head(content))
+        if content.time.whole or self.state.session is None or self.state.session.dumps:
+            self.page.add_head(self._time(content.time))
+        self._add_left(content)
+        self._add_right(content)
         self.page.end()
 
-    def _head(self, made: Overview) -> QWidget:
+    def _head(self, content: Overview) -> QWidget:
         head = QWidget()
         head.setAccessibleName("Session")
-        subtitle = words(self.theme, made.subtitle)
+        subtitle = words(self.theme, content.subtitle)
         set_role(subtitle, "role", "muted")
         layout = QVBoxLayout(head)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
-        layout.addWidget(words(self.theme, made.title, FontSize.LARGE, strong=True))
+        layout.addWidget(words(self.theme, content.title, FontSize.LARGE, strong=True))
         layout.addWidget(subtitle)
         return head
 
@@ -90,39 +90,41 @@ class OverviewPane(Pane):
         card.add(bar)
         return card
 
-    def _add_left(self, made: Overview) -> None:
+    def _add_left(self, content: Overview) -> None:
         card = Card(self.theme, "Findings")
-        for number, (finding, entry) in enumerate(zip(made.findings, made.entries, strict=True)):
+        for number, (finding, entry) in enumerate(
+            zip(content.findings, content.entries, strict=True)
+        ):
             if finding.view == "overview":  # the cards of this page say more about it
                 card.add_entries((entry,))
             else:
                 card.add_entries((entry,), lambda _at, number=number: self._choose(number))
-        if not made.entries:
+        if not content.entries:
             card.add(words(self.theme, "Nothing stands out in these files."))
         self.page.add_left(card)
-        for lack in made.missing:
+        for lack in content.missing:
             card = Card(self.theme, f"Not open: {lack.what}")
             card.add_missing(lack)
             self.page.add_left(card)
 
-    def _add_right(self, made: Overview) -> None:
-        for group in made.methods:
+    def _add_right(self, content: Overview) -> None:
+        for group in content.methods:
             card = Card(self.theme, f"Method {group.title}")
             card.add_facts(group.facts)
             self.page.add_right(card)
-        if made.verdict is not None:
+        if content.verdict is not None:
             card = Card(self.theme, "Do the files belong together?")
-            card.add_entries((made.verdict.entry,))
-            card.add_entries(made.verdict.links)
+            card.add_entries((content.verdict.entry,))
+            card.add_entries(content.verdict.links)
             self.page.add_right(card)
-        card = Card(self.theme, made.files.title)
-        card.add_facts(made.files.facts)
+        card = Card(self.theme, content.files.title)
+        card.add_facts(content.files.facts)
         self.page.add_right(card)
 
     def _choose(self, number: int) -> None:
-        made, session = self._made, self.state.session
-        if made is not None and session is not None:
-            self._ask(finding_request(session, self.state.method, made.findings[number]))
+        content, session = self._made, self.state.session
+        if content is not None and session is not None:
+            self._ask(finding_request(session, self.state.method, content.findings[number]))
 
 
 SPEC = ViewSpec("overview", "Overview", Area.CENTRE, OverviewPane, "overview")

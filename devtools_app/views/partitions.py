@@ -110,25 +110,25 @@ class PartitionsPane(Pane):
     def show_result(self, result: object) -> None:
         """Show the delegates of a method."""
         self._made = result if isinstance(result, _Made) else None
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             self.show_need(_NOTHING)
             return
         self._delegate = None
-        levels = 0 if len(made.partitions.facts.delegates) > 1 else 1
-        self.tree.show_tree(made.order, open_levels=levels)
-        self.note.setText(counts_text(made.partitions))
-        counting = made.partitions.facts.counting
+        levels = 0 if len(content.partitions.facts.delegates) > 1 else 1
+        self.tree.show_tree(content.order, open_levels=levels)
+        self.note.setText(counts_text(content.partitions))
+        counting = content.partitions.facts.counting
         self.note.setToolTip(COUNTING.get(counting, counting))
         self.show_content()
         self._show_delegate()
         self._show_selection(self.state)
 
     def _show_delegate(self) -> None:
-        made, index = self._made, self._delegate
-        if made is None:
+        content, index = self._made, self._delegate
+        if content is None:
             return
-        parts, unit = made.partitions, self.state.units.size
+        parts, unit = content.partitions, self.state.units.size
         self.facts.show_sheet(
             method_sheet(parts) if index is None else delegate_sheet(parts, index)
         )
@@ -159,11 +159,11 @@ class PartitionsPane(Pane):
             self.select(key)
 
     def _show_selection(self, state: State) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
         selection = state.selection
-        related = related_to(selection, made.index)
+        related = related_to(selection, content.index)
         delegate = selection.delegate
         if delegate is None and related.delegates:
             delegate = related.delegates[0]
@@ -171,9 +171,11 @@ class PartitionsPane(Pane):
             self._delegate = delegate
             self._show_delegate()
         if selection.kind is SelectionKind.DELEGATE:
-            highlighted = made.delegates.get(selection.delegate, [])
+            highlighted = content.delegates.get(selection.delegate, [])
         else:
-            highlighted = sorted(row for name in related.nodes for row in made.nodes.get(name, []))
+            highlighted = sorted(
+                row for name in related.nodes for row in content.nodes.get(name, [])
+            )
         self.tree.highlight(highlighted)
         if highlighted and self.tree.current_row() not in highlighted:
             self.tree.show_current(self.tree.rows.key(highlighted[0]))
@@ -192,21 +194,21 @@ class PartitionsPane(Pane):
 
 
 def _make(session: Session, method: str, time_unit: str, size_unit: str) -> _Made | None:
-    made = partitions(session, method, time_unit, size_unit)
-    if made is None:
+    content = partitions(session, method, time_unit, size_unit)
+    if content is None:
         return None
     nodes: dict[str, list[int]] = {}
     delegates: dict[int | None, list[int]] = {}
-    for row in range(made.tree.rows.length):
-        key = made.tree.rows.key(row)
+    for row in range(content.tree.rows.length):
+        key = content.tree.rows.key(row)
         if not isinstance(key, Selection):
             continue
         if key.kind is SelectionKind.NODE:
             nodes.setdefault(key.node, []).append(row)
         elif key.kind is SelectionKind.DELEGATE:
             delegates.setdefault(key.delegate, []).append(row)
-    order = TreeOrder(made.tree).prepare()
-    return _Made(made, order, join_index(session, method), nodes, delegates)
+    order = TreeOrder(content.tree).prepare()
+    return _Made(content, order, join_index(session, method), nodes, delegates)
 
 
 def _needs(session: Session) -> Need | None:

@@ -118,12 +118,12 @@ class SizePane(Pane):
 
     def find_duplicates(self) -> None:
         """Read all parts in a thread and find those with equal bytes."""
-        made = self._made
-        if made is None or self._hashing.busy:
+        content = self._made
+        if content is None or self._hashing.busy:
             return
         self.hash_button.setEnabled(False)
         self.note.setText("reading all bytes …")
-        self._hashing.submit(lambda _token: (made, find_duplicates(made.map)))
+        self._hashing.submit(lambda _token: (content, find_duplicates(content.map)))
 
     @property
     def hashing(self) -> bool:
@@ -134,8 +134,8 @@ class SizePane(Pane):
         self.hash_button.setEnabled(True)
         if not isinstance(result, tuple) or len(result) != 2:
             return
-        made, found = result
-        if made is not self._made or not isinstance(found, Duplicates) or self._made is None:
+        content, found = result
+        if content is not self._made or not isinstance(found, Duplicates) or self._made is None:
             return
         table = parts_table(found.parts, self.state.units.size, files=len(self._made.map.files) > 1)
         self.table.show_table(table)
@@ -154,14 +154,14 @@ class SizePane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _box_chosen(self, box: int) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
-        number = made.map.leaf.get(box)
+        number = content.map.leaf.get(box)
         if number is None:
             self.select(Selection())
             return
-        self.select(part_selection(*made.map.parts[number]))
+        self.select(part_selection(*content.map.parts[number]))
 
     def _row_chosen(self, row: int) -> None:
         key = self.table.rows.key(row)
@@ -169,15 +169,15 @@ class SizePane(Pane):
             self.select(key)
 
     def _show_selection(self, state: State) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
-        number = made.keys.get(state.selection)
+        number = content.keys.get(state.selection)
         if number is None or state.selection.kind is not SelectionKind.PART:
             self.canvas.set_selected(-1)
             self.table.show_current(None)
             return
-        self.canvas.set_selected(made.map.box[number])
+        self.canvas.set_selected(content.map.box[number])
         self.table.show_current(state.selection)
 
     def start_find(self) -> None:
@@ -216,12 +216,12 @@ def _first_path(session: Session) -> str:
 
 
 def _make(session: Session, path: str, unit: str) -> _Made:
-    made = size_map(session, path, unit)
-    table = parts_table(made.parts, unit, files=len(made.files) > 1)
+    content = size_map(session, path, unit)
+    table = parts_table(content.parts, unit, files=len(content.files) > 1)
     order = RowOrder(table)
     order.rows((SortKey(_SIZE_COLUMN, True),))
-    keys = {part_selection(*part): number for number, part in enumerate(made.parts)}
-    return _Made(made, order, keys)
+    keys = {part_selection(*part): number for number, part in enumerate(content.parts)}
+    return _Made(content, order, keys)
 
 
 SPEC = ViewSpec("size", "Size", Area.CENTRE, SizePane, "size")

@@ -112,11 +112,11 @@ class SourcePane(Pane):
         key = (state.open_session, method, units, name)
 
         def work() -> _Made:
-            made = source_files(session, method, units)
-            shown = names[0] if names and name == _FILES and not made.files else name
+            content = source_files(session, method, units)
+            shown = names[0] if names and name == _FILES and not content.files else name
             text = program_text(session, method, shown) if shown != _FILES else None
-            order = TreeOrder(made.tree).prepare()
-            return _Made(made, order, join_index(session, method), shown, text)
+            order = TreeOrder(content.tree).prepare()
+            return _Made(content, order, join_index(session, method), shown, text)
 
         self.request(key, work)
         if not self.working:
@@ -125,27 +125,27 @@ class SourcePane(Pane):
     @override
     def show_result(self, result: object) -> None:
         """Show the lines of a method."""
-        made = self._made = result if isinstance(result, _Made) else None
-        if made is None or (not made.source.files and made.text is None):
+        content = self._made = result if isinstance(result, _Made) else None
+        if content is None or (not content.source.files and content.text is None):
             self.show_need(_NOTHING)
             return
         self._texts.forget()
-        self.programs.setCurrentIndex(self.programs.findData(made.name))
-        self.tree.setVisible(made.text is None)
-        if made.text is not None:
-            self._show_program(made.text)
+        self.programs.setCurrentIndex(self.programs.findData(content.name))
+        self.tree.setVisible(content.text is None)
+        if content.text is not None:
+            self._show_program(content.text)
             return
-        self.tree.show_tree(made.order, open_levels=1 if len(made.source.files) < 4 else 0)
-        lines = sum(map(len, made.source.files.values()))
-        rest = made.source.unplaced
+        self.tree.show_tree(content.order, open_levels=1 if len(content.source.files) < 4 else 0)
+        lines = sum(map(len, content.source.files.values()))
+        rest = content.source.unplaced
         without = f" · {plural(rest, 'node')} without a line" if rest else ""
-        files = len(made.source.files)
+        files = len(content.source.files)
         words = f"{plural(lines, 'line')} in {plural(files, 'file')}"
         self.note.setText(words + without)
         self.show_content()
         self._show_selection(self.state)
-        if not self._line.file or self._line.file not in made.source.files:
-            self._line = LineKey(next(iter(made.source.files)))
+        if not self._line.file or self._line.file not in content.source.files:
+            self._line = LineKey(next(iter(content.source.files)))
         self._show_code()
 
     # -- a program as code -----------------------------------------------------------------
@@ -163,26 +163,28 @@ class SourcePane(Pane):
         self.pages.setCurrentWidget(self.code)
         self._show_selection(self.state)
 
-    def _node_chosen(self, made: _Made, text: ProgramText, line: int) -> None:
+    def _node_chosen(self, content: _Made, text: ProgramText, line: int) -> None:
         node = text.node_at(line)
         session = self.state.session
         if node is not None and session is not None:
-            graph = COMPILED if _is_compiled(session, self.state.method, made.name) else made.name
+            graph = (
+                COMPILED if _is_compiled(session, self.state.method, content.name) else content.name
+            )
             self.select(Selection(SelectionKind.NODE, self.state.method, graph, node))
 
-    def _mark_nodes(self, made: _Made, text: ProgramText, state: State) -> None:
+    def _mark_nodes(self, content: _Made, text: ProgramText, state: State) -> None:
         chosen = state.selection
-        nodes: Iterable[str] = (chosen.node,) if chosen.graph == made.name else ()
-        if state.session is not None and _is_compiled(state.session, state.method, made.name):
-            nodes = related_to(chosen, made.index).nodes
+        nodes: Iterable[str] = (chosen.node,) if chosen.graph == content.name else ()
+        if state.session is not None and _is_compiled(state.session, state.method, content.name):
+            nodes = related_to(chosen, content.index).nodes
         self.code.mark(sorted(text.line_of[one] for one in nodes if one in text.line_of))
 
     # -- code ------------------------------------------------------------------------------
 
     def _show_code(self) -> None:
-        made, session, file = self._made, self.state.session, self._line.file
+        content, session, file = self._made, self.state.session, self._line.file
         self.editor.setEnabled(bool(file))
-        if made is None or session is None or not file:
+        if content is None or session is None or not file:
             return
         key = (self.state.open_session, file)
         text = self._texts.ask(key, lambda _token: source_text(file, session))
@@ -196,7 +198,7 @@ class SourcePane(Pane):
             return
         if self.code.toPlainText() != "\n".join(text.lines):
             self.code.show_code(text.lines)
-        self.code.show_costs(made.source.files.get(file, {}), self.state.units.time)
+        self.code.show_costs(content.source.files.get(file, {}), self.state.units.time)
         self.code.mark((self._line.line,) if self._line.line else ())
         self.pages.setCurrentWidget(self.code)
 
@@ -215,9 +217,9 @@ class SourcePane(Pane):
             self._go(key)
 
     def _code_chosen(self, line: int) -> None:
-        made = self._made
-        if made is not None and made.text is not None:
-            self._node_chosen(made, made.text, line)
+        content = self._made
+        if content is not None and content.text is not None:
+            self._node_chosen(content, content.text, line)
             return
         key = LineKey(self._line.file, line)
         if self._made is not None and line in self._made.source.files.get(key.file, {}):
@@ -234,14 +236,16 @@ class SourcePane(Pane):
             self.select(chosen)
 
     def _show_selection(self, state: State) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
-        if made.text is not None:
-            self._mark_nodes(made, made.text, state)
+        if content.text is not None:
+            self._mark_nodes(content, content.text, state)
             return
-        related = related_to(state.selection, made.index)
-        found = [made.source.line_of[one] for one in related.nodes if one in made.source.line_of]
+        related = related_to(state.selection, content.index)
+        found = [
+            content.source.line_of[one] for one in related.nodes if one in content.source.line_of
+        ]
         nodes = (self.tree.model.node_of(key) for key in dict.fromkeys(found))
         self.tree.highlight([node for node in nodes if node >= 0])
         if found and self._line not in found:

@@ -119,12 +119,12 @@ class StructureModel(QAbstractItemModel):
         item = self._item(parent)
         if item.children is not None:
             return
-        made = item.node.children()
-        if not made:
+        content = item.node.children()
+        if not content:
             item.children = []
             return
-        self.beginInsertRows(self.createIndex(item.row, 0, item), 0, len(made) - 1)
-        item.children = [_Item(node, item, row) for row, node in enumerate(made)]
+        self.beginInsertRows(self.createIndex(item.row, 0, item), 0, len(content) - 1)
+        item.children = [_Item(node, item, row) for row, node in enumerate(content)]
         self.endInsertRows()
 
     @override

@@ -108,13 +108,13 @@ class SweepPane(Pane):
     # -- points ----------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return
         across, up = self.across.currentData(), self.up.currentData()
         units = self.state.units
         found = (
-            scatter(made.results, str(across), str(up), units.time, units.size)
+            scatter(content.results, str(across), str(up), units.time, units.size)
             if across is not None and up is not None
             else None
         )
@@ -134,19 +134,19 @@ class SweepPane(Pane):
         self.open_button.setEnabled(point is not None and bool(point.files))
 
     def _point(self, key: str) -> PointResult | None:
-        made = self._made
-        if made is None:
+        content = self._made
+        if content is None:
             return None
-        return next((one for one in made.results.points if one.key == key), None)
+        return next((one for one in content.results.points if one.key == key), None)
 
     def open_point(self) -> None:
         """Open the files of the chosen point as a session."""
         self._open(self._current)
 
     def _open(self, key: str) -> None:
-        point, made = self._point(key), self._made
-        if point is not None and made is not None and point.files:
-            folder = made.folder / point.folder
+        point, content = self._point(key), self._made
+        if point is not None and content is not None and point.files:
+            folder = content.folder / point.folder
             self._ask(OpenPaths(tuple(str(folder / name) for name in point.files)))
 
     def start_find(self) -> None:

@@ -105,15 +105,15 @@ class TimelinePane(Pane):
             return
         self._made = result
         self.runs.show_choices(result.choices, result.chosen)
-        made = result.timeline
-        if made is None:
+        content = result.timeline
+        if content is None:
             self.show_need(_NO_RUN)
             return
         self.canvas.set_flame(result.chosen == _FLAME)
-        self.canvas.set_data(made.data, result.places)
-        self.legend.set_entries(made.legend)
-        self.note.setText(made.note)
-        self.note.setToolTip(made.note.replace(" · ", "\n"))
+        self.canvas.set_data(content.data, result.places)
+        self.legend.set_entries(content.legend)
+        self.note.setText(content.note)
+        self.note.setToolTip(content.note.replace(" · ", "\n"))
         self.show_content()
         self._show_selection(self.state)
 
@@ -130,28 +130,28 @@ class TimelinePane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _event_chosen(self, event: int) -> None:
-        made = self._made
-        if made is None or made.timeline is None:
+        content = self._made
+        if content is None or content.timeline is None:
             return
-        row = int(made.timeline.rows[event]) if event >= 0 else -1
+        row = int(content.timeline.rows[event]) if event >= 0 else -1
         if event < 0:
             self.select(Selection())
         elif row >= 0:
-            step = made.index.event_instruction.get(row)
+            step = content.index.event_instruction.get(row)
             self.select(
                 Selection(SelectionKind.EVENT, self.state.method, event=row, instruction=step)
             )
 
     def _show_selection(self, state: State) -> None:
-        made = self._made
-        if made is None or made.timeline is None:
+        content = self._made
+        if content is None or content.timeline is None:
             return
         selection = state.selection
         if selection.kind is SelectionKind.EVENT and selection.event is not None:
             wanted: tuple[int, ...] = (selection.event,)
         else:
-            wanted = related_to(selection, made.index).events
-        found = np.flatnonzero(np.isin(made.timeline.rows, wanted)).tolist() if wanted else []
+            wanted = related_to(selection, content.index).events
+        found = np.flatnonzero(np.isin(content.timeline.rows, wanted)).tolist() if wanted else []
         if set(found) != set(self.canvas.marks.selected):
             self.canvas.set_selected(found)
 
