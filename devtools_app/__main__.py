@@ -86,8 +86,8 @@ def _without_scale(arguments: list[str]) -> tuple[list[str], str | None]:
         if name != _SCALE:
             rest.append(one)
             continue
-        said = value if equals else next(left, "")
-        tick = said if said in _UNITS else None
+        given = value if equals else next(left, "")
+        tick = given if given in _UNITS else None
     return rest, tick
 
 

@@ -62,7 +62,7 @@ class ExceptionHook(QObject):
             self.take(args.exc_type, args.exc_value, args.exc_traceback)
 
 
-def make_application(arguments: Sequence[str] = ()) -> QApplication:
+def create_application(arguments: Sequence[str] = ()) -> QApplication:
     """Return the application, named and with its icon."""
     existing = QApplication.instance()
     app = existing if isinstance(existing, QApplication) else QApplication(["etscope", *arguments])
@@ -97,7 +97,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
         tick: unit of the ticks of traces, for this run; empty for that of the preferences
     """
     qInstallMessageHandler(log_qt_message)
-    app = make_application()
+    app = create_application()
     garbage = GarbageCollector()
     log = LogStore()
     log.attach()

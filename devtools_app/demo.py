@@ -81,8 +81,8 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
     job = CompileJob(Source(str(MODULE), FUNCTION), partitioners=(DEFAULT.partitioners[0].alias,))
     changed = replace(job, rules=Rules(deny_ops=VETO))
     names = [MODULE.stem, f"{MODULE.stem}_changed"]
-    words = f"compiling {MODULE.name}:{FUNCTION}, then with {', '.join(VETO)} kept off the delegate"
-    sys.stdout.write(f"{words}, and running both, into {folder}\n")
+    text = f"compiling {MODULE.name}:{FUNCTION}, then with {', '.join(VETO)} kept off the delegate"
+    sys.stdout.write(f"{text}, and running both, into {folder}\n")
     other: JobRun | None = None
     if stock:
         names.append(f"{MODULE.stem}_executorch")
@@ -90,7 +90,8 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
         other = JobRun(elsewhere, folder / names[-1], force=True, timeout=_PATIENCE)
     try:
         result = [
-            _made(folder / name, one) for name, one in zip(names, (job, changed), strict=False)
+            _compile_and_run(folder / name, one)
+            for name, one in zip(names, (job, changed), strict=False)
         ]
         if other is not None:
             sys.stdout.write(f"{names[-1]}, meanwhile\n")
@@ -102,7 +103,7 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
     return result[0]
 
 
-def _made(folder: Path, job: CompileJob) -> list[str]:
+def _compile_and_run(folder: Path, job: CompileJob) -> list[str]:
     """Compile and run; return program, record, trace and debug buffer.
 
     Raises: DemoError, OSError

@@ -8,7 +8,7 @@ from devtools_app.state.requests import Notice
 from devtools_app.state.variant_places import folder_of
 
 if TYPE_CHECKING:
-    from devtools_app.actions.host import Services, Window
+    from devtools_app.actions.host import CommandHost, Services
     from devtools_app.actions.recipe_command import RecipeCommand
     from devtools_app.state.requests import Bisect
 
@@ -18,7 +18,7 @@ PANEL = "bisect"
 class BisectCommand:
     """Starts bisections of the program shown."""
 
-    def __init__(self, services: Services, window: Window, recipes: RecipeCommand) -> None:
+    def __init__(self, services: Services, window: CommandHost, recipes: RecipeCommand) -> None:
         """Connect to the jobs of a window.
 
         Args:

@@ -16,7 +16,7 @@ from devtools_app.actions.keys import sheet_sections
 from devtools_app.actions.palettes import Palettes
 from devtools_app.actions.recipe_command import RecipeCommand
 from devtools_app.actions.run_command import RunCommand
-from devtools_app.appearance.look import BASE_SIZE, Mode
+from devtools_app.appearance.look import BASE_SIZE, ThemeMode
 from devtools_app.dialogs.about import AboutDialog
 from devtools_app.dialogs.key_sheet import KeySheet
 from devtools_app.dialogs.preferences import Preferences
@@ -31,7 +31,7 @@ from devtools_app.widgets.image import save_image
 from inspector.tables.selection import NOTHING
 
 if TYPE_CHECKING:
-    from devtools_app.actions.host import Services, Window
+    from devtools_app.actions.host import CommandHost, Services
     from devtools_app.views.spec import ViewSpec
     from devtools_app.widgets.item_panel import ItemPanel
 
@@ -57,7 +57,7 @@ class Commands:
         bisects: what the Bisect panel asks for
     """
 
-    def __init__(self, services: Services, window: Window) -> None:
+    def __init__(self, services: Services, window: CommandHost) -> None:
         self._window = window
         self._parent = services.parent
         self._theme = services.theme
@@ -167,24 +167,24 @@ class Commands:
 
     def _save_workspace(self, path: Path) -> None:
         if self._controller.save_workspace(path, self._window.layout_of_docks()):
-            self._window.say(f"Saved {path}")
+            self._window.show_status(f"Saved {path}")
 
     def export_table(self) -> None:
         """Write the table in front to a file."""
         active = self._window.active_view()
         target = _table_of(active)
         if active is None or target is None:
-            self._window.say("This view has no table to export")
+            self._window.show_status("This view has no table to export")
             return
         name = self._paths.save_file(self._parent, "Export table", f"{active[0].name}.tsv", _TABLES)
         if name and target.export_to(Path(name)):
-            self._window.say(f"Exported {name}")
+            self._window.show_status(f"Exported {name}")
 
     def export_image(self) -> None:
         """Export the view in front as an image."""
         spec, view = self._window.active_view() or (None, None)
         if spec is None or view is None:
-            self._window.say("No view to export")
+            self._window.show_status("No view to export")
             return
         name = self._paths.save_file(self._parent, "Export image", f"{spec.name}.png", _IMAGES)
         if not name:
@@ -198,7 +198,7 @@ class Commands:
             reason = f"{name}: {error.strerror or error}"
             self._window.notice(Notice(f"The image cannot be written. {reason}", "error"))
             return
-        self._window.say(f"Exported {name}")
+        self._window.show_status(f"Exported {name}")
 
     def preferences(self) -> None:
         """Open the preferences."""
@@ -229,9 +229,9 @@ class Commands:
     def next_theme(self) -> None:
         """Go from light to dark or back."""
         dark = self._theme.palette.dark
-        self.set_theme(Mode.LIGHT if dark else Mode.DARK)
+        self.set_theme(ThemeMode.LIGHT if dark else ThemeMode.DARK)
 
-    def set_theme(self, mode: Mode) -> None:
+    def set_theme(self, mode: ThemeMode) -> None:
         """Use a theme and remember it."""
         self._controller.put_settings(replace(self._controller.settings, theme=mode))
 
@@ -275,7 +275,7 @@ class Commands:
         label = place_label(state.current, state.method, state.selection.node)
         marked = transitions.set_bookmark(state, label)
         self._store.put(marked)
-        self._window.say(f"Ctrl+{marked.bookmarks[-1].slot} comes back here")
+        self._window.show_status(f"Ctrl+{marked.bookmarks[-1].slot} comes back here")
 
     def go_to_bookmark(self, slot: int) -> None:
         """Go to the place under a number."""

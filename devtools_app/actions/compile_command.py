@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devtools_app.jobs.follower import Progress
-from devtools_app.jobs.recompile import made_files
+from devtools_app.jobs.follower import JobProgress
+from devtools_app.jobs.recompile import output_files
 from devtools_app.state.trusted_code import agree
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
-    from devtools_app.actions.host import Services, Window
+    from devtools_app.actions.host import CommandHost, Services
     from devtools_app.dialogs.compile_dialog import CompileDialog
     from devtools_app.state.compile_form import CompileForm
 
@@ -25,7 +25,7 @@ class CompileCommand:
         dialog: the one that was opened last, None before
     """
 
-    def __init__(self, services: Services, window: Window) -> None:
+    def __init__(self, services: Services, window: CommandHost) -> None:
         """Connect to the compiles of a window.
 
         Args:
@@ -53,7 +53,7 @@ class CompileCommand:
         form = form_from(settings.last_compile)
         dialog = CompileDialog(services.theme, form, services.paths, services.parent)
         self.dialog = dialog
-        dialog.wanted.connect(self._start)
+        dialog.submitted.connect(self._start)
         dialog.rejected.connect(compiling.cool)
         compiling.known.connect(dialog.show_names)
         compiling.warm()
@@ -75,10 +75,10 @@ class CompileCommand:
             self.dialog.accept()
         self._window.show_view(PANEL)
 
-    def _open(self, progress: Progress) -> None:
+    def _open(self, progress: JobProgress) -> None:
         """Open the created files; a session that has them already is reloaded."""
         assert progress.outcome is not None
-        paths = made_files(progress.target, progress.outcome)
+        paths = output_files(progress.target, progress.outcome)
         controller = self._services.controller
         same = [
             one.id for one in self._services.store.state.sessions if set(one.paths) == set(paths)

@@ -46,7 +46,7 @@ class Services:
     ask: Ask
 
 
-class Window(Protocol):
+class CommandHost(Protocol):
     """What commands ask of the window: sentences and names go in, none of its parts come out."""
 
     def notice(self, notice: Notice) -> None:
@@ -57,7 +57,7 @@ class Window(Protocol):
         """Hide the message above the views; return whether there was one."""
         ...
 
-    def say(self, text: str) -> None:
+    def show_status(self, text: str) -> None:
         """Show a sentence in the status line for a few seconds."""
         ...
 

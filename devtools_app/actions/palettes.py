@@ -16,7 +16,7 @@ from devtools_app.viewmodels.fuzzy import Choice
 from inspector.tables.selection import Selection
 
 if TYPE_CHECKING:
-    from devtools_app.actions.host import Services, Window
+    from devtools_app.actions.host import CommandHost, Services
     from inspector.files.session import Session
 
 _ICONS = {spec.name: spec.icon for spec in ACTIONS}
@@ -26,7 +26,7 @@ _NATIVE = QKeySequence.SequenceFormat.NativeText
 class Palettes(QObject):
     """Creates the dialogs when they are first opened; names are collected in a thread."""
 
-    def __init__(self, services: Services, window: Window) -> None:
+    def __init__(self, services: Services, window: CommandHost) -> None:
         """Connect to a window.
 
         Args:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from devtools_app.jobs.follower import Progress
-from devtools_app.jobs.recompile import Compare, Failed, Measure, Open, RecompileJob, Step
+from devtools_app.jobs.follower import JobProgress
+from devtools_app.jobs.recompile import Compare, Failed, Measure, Open, RecompileJob, RecompileStep
 from devtools_app.state.requests import Notice, Recompile, Request, TrustCode
 from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import State
@@ -18,7 +18,7 @@ from devtools_app.state.variant_steps import compared_sessions, shown_variant
 from devtools_app.state.variants import Variant, derived, with_variant
 
 if TYPE_CHECKING:
-    from devtools_app.actions.host import Services, Window
+    from devtools_app.actions.host import CommandHost, Services
     from inspector.recipes.recipe import Recipe
 
 COMPARE = "compare"
@@ -31,7 +31,7 @@ _NOTHING = (
 class RecipeCommand:
     """Makes variants of the program shown, and edits its recipe."""
 
-    def __init__(self, services: Services, window: Window) -> None:
+    def __init__(self, services: Services, window: CommandHost) -> None:
         """Connect to the jobs of a window.
 
         Args:
@@ -43,13 +43,13 @@ class RecipeCommand:
         self._store = services.store
         self._jobs = services.jobs
         self._awaited: int | None = None  # the variant that is being opened
-        self._steps: dict[type[Step], Callable[[RecompileJob], object]] = {
+        self._steps: dict[type[RecompileStep], Callable[[RecompileJob], object]] = {
             Failed: self._failed,
             Open: self._open,
             Compare: self._compare,
             Measure: self._measure,
         }
-        self._jobs.recompiling.wanted.connect(lambda step: self._steps[type(step)](step.of))
+        self._jobs.recompiling.step_requested.connect(lambda step: self._steps[type(step)](step.of))
         self._store.changed.connect(self._arrived)
         self._jobs["measure"].finished.connect(self._measured)
 
@@ -102,7 +102,7 @@ class RecipeCommand:
         text = recipe_texts(one).script if as_python else commands(one)
         QGuiApplication.clipboard().setText(text)
         what = "a Python script that builds" if as_python else "commands that build"
-        self._window.say(f"Copied {what} this program")
+        self._window.show_status(f"Copied {what} this program")
 
     def _start(self, one: Variant) -> None:
         recompiling = self._jobs.recompiling
@@ -147,7 +147,7 @@ class RecipeCommand:
         store, outcome = self._store, found.outcome
         assert outcome is not None
         if outcome.ended is Ended.CANCELLED:
-            self._window.say("Recompiling was cancelled")
+            self._window.show_status("Recompiling was cancelled")
             return
         history = store.state.history
         parent = history.find(found.parent)
@@ -184,7 +184,7 @@ class RecipeCommand:
         jobs.measurements.measure(compared_sessions(self._store.state), jobs.run_form)
         jobs.recompiling.answer()
 
-    def _measured(self, found: Progress) -> None:
+    def _measured(self, found: JobProgress) -> None:
         """Note the times in the history of variants."""
         from inspector.units import format_time
 

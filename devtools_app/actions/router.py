@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devtools_app.actions.commands import Commands
-from devtools_app.actions.host import Services, Window
+from devtools_app.actions.host import CommandHost, Services
 from devtools_app.state import requests, transitions
 from devtools_app.state.trusted_code import agree
 
@@ -14,7 +14,7 @@ from devtools_app.state.trusted_code import agree
 class Router:
     """Dispatches a request to the part that handles it."""
 
-    def __init__(self, services: Services, window: Window, commands: Commands) -> None:
+    def __init__(self, services: Services, window: CommandHost, commands: Commands) -> None:
         self._store = services.store
         self._recipe_store = services.recipe_store
         self._window = window
@@ -41,7 +41,7 @@ class Router:
             requests.Recompile: lambda _one: commands.recipes.recompile(),
             requests.Bisect: lambda one: commands.bisects.start(one),
             requests.SetNote: self._set_note,
-            requests.Say: lambda one: window.say(one.text),
+            requests.ShowStatus: lambda one: window.show_status(one.text),
         }
 
     def __call__(self, request: requests.Request) -> None:
@@ -68,7 +68,7 @@ class Router:
     def _edit(self, request: requests.EditRecipe) -> None:
         self._recipe_store.edit(request.job)
         if request.message:
-            self._window.say(request.message)
+            self._window.show_status(request.message)
 
     def _undo(self, request: requests.UndoRecipe) -> None:
         if request.again:

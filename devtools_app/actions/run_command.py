@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devtools_app.jobs.follower import Progress
+from devtools_app.jobs.follower import JobProgress
 from devtools_app.state.requests import Notice
 from devtools_app.state.run_form import RunForm, runnable
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
-    from devtools_app.actions.host import Services, Window
+    from devtools_app.actions.host import CommandHost, Services
     from devtools_app.dialogs.bundle_dialog import BundleDialog
     from devtools_app.state.requests import AskBundle, Execute
 
@@ -26,7 +26,7 @@ class RunCommand:
         dialog: the one that asks for a bundle, None before
     """
 
-    def __init__(self, services: Services, window: Window) -> None:
+    def __init__(self, services: Services, window: CommandHost) -> None:
         """Connect to the runs of a window.
 
         Args:
@@ -67,7 +67,7 @@ class RunCommand:
         )
         self.dialog = dialog
         self._bundled_from = request.session
-        dialog.wanted.connect(self._bundle)
+        dialog.submitted.connect(self._bundle)
         dialog.open()
 
     def _bundle(self, job: object, target: str) -> None:
@@ -87,7 +87,7 @@ class RunCommand:
         kept = replace(form, method="", folder="")  # of this program, not of the next
         controller.put_settings(replace(controller.settings, last_run=kept))
 
-    def _open(self, execution: Progress) -> None:
+    def _open(self, execution: JobProgress) -> None:
         from inspector.jobs.executing import BundleJob, RunJob
 
         if isinstance(execution.job, BundleJob):
@@ -95,7 +95,7 @@ class RunCommand:
         elif isinstance(execution.job, RunJob):
             self._open_trace(execution, execution.job)
 
-    def _open_trace(self, execution: Progress, job: object) -> None:
+    def _open_trace(self, execution: JobProgress, job: object) -> None:
         """Show the trace with the program: in its session, beside it where that has another."""
         from inspector.jobs.executing import BUFFER, TRACE, RunJob
 

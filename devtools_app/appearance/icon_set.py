@@ -46,7 +46,7 @@ def icon_pixmap(name: str, colour: str, side: int, ratio: float) -> QPixmap:
     return pixmap
 
 
-def make_icon(name: str, colour: str, faint: str, ratios: Iterable[float]) -> QIcon:
+def draw_icon(name: str, colour: str, faint: str, ratios: Iterable[float]) -> QIcon:
     """Return an icon that is crisp at each of the given device pixel ratios."""
     icon = QIcon()
     for ratio in ratios:

@@ -8,7 +8,7 @@ BASE_SIZE = 13  # logical pixels; small is 11 and large 16 at this size
 SMALLEST, LARGEST = 9, 28
 
 
-class Mode(str, Enum):
+class ThemeMode(str, Enum):
     """What decides between light and dark."""
 
     SYSTEM = "system"

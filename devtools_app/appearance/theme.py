@@ -12,8 +12,8 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, 
 from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 
 from devtools_app.appearance.colours import DARK, LIGHT, Palette, mix
-from devtools_app.appearance.icon_set import make_icon
-from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
+from devtools_app.appearance.icon_set import draw_icon
+from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
 from devtools_app.appearance.stylesheet import style_sheet
 
 if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself needs
@@ -50,7 +50,9 @@ class Theme(QObject):
 
     changed = Signal()
 
-    def __init__(self, app: QApplication, mode: Mode = Mode.SYSTEM, size: int = BASE_SIZE) -> None:
+    def __init__(
+        self, app: QApplication, mode: ThemeMode = ThemeMode.SYSTEM, size: int = BASE_SIZE
+    ) -> None:
         super().__init__(app)
         self._app = app
         self._mode = mode
@@ -64,7 +66,7 @@ class Theme(QObject):
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> ThemeMode:
         """Return what decides between light and dark."""
         return self._mode
 
@@ -80,7 +82,7 @@ class Theme(QObject):
             self._canvas = _canvas_colours(self.palette, self.sans(), self.mono())
         return self._canvas
 
-    def set_mode(self, mode: Mode) -> None:
+    def set_mode(self, mode: ThemeMode) -> None:
         """Use the light palette, the dark one, or that of the system."""
         if mode is not self._mode:
             self._mode = mode
@@ -114,11 +116,11 @@ class Theme(QObject):
         key = (name, colour)
         if key not in self._icons:
             faint = mix(colour, self.palette.raised, 0.4)
-            self._icons[key] = make_icon(name, colour, faint, _ratios())
+            self._icons[key] = draw_icon(name, colour, faint, _ratios())
         return self._icons[key]
 
     def _system_changed(self) -> None:
-        if self._mode is Mode.SYSTEM:
+        if self._mode is ThemeMode.SYSTEM:
             self._apply()
             self.changed.emit()
 
@@ -132,10 +134,10 @@ class Theme(QObject):
         self._app.setStyleSheet(style_sheet(self.palette))
 
     def _is_dark(self) -> bool:
-        if self._mode is Mode.SYSTEM:
+        if self._mode is ThemeMode.SYSTEM:
             scheme = QGuiApplication.styleHints().colorScheme()
             return scheme == Qt.ColorScheme.Dark
-        return self._mode is Mode.DARK
+        return self._mode is ThemeMode.DARK
 
 
 def _with_outlines(palette: Palette) -> QPalette:

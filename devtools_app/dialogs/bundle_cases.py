@@ -67,8 +67,8 @@ class CaseList(QWidget):
         set_role(self._none, "role", "muted")
         self._kind = QComboBox()
         self._kind.setAccessibleName("Inputs")
-        for key, words in _WORDS.items():
-            self._kind.addItem(words, key)
+        for key, text in _WORDS.items():
+            self._kind.addItem(text, key)
         self._rows = QTreeWidget()
         self._pages = QStackedWidget()
         self._lay_out()
@@ -79,7 +79,7 @@ class CaseList(QWidget):
         """Return the cases."""
         return tuple(self._cases)
 
-    def say_none(self, sentence: str) -> None:
+    def show_empty(self, sentence: str) -> None:
         """Show what happens without cases."""
         self._none.setText(sentence)
 
@@ -88,8 +88,8 @@ class CaseList(QWidget):
         self._cases = list(cases)
         self._rows.clear()
         for case in self._cases:
-            words = (_named(case.inputs), _named(case.expected) or "outputs of the module, if any")
-            item = QTreeWidgetItem(words)
+            text = (_named(case.inputs), _named(case.expected) or "outputs of the module, if any")
+            item = QTreeWidgetItem(text)
             item.setToolTip(0, case.inputs)
             item.setToolTip(1, case.expected)
             self._rows.addTopLevelItem(item)

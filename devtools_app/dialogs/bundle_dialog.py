@@ -43,7 +43,7 @@ class BundleDialog(QDialog):
         wanted(job, target): create this bundled program in this file
     """
 
-    wanted = Signal(object, str)
+    submitted = Signal(object, str)
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class BundleDialog(QDialog):
         module = self._module.text().strip()
         is_python = module.endswith(".py")
         self._function.setEnabled(is_python)
-        self._cases.say_none(_EXAMPLE if module else _NOTHING)
+        self._cases.show_empty(_EXAMPLE if module else _NOTHING)
         self._runs.show_files((module,) if is_python else ())
         problem = self._why_not(module, is_python=is_python)
         self._ok.setEnabled(not problem)
@@ -201,7 +201,7 @@ class BundleDialog(QDialog):
 
     def _accept(self) -> None:
         if not self.problem:
-            self.wanted.emit(self.job(), os.path.abspath(self._target.text().strip()))
+            self.submitted.emit(self.job(), os.path.abspath(self._target.text().strip()))
 
 
 def _target_of(program: PurePath) -> str:

@@ -38,10 +38,10 @@ class CompileDialog(QDialog):
     """Edits a CompileForm; Compile emits it, Cancel changes nothing.
 
     Signals:
-        wanted(form): compile this
+        submitted(form): compile this
     """
 
-    wanted = Signal(object)
+    submitted = Signal(object)
 
     def __init__(
         self, theme: Theme, form: CompileForm, paths: PathChooser, parent: QWidget
@@ -185,4 +185,4 @@ class CompileDialog(QDialog):
 
     def _accept(self) -> None:
         if not self.form().problem():
-            self.wanted.emit(self.form())
+            self.submitted.emit(self.form())

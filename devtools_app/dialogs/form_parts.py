@@ -44,8 +44,8 @@ class CodeWarning(QFrame):
     def show_files(self, files: tuple[str, ...]) -> None:
         """Name the files whose code will be run; hide when there are none."""
         self.setVisible(bool(files))
-        words = f"This runs the code in {' and '.join(files)}, with your rights."
-        self._text.setText(words if files else "")
+        text = f"This runs the code in {' and '.join(files)}, with your rights."
+        self._text.setText(text if files else "")
         self.setAccessibleName(self._text.text())
 
 

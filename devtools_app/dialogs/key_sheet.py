@@ -76,12 +76,12 @@ def _section(theme: Theme, title: str, lines: Sequence[tuple[str, str]]) -> QWid
     head = QLabel(title)
     head.setFont(theme.sans(strong=True))
     grid.addWidget(head, 0, 0, 1, 2)
-    for row, (key, words) in enumerate(lines, 1):
+    for row, (key, text) in enumerate(lines, 1):
         label = QLabel(key)
         label.setFont(theme.mono())
         set_role(label, "role", "accent")
         label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        meaning = QLabel(words)
+        meaning = QLabel(text)
         meaning.setWordWrap(True)
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(meaning, row, 1)

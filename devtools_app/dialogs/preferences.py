@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.appearance.look import LARGEST, SMALLEST, Mode
+from devtools_app.appearance.look import LARGEST, SMALLEST, ThemeMode
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.state.external_editor import default_template
 from devtools_app.state.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES, Settings
@@ -44,7 +44,7 @@ class Preferences(QDialog):
         self._settings = settings
         self.setWindowTitle("Preferences")
         self.setAccessibleName("Preferences")
-        self._theme_box = _choice("Theme", [(mode.value, mode.value) for mode in Mode])
+        self._theme_box = _choice("Theme", [(mode.value, mode.value) for mode in ThemeMode])
         self._size = QSpinBox()
         self._size.setRange(SMALLEST, LARGEST)
         self._size.setSuffix(" px")
@@ -65,7 +65,7 @@ class Preferences(QDialog):
         """Return the settings as the dialog shows them."""
         return replace(
             self._settings,
-            theme=Mode(self._theme_box.currentData()),
+            theme=ThemeMode(self._theme_box.currentData()),
             font_size=self._size.value(),
             units=Units(str(self._time.currentData()), str(self._bytes.currentData())),
             tick=str(self._tick.currentData()),
@@ -107,9 +107,9 @@ class Preferences(QDialog):
         for label, field, hint in rows:
             form.addRow(label, field)
             if hint:
-                words = QLabel(hint)
-                set_role(words, "role", "muted")
-                form.addRow("", words)
+                text = QLabel(hint)
+                set_role(text, "role", "muted")
+                form.addRow("", text)
         self._roots.setFont(theme.mono())
         self._mapping.setFont(theme.mono())
         self._editor.setFont(theme.mono())

@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.form_parts import LIBRARY_FILES, beside
-from devtools_app.viewmodels.recipe_form import Field, FieldKind, sections
+from devtools_app.viewmodels.recipe_form import FieldKind, FormField, sections
 from devtools_app.widgets.files import PathChooser
 from inspector.recipes.compile_job import CompileJob
 
@@ -90,7 +90,7 @@ class RecipeFields(QScrollArea):
         self._theme = theme
         self._titles = titles
         self._paths = paths
-        self._shown: dict[str, Field] = {}
+        self._shown: dict[str, FormField] = {}
         self._labels: dict[str, QWidget] = {}
         self.widgets: dict[str, QWidget] = {}
         self._page = QWidget()
@@ -163,7 +163,7 @@ class RecipeFields(QScrollArea):
         super().showEvent(event)
         self._restyle()  # the style sheet takes a font away that was set before it is applied
 
-    def _build(self, found: list[tuple[str, Field]]) -> None:
+    def _build(self, found: list[tuple[str, FormField]]) -> None:
         last = ""
         for title, one in found:
             if title != last and len(self._titles) != 1:
@@ -176,7 +176,7 @@ class RecipeFields(QScrollArea):
         self.setWidget(self._page)
         self._restyle()
 
-    def _add(self, one: Field) -> None:
+    def _add(self, one: FormField) -> None:
         label = QLabel(f"{one.label[:1].upper()}{one.label[1:]}")
         widget = self._widget(one)
         widget.setAccessibleName(label.text())
@@ -198,7 +198,7 @@ class RecipeFields(QScrollArea):
         else:
             self._form.addRow(label, widget)
 
-    def _choose(self, one: Field) -> None:
+    def _choose(self, one: FormField) -> None:
         assert self._paths is not None
         files = self._paths.open_files(self, one.help, _FILTERS.get(one.path, "All (*)"))
         widget = self.widgets[one.path]
@@ -225,7 +225,7 @@ class RecipeFields(QScrollArea):
                 widget.viewport().setFont(self._theme.mono())  # the placeholder's
                 widget.fit()
 
-    def _widget(self, one: Field) -> QWidget:
+    def _widget(self, one: FormField) -> QWidget:
         def left(value: object) -> None:
             self._left(one.path, value)
 
@@ -235,8 +235,8 @@ class RecipeFields(QScrollArea):
             return box
         if one.kind is FieldKind.CHOICE:
             combo = QComboBox()
-            for value, words in one.choices:
-                combo.addItem(words, value)
+            for value, label in one.choices:
+                combo.addItem(label, value)
             combo.currentIndexChanged.connect(lambda: left(combo.currentData()))
             return combo
         if one.kind is FieldKind.LINES:
@@ -267,7 +267,7 @@ def _editable(widget: QWidget) -> bool:
     return isinstance(widget, QComboBox) and widget.isEditable()
 
 
-def _typed(one: Field, text: str) -> object:
+def _typed(one: FormField, text: str) -> object:
     """Return the value of a line; an invalid number leaves the field unchanged."""
     text = text.strip()
     if one.kind is not FieldKind.NUMBER:
@@ -277,7 +277,7 @@ def _typed(one: Field, text: str) -> object:
     return int(text) if text.isdecimal() and 0 < int(text) < 1 << 31 else one.value
 
 
-def _fill(widget: QWidget, one: Field) -> None:
+def _fill(widget: QWidget, one: FormField) -> None:
     blocked = widget.blockSignals(True)
     try:
         if isinstance(widget, QCheckBox):

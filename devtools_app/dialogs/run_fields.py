@@ -63,15 +63,15 @@ class RunFields(QWidget):
 
     Signals:
         edited(): a field has changed
-        file_wanted(): the user wants to choose a file of inputs
-        folder_wanted(): the user wants to choose a folder
-        library_wanted(): the user wants to choose a library of operators
+        file_requested(): the user wants to choose a file of inputs
+        folder_requested(): the user wants to choose a folder
+        library_requested(): the user wants to choose a library of operators
     """
 
     edited = Signal()
-    file_wanted = Signal()
-    folder_wanted = Signal()
-    library_wanted = Signal()
+    file_requested = Signal()
+    folder_requested = Signal()
+    library_requested = Signal()
 
     def __init__(self, theme: Theme, form: RunForm) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class RunFields(QWidget):
         self._python = line("Interpreter with executorch", "the one ETScope runs in")
         self._libraries = line("Operator libraries", "")
         self._loading = beside(
-            self._libraries, "Choose a library, whose code will be run", self.library_wanted.emit
+            self._libraries, "Choose a library, whose code will be run", self.library_requested.emit
         )
         self._loading_label = _label("Operators", self._libraries)
         self._folder = line("Output folder", "")
@@ -196,22 +196,22 @@ class RunFields(QWidget):
     def _wire(self) -> None:
         self._method.currentIndexChanged.connect(self._method_changed)
         self._inputs.currentIndexChanged.connect(self._inputs_changed)
-        self._level.currentIndexChanged.connect(self._tell)
+        self._level.currentIndexChanged.connect(self._report)
         self._toolchain.currentIndexChanged.connect(self._toolchain_changed)
-        self._engine.currentIndexChanged.connect(self._tell)
+        self._engine.currentIndexChanged.connect(self._report)
         for field in (self._file, self._folder, self._python, self._libraries):
-            field.textChanged.connect(self._tell)
+            field.textChanged.connect(self._report)
         for spin in (self._case, self._seed, self._runs, self._warmup, self._threads):
-            spin.valueChanged.connect(self._tell)
+            spin.valueChanged.connect(self._report)
 
     def _method_changed(self) -> None:
         self._offer_inputs(self.form().inputs)
-        self._tell()
+        self._report()
 
     def _toolchain_changed(self) -> None:
         self._python.setVisible(bool(self._toolchain.currentData()))
         self._show_engines()
-        self._tell()
+        self._report()
 
     def _show_engines(self) -> None:
         """Show engines only where the choice matters."""
@@ -226,15 +226,15 @@ class RunFields(QWidget):
         for widget in (self._loading, self._loading_label):
             widget.setVisible(bool(foreign))
         known = RunForm().loaded(what) if what is not None else ()
-        words = os.pathsep.join(known) or f"library that registers {', '.join(foreign)}"
-        self._libraries.setPlaceholderText(words)
+        text = os.pathsep.join(known) or f"library that registers {', '.join(foreign)}"
+        self._libraries.setPlaceholderText(text)
         self._libraries.setToolTip("\n".join(foreign))
 
     def _inputs_changed(self) -> None:
         self._show_about()
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self.edited.emit()
 
     def _show_about(self) -> None:
@@ -248,10 +248,10 @@ class RunFields(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(6)
         self._about.addWidget(self._hint)
-        self._about.addWidget(beside(self._file, "Choose inputs", self.file_wanted.emit))
+        self._about.addWidget(beside(self._file, "Choose inputs", self.file_requested.emit))
         self._about.addWidget(self._case)
         self._about.addWidget(self._seed)
-        folder = beside(self._folder, "Choose the output folder", self.folder_wanted.emit)
+        folder = beside(self._folder, "Choose the output folder", self.folder_requested.emit)
         rows: tuple[tuple[str, QWidget, str, QWidget], ...] = (
             ("Method", self._method, "Runs", self._runs),
             ("Inputs", self._inputs, "Warm-up", self._warmup),

@@ -21,7 +21,7 @@ _POLL_MS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """State of a job.
 
     Attributes:
@@ -103,7 +103,7 @@ class JobFollower(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.lines: deque[str] = deque(maxlen=KEPT_LINES)
-        self._current: Progress | None = None
+        self._current: JobProgress | None = None
         self._run: JobRun | None = None
         self._kept: JobRun | None = None  # has ended, but its temporary folder is looked at
         self._ahead: Worker | None = None
@@ -112,7 +112,7 @@ class JobFollower(QObject):
         self._timer: QTimer | None = None  # made when first wanted: there may be no application yet
 
     @property
-    def current(self) -> Progress | None:
+    def current(self) -> JobProgress | None:
         """Return the job that runs or ran last, None before the first."""
         return self._current
 
@@ -165,7 +165,7 @@ class JobFollower(QObject):
             self._ahead = ahead
             sentence = f"{error}."
             if replace_running:
-                self._current = Progress(
+                self._current = JobProgress(
                     job, about, target, outcome=Outcome(Ended.FAILED, sentence)
                 )
                 self.changed.emit()
@@ -180,7 +180,7 @@ class JobFollower(QObject):
         self._run = run
         self._began = self._stage_began = time.monotonic()
         self.lines.clear()
-        self._current = Progress(
+        self._current = JobProgress(
             run.job, about, target, run.scratch, run.state, (Stage("starting"),)
         )
         self._watch()
@@ -254,7 +254,7 @@ class JobFollower(QObject):
             self._reported = True
             self.known.emit(ready)
 
-    def _poll_run(self, run: JobRun, current: Progress) -> None:
+    def _poll_run(self, run: JobRun, current: JobProgress) -> None:
         outcome = run.outcome  # before the messages, of which there are no more afterwards
         current = self._with(current, run.take())
         now = time.monotonic()
@@ -276,7 +276,7 @@ class JobFollower(QObject):
         if current.finished:
             self.finished.emit(current)
 
-    def _with(self, current: Progress, messages: list[Message]) -> Progress:
+    def _with(self, current: JobProgress, messages: list[Message]) -> JobProgress:
         """Return the progress with what was reported."""
         from inspector.jobs.messages import Counted, Log, Ready, Stage, Warned
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from devtools_app.jobs.follower import JobFollower, Progress
+from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import OpenSession
 
@@ -64,7 +64,7 @@ class Measurements(QObject):
         self.follower.start(job, about=session_keys(shown), replace_running=True)
         return True
 
-    def _keep(self, progress: Progress) -> None:
+    def _keep(self, progress: JobProgress) -> None:
         self._known.pop(progress.about, None)
         self._known[progress.about] = progress.state
         while len(self._known) > _KEPT:

@@ -86,11 +86,11 @@ class Previews(QObject):
         if one is None or two is None:
             return _WAITING
         found = two.against(one)
-        words = [
+        text = [
             f"{method}: {each.words}" if len(found) > 1 else each.words
             for method, each in found.items()
         ]
-        return "; ".join((*words, *two.warnings))
+        return "; ".join((*text, *two.warnings))
 
     def preview(self, job: CompileJob) -> Preview | None:
         """Return what a recipe would delegate, None while that is not known."""

@@ -1,6 +1,6 @@
 """Ctrl+R as one sequence: compile, run, open, compare, measure. No Qt here.
 
-``recompile`` yields what is to be done next and is sent its result; ``Sequence`` drives it.
+``recompile`` yields what is to be done next and is sent its result; ``StepSequence`` drives it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RecompileJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecompileStep:
     """Something to do for a recompile.
 
     Attributes:
@@ -67,12 +67,12 @@ class Step:
     of: RecompileJob
 
 
-class Compile(Step):
+class Compile(RecompileStep):
     """Compile into its folder; answered by the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Step):
+class Run(RecompileStep):
     """Run what was compiled; answered by the outcome.
 
     Attributes:
@@ -84,23 +84,23 @@ class Run(Step):
     target: str
 
 
-class Failed(Step):
+class Failed(RecompileStep):
     """Report that there is no new program; nothing comes after it."""
 
 
-class Open(Step):
+class Open(RecompileStep):
     """Open the files as a variant; answered when it is shown."""
 
 
-class Compare(Step):
+class Compare(RecompileStep):
     """Show the variant beside the one it came from; answered at once."""
 
 
-class Measure(Step):
+class Measure(RecompileStep):
     """Measure both side by side; answered at once."""
 
 
-Steps: TypeAlias = Generator[Step, Any, None]
+Steps: TypeAlias = Generator[RecompileStep, Any, None]
 
 
 def recompile(wanted: RecompileJob) -> Steps:
@@ -114,7 +114,7 @@ def recompile(wanted: RecompileJob) -> Steps:
     if outcome.ended is not Ended.FINISHED:
         yield Failed(replace(wanted, phase=Phase.FAILED, outcome=outcome))
         return
-    result = replace(wanted, phase=Phase.RUN, files=made_files(wanted.folder, outcome))
+    result = replace(wanted, phase=Phase.RUN, files=output_files(wanted.folder, outcome))
     target = str(Path(result.folder) / RUN_FOLDER)
     outcome = yield Run(result, run_job(result), target)
     if outcome.ended is Ended.FINISHED:
@@ -126,14 +126,14 @@ def recompile(wanted: RecompileJob) -> Steps:
     yield Measure(result)
 
 
-class Sequence:
+class StepSequence:
     """Drives one sequence; a step that is answered is followed by the next.
 
     Attributes:
         step: what is being done, None before the first and after the last
     """
 
-    def __init__(self, steps: Steps, perform: Callable[[Step], object]) -> None:
+    def __init__(self, steps: Steps, perform: Callable[[RecompileStep], object]) -> None:
         """Prepare.
 
         Args:
@@ -142,7 +142,7 @@ class Sequence:
         """
         self._steps = steps
         self._perform = perform
-        self.step: Step | None = None
+        self.step: RecompileStep | None = None
 
     def start(self) -> None:
         """Begin the first step."""
@@ -163,7 +163,7 @@ class Sequence:
         self.step = None
 
 
-def made_files(folder: str, outcome: Outcome) -> tuple[str, ...]:
+def output_files(folder: str, outcome: Outcome) -> tuple[str, ...]:
     """Return the files of a compile that are opened together."""
     from inspector.recipes.compile_job import PROGRAM, RECORD
 

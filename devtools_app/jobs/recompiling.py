@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from devtools_app.jobs.follower import JobFollower, Progress
+from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.jobs.recompile import (
     Compile,
     Phase,
     RecompileJob,
+    RecompileStep,
     Run,
-    Sequence,
-    Step,
+    StepSequence,
     recompile,
 )
 
@@ -31,7 +31,7 @@ class Recompiling(QObject):
 
     Signals:
         changed(): there is another ``current``, or it got further
-        wanted(step): a step that others do: ``Failed``, ``Open``, ``Compare``, ``Measure``;
+        step_requested(step): a step that others do: ``Failed``, ``Open``, ``Compare``, ``Measure``;
             ``answer`` is called when it is done
 
     Attributes:
@@ -39,7 +39,7 @@ class Recompiling(QObject):
     """
 
     changed = Signal()
-    wanted = Signal(object)
+    step_requested = Signal(object)
 
     def __init__(self, server: Callable[[], CompileServer], parent: QObject | None = None) -> None:
         """Follow nothing yet.
@@ -52,7 +52,7 @@ class Recompiling(QObject):
         self._server = server
         self.follower = JobFollower(self)
         self._current: RecompileJob | None = None
-        self._sequence: Sequence | None = None
+        self._sequence: StepSequence | None = None
         self._problem = ""
         self.follower.changed.connect(self.changed)
         self.follower.ended.connect(self._ended)
@@ -75,7 +75,7 @@ class Recompiling(QObject):
         return os.path.abspath(one.folder) if one is not None and self.busy else ""
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> JobProgress | None:
         """Return how its job stands."""
         return self.follower.current if self._current is not None else None
 
@@ -86,12 +86,12 @@ class Recompiling(QObject):
         """
         self.give_up()
         self._problem = ""
-        self._sequence = Sequence(recompile(job), self._perform)
+        self._sequence = StepSequence(recompile(job), self._perform)
         self._sequence.start()
         return self._problem
 
     def answer(self) -> None:
-        """Go on: the step that ``wanted`` asked for is done."""
+        """Go on: the step that ``step_requested`` asked for is done."""
         if self._sequence is not None:
             self._sequence.answer(None)
 
@@ -119,7 +119,7 @@ class Recompiling(QObject):
             self._sequence = None
         self.follower.end_run()
 
-    def _perform(self, step: Step) -> None:
+    def _perform(self, step: RecompileStep) -> None:
         """Begin a step of the sequence."""
         was_busy, self._current = self.busy, step.of
         if isinstance(step, Compile):
@@ -131,7 +131,7 @@ class Recompiling(QObject):
                 self._server().runner.start()  # for the next one: now it disturbs no run
             if was_busy:
                 self.changed.emit()
-            self.wanted.emit(step)
+            self.step_requested.emit(step)
 
     def _compile(self, job: RecompileJob) -> None:
         try:
@@ -150,7 +150,7 @@ class Recompiling(QObject):
         if sentence and self._sequence is not None:
             self._sequence.answer(Outcome(Ended.NOT_STARTED, sentence))
 
-    def _ended(self, progress: Progress) -> None:
+    def _ended(self, progress: JobProgress) -> None:
         if self._sequence is not None and self.busy:
             self._sequence.answer(progress.outcome)
 

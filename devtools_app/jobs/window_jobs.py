@@ -51,8 +51,8 @@ class WindowJobs(QObject):
                 from inspector.jobs.table import kind_of
 
                 label = kind_of(follower.current.job).label
-                mine = follower is self.recompiling.follower and label == "compiling"
-                found.append("recompiling" if mine else label)
+                is_recompile = follower is self.recompiling.follower and label == "compiling"
+                found.append("recompiling" if is_recompile else label)
         return tuple(dict.fromkeys(found))
 
     def shut_down(self) -> None:

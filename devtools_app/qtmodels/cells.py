@@ -46,7 +46,7 @@ class Looks:
     highlighted: QBrush
 
 
-def make_looks(palette: Palette, sans: QFont, mono: QFont) -> Looks:
+def cell_looks(palette: Palette, sans: QFont, mono: QFont) -> Looks:
     """Return the looks for a palette and its fonts."""
     quiet = QFont(sans)
     quiet.setItalic(True)

@@ -22,8 +22,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication
 
-from devtools_app.app import make_application, make_window
-from devtools_app.appearance.look import Mode
+from devtools_app.app import create_application, make_window
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.jobs.latest import Latest
 from devtools_app.shell.cyclic_gc import GarbageCollector
 from devtools_app.shell.window import MainWindow
@@ -85,7 +85,7 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
     Raises: NotReadyError if they cannot be opened
     """
     qInstallMessageHandler(log_qt_message)
-    app = make_application()
+    app = create_application()
     garbage = GarbageCollector()
     with tempfile.TemporaryDirectory() as folder:
         window = make_window(app, SettingsFile(Path(folder) / "settings.json"))
@@ -134,7 +134,7 @@ def settle(window: MainWindow, seconds: float = SECONDS) -> None:
 
 def take(window: MainWindow, shot: Shot) -> QPixmap:
     """Return a screenshot of the window."""
-    window.theme.set_mode(Mode.DARK if shot.dark else Mode.LIGHT)
+    window.theme.set_mode(ThemeMode.DARK if shot.dark else ThemeMode.LIGHT)
     window.resize(*shot.size)
     window.show_view(shot.view)
     window.store.update(selection=shot.selection)

@@ -37,7 +37,7 @@ class Load(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class OpenTarget:
     """One session to be read.
 
     Attributes:
@@ -66,7 +66,7 @@ class Loaded:
         error: one sentence, empty when it worked
     """
 
-    target: Target
+    target: OpenTarget
     paths: tuple[str, ...]
     session: Session | None
     error: str = ""
@@ -114,7 +114,7 @@ class Opener(QObject):
         """Return whether files are being read."""
         return self._latest.busy
 
-    def open(self, targets: tuple[Target, ...], options: SessionOptions) -> None:
+    def open(self, targets: tuple[OpenTarget, ...], options: SessionOptions) -> None:
         """Read some sessions instead of whatever is being read."""
         if not targets:
             return
@@ -135,11 +135,11 @@ class Opener(QObject):
         self._latest.close()
 
     def _run(
-        self, targets: tuple[Target, ...], options: SessionOptions, token: Token
+        self, targets: tuple[OpenTarget, ...], options: SessionOptions, token: Token
     ) -> tuple[Loaded, ...]:
         return tuple(self._one(target, options, token) for target in targets)
 
-    def _one(self, target: Target, options: SessionOptions, token: Token) -> Loaded:
+    def _one(self, target: OpenTarget, options: SessionOptions, token: Token) -> Loaded:
         from inspector.files.load import Cancelled as LoadCancelled
         from inspector.files.load import pair
 
@@ -149,7 +149,7 @@ class Opener(QObject):
             if target.pair and len(paths) == 1 and os.path.isfile(paths[0]):
                 paths = pair(paths[0])
             session = self._load(
-                paths, options, cancel=token, progress=lambda what, share: self._tell(what, share)
+                paths, options, cancel=token, progress=lambda what, share: self._report(what, share)
             )
         except LoadCancelled as stopped:
             raise Cancelled from stopped
@@ -159,17 +159,17 @@ class Opener(QObject):
             return Loaded(target, paths, None, _os_sentence(error))
         return Loaded(target, paths, session)
 
-    def _tell(self, what: str, share: float) -> None:
+    def _report(self, what: str, share: float) -> None:
         self.progressed.emit(f"reading {Path(what).name}", share)
 
     def _failed(self, error: BaseException) -> None:
         _LOG.error("%s failed", self._asked, exc_info=error)
-        target = Target(())
+        target = OpenTarget(())
         sentence = f"{self._asked} failed: {error} (this is a bug; the log has more)"
         self.loaded.emit((Loaded(target, (), None, sentence),))
 
 
-def _describe(targets: tuple[Target, ...]) -> str:
+def _describe(targets: tuple[OpenTarget, ...]) -> str:
     verb = "reloading" if all(target.replaces for target in targets) else "opening"
     names = [Path(path).name or path for target in targets for path in target.paths]
     shown = ", ".join(names[:3])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from devtools_app.sessions.opening import Load, Loaded, Opener, Target, load_later
+from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load_later
 from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
@@ -49,7 +49,7 @@ class SessionController(QObject):
     Signals:
         noticed(notice): a Notice to show
         settings_changed(settings): the preferences have changed
-        layout_wanted(layout): a workspace brings a dock layout
+        layout_requested(layout): a workspace brings a dock layout
 
     Attributes:
         opener: reads files; connect its progress
@@ -58,7 +58,7 @@ class SessionController(QObject):
 
     noticed = Signal(object)
     settings_changed = Signal(object)
-    layout_wanted = Signal(str)
+    layout_requested = Signal(str)
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class SessionController(QObject):
             self._store.update(sweep=os.path.abspath(found), view="sweep")
         elif paths:
             groups = _sessions_of(tuple(os.path.abspath(path) for path in paths))
-            self._start(tuple(Target(group, pair=pair) for group in groups))
+            self._start(tuple(OpenTarget(group, pair=pair) for group in groups))
 
     def open_beside(self, paths: tuple[str, ...]) -> None:
         """Read the session shown again, with more files."""
@@ -178,15 +178,15 @@ class SessionController(QObject):
             self.open(paths)
             return
         more = tuple(os.path.abspath(path) for path in paths)
-        self._start((Target(tuple(dict.fromkeys((*one.paths, *more))), one.id),))
+        self._start((OpenTarget(tuple(dict.fromkeys((*one.paths, *more))), one.id),))
 
     def read_with(self, paths: tuple[str, ...], session: str) -> None:
         """Read a session again, from these files."""
-        self._start((Target(tuple(dict.fromkeys(paths)), session, partial=True),))
+        self._start((OpenTarget(tuple(dict.fromkeys(paths)), session, partial=True),))
 
     def open_alone(self, path: str) -> None:
         """Read the session shown again, with this file only."""
-        self._start((Target((path,), self._store.state.current),))
+        self._start((OpenTarget((path,), self._store.state.current),))
 
     def reload(self, ids: tuple[str, ...] = (), *, partial: bool = False) -> None:
         """Read sessions again, by default the one shown.
@@ -198,7 +198,7 @@ class SessionController(QObject):
         """
         wanted = ids or (self._store.state.current,)
         found = [one for one in self._store.state.sessions if one.id in wanted]
-        self._start(tuple(Target(one.paths, one.id, partial=partial) for one in found))
+        self._start(tuple(OpenTarget(one.paths, one.id, partial=partial) for one in found))
 
     def _changed_on_disk(self, ids: tuple[str, ...]) -> None:
         self._due.update(ids)
@@ -251,7 +251,7 @@ class SessionController(QObject):
             self.noticed.emit(Notice(f"The workspace {path.name} names no files.", "warning"))
             return
         self._restoring = Restoring(workspace, path)
-        targets = tuple(Target(paths, label=name) for name, paths in workspace.sessions)
+        targets = tuple(OpenTarget(paths, label=name) for name, paths in workspace.sessions)
         self.opener.open(targets, self._options())
 
     def save_workspace(self, path: Path, layout: str) -> bool:
@@ -272,7 +272,7 @@ class SessionController(QObject):
         self._watcher.set_on(False)
         self.opener.shut_down()
 
-    def _start(self, targets: tuple[Target, ...]) -> None:
+    def _start(self, targets: tuple[OpenTarget, ...]) -> None:
         self._restoring = None
         self.opener.open(targets, self._options())
 
@@ -290,7 +290,7 @@ class SessionController(QObject):
             state = restored_state(state, restoring)
             self._absent = absent_part(restoring)
         self._store.put(state)
-        self._tell(results, restoring)
+        self._report(results, restoring)
 
     def _take(self, state: State, result: Loaded, restoring: Restoring | None) -> State:
         if result.target.replaces:
@@ -315,7 +315,7 @@ class SessionController(QObject):
             return state
         return replace_session(state, one.id, result.session, result.paths)
 
-    def _tell(self, results: tuple[Loaded, ...], restoring: Restoring | None) -> None:
+    def _report(self, results: tuple[Loaded, ...], restoring: Restoring | None) -> None:
         failed = [
             result
             for result in results
@@ -324,7 +324,7 @@ class SessionController(QObject):
         settings = self._settings
         if restoring is not None:
             self.workspace_path = restoring.path
-            self.layout_wanted.emit(restoring.workspace.layout)
+            self.layout_requested.emit(restoring.workspace.layout)
             settings = settings.with_recent((str(restoring.path.absolute()),))
         for result in results if restoring is None else ():
             if result.session is not None:
@@ -338,9 +338,9 @@ class SessionController(QObject):
             sentences = "\n".join(result.error for result in failed)
             self.noticed.emit(Notice(sentences, "error"))
         elif len(results) == 1 and not self._losses:
-            self._tell_pairing(results[0])
+            self._report_pairing(results[0])
 
-    def _tell_pairing(self, result: Loaded) -> None:
+    def _report_pairing(self, result: Loaded) -> None:
         beside = [path for path in result.paths if path not in result.target.paths]
         if not beside:
             return

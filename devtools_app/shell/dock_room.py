@@ -53,10 +53,10 @@ class DockRoom(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._window and event.type() is QEvent.Type.Resize:
-            self.make_soon()
+            self.arrange_soon()
         return False
 
-    def make_soon(self) -> None:
+    def arrange_soon(self) -> None:
         """Do so once everything has its place."""
         self._soon.start(0)
 

@@ -209,7 +209,7 @@ class Docks:
             self._place(area, docks)
         for area, docks in sides.items():
             self._size(area, docks)
-        self._room.make_soon()
+        self._room.arrange_soon()
 
     def show_two_sessions(self) -> None:
         """Make room for the two that are compared, where there is less."""
@@ -230,7 +230,7 @@ class Docks:
         if self._stowed is not None:
             self._window.restoreState(self._stowed, LAYOUT_VERSION)
             self._stowed = None
-            self._room.make_soon()
+            self._room.arrange_soon()
 
     def _later(self, *_what: object) -> None:
         self._soon.start(0)  # Qt knows who shares a place only after it has moved everything
@@ -281,7 +281,7 @@ class Docks:
         if self._stowed is not None:
             self._stowed = None
             self.stow()
-        self._room.make_soon()
+        self._room.arrange_soon()
         return True
 
     def _place(self, area: Area, docks: list[Dock]) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QLabel, QMainWindow, QMenu
 
 from devtools_app.actions.table import ACTIONS, MENUS, Actions
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.shell.docks import Docks
 from devtools_app.state.state import State
@@ -20,7 +20,11 @@ from devtools_app.state.transitions import BOOKMARK_SLOTS, bookmark_at
 from devtools_app.views.spec import ViewSpec
 
 Recents = tuple[tuple[str, ...], ...]
-_THEME_WORDS = {Mode.SYSTEM: "Follow the system", Mode.LIGHT: "Light", Mode.DARK: "Dark"}
+_THEME_WORDS = {
+    ThemeMode.SYSTEM: "Follow the system",
+    ThemeMode.LIGHT: "Light",
+    ThemeMode.DARK: "Dark",
+}
 
 
 class Menus(QObject):
@@ -142,8 +146,8 @@ class Menus(QObject):
     def _themes(self) -> QMenu:
         menu = QMenu("Theme", self._window)
         group = QActionGroup(menu)
-        for mode, words in _THEME_WORDS.items():
-            action = menu.addAction(words)
+        for mode, text in _THEME_WORDS.items():
+            action = menu.addAction(text)
             action.setCheckable(True)
             action.setChecked(mode is self._theme.mode)
             action.setData(mode)
@@ -157,12 +161,12 @@ class Menus(QObject):
 
     def _check_theme(self) -> None:
         for action in self._theme_menu.actions():
-            action.setChecked(Mode(action.data()) is self._theme.mode)
+            action.setChecked(ThemeMode(action.data()) is self._theme.mode)
 
-    def on_theme(self, chosen: Callable[[Mode], object]) -> None:
+    def on_theme(self, chosen: Callable[[ThemeMode], object]) -> None:
         """Tell when the user chooses a theme."""
         for action in self._theme_menu.actions():
-            action.triggered.connect(partial(_call, chosen, Mode(action.data())))
+            action.triggered.connect(partial(_call, chosen, ThemeMode(action.data())))
 
 
 def _call(handler: Callable[[Any], object], value: object, _checked: bool = False) -> None:

@@ -42,16 +42,16 @@ class StatusLine(QStatusBar):
         self._unit = Badge(theme)
         self.busy = Busy()
         self.recompile = Busy()
-        self._said = ElidedLabel()
-        self._said.setAccessibleName("Last message")
+        self._message = ElidedLabel()
+        self._message.setAccessibleName("Last message")
         # not what a status bar does by itself: it draws its words over parts that show themselves
         self._left = QStackedWidget()
         self._left.addWidget(_together(self._time, self._unit))
-        self._left.addWidget(_padded(self._said))
+        self._left.addWidget(_padded(self._message))
         self._quiet = QTimer(self)
         self._quiet.setSingleShot(True)
         self._quiet.setInterval(_SAY_MS)
-        self._quiet.timeout.connect(self.say_nothing)
+        self._quiet.timeout.connect(self.clear_message)
         self.setSizeGripEnabled(False)
         self.addWidget(self._left, 1)
         for part in (self.busy, self.recompile, self._arena, self._job):
@@ -70,18 +70,18 @@ class StatusLine(QStatusBar):
         """Show the running job; empty for none."""
         self._job.setText(self._words([StatusPart("", f"job: {text or 'idle'}")]))
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show a sentence for a few seconds in place of the values."""
-        self._said.setText(text)
+        self._message.setText(text)
         self._left.setCurrentIndex(1)
         self._quiet.start()
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """Return the sentence that is shown, empty when there is none."""
-        return self._said.text() if self._left.currentIndex() == 1 else ""
+        return self._message.text() if self._left.currentIndex() == 1 else ""
 
-    def say_nothing(self) -> None:
+    def clear_message(self) -> None:
         """Show the values again."""
         self._left.setCurrentIndex(0)
 
@@ -91,7 +91,7 @@ class StatusLine(QStatusBar):
 
     def _refresh(self) -> None:
         font = self._theme.sans(FontSize.SMALL)
-        for label in (self._time, self._arena, self._job, self._said):
+        for label in (self._time, self._arena, self._job, self._message):
             label.setFont(font)
         if not self._job.text():
             self.show_job("")
@@ -111,10 +111,10 @@ class StatusLine(QStatusBar):
         self._refresh()
 
     def _show(self, facts: StatusFacts) -> None:
-        from devtools_app.viewmodels.status import memory_words, time_words
+        from devtools_app.viewmodels.status import memory_part, time_parts
 
-        self._time.setText(self._words(time_words(facts, self._state.units)))
-        arena = memory_words(facts, self._state.units)
+        self._time.setText(self._words(time_parts(facts, self._state.units)))
+        arena = memory_part(facts, self._state.units)
         self._arena.setText(self._words([arena] if arena else []))
         reason = "The tick unit of this trace is unknown; choose it in Preferences."
         self._unit.set_badge(
@@ -125,13 +125,13 @@ class StatusLine(QStatusBar):
         self._time.setText(self._words([StatusPart("", f"times cannot be shown: {error}")]))
         self._arena.setText("")
 
-    def _words(self, words: tuple[StatusPart, ...] | list[StatusPart]) -> str:
+    def _words(self, text: tuple[StatusPart, ...] | list[StatusPart]) -> str:
         palette = self._theme.palette
         mono = self._theme.mono(FontSize.SMALL).families()[0]
         pieces: list[str] = []
-        for number, part in enumerate(words):
+        for number, part in enumerate(text):
             if number:
-                pieces.append("=" if number == 1 and words[0].strong else "+")
+                pieces.append("=" if number == 1 and text[0].strong else "+")
             weight = "600" if part.strong else "400"
             value = (
                 f'<span style=\'font-family:"{mono}";color:{palette.text};'

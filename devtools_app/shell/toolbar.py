@@ -29,8 +29,8 @@ class GotoButton(QPushButton):
 
     def _fit(self) -> None:
         self.setFont(self._theme.sans())
-        words = QFontMetrics(self._theme.sans()).horizontalAdvance(self.text())
-        self.setMinimumWidth(max(270, words + key_width(_KEY, self._theme) + _ROOM))
+        text = QFontMetrics(self._theme.sans()).horizontalAdvance(self.text())
+        self.setMinimumWidth(max(270, text + key_width(_KEY, self._theme) + _ROOM))
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:

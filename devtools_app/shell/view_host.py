@@ -105,7 +105,7 @@ class ViewHost(QWidget):
     def _show(self, state: State) -> None:
         started = time.perf_counter()
         result = self._view is None
-        view = self._made()
+        view = self._create_view()
         self._stack.setCurrentWidget(view)
         if isinstance(view, View):
             view.show_state(state)
@@ -114,7 +114,7 @@ class ViewHost(QWidget):
         if taken > FRAME_SECONDS and not result:
             _LOG.debug("%s took %.0f ms to show a state", self.spec.title, taken * 1e3)
 
-    def _made(self) -> QWidget:
+    def _create_view(self) -> QWidget:
         if self._view is None:
             self._view = self.spec.make(self._context)
             self._stack.addWidget(self._view)

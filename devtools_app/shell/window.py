@@ -153,7 +153,7 @@ class MainWindow(QMainWindow):
         self.store.changed.connect(self._show_state)
         self.controller.noticed.connect(self.notice)
         self.controller.settings_changed.connect(self._take_settings)
-        self.controller.layout_wanted.connect(self.docks.restore)
+        self.controller.layout_requested.connect(self.docks.restore)
         self.centre.chosen.connect(self._view_chosen)
         self.centre.split_chosen.connect(self._split_chosen)
         self.top_bar.session_chosen.connect(self.controller.show)
@@ -243,9 +243,9 @@ class MainWindow(QMainWindow):
         self.strip.hide()
         return shown
 
-    def say(self, text: str) -> None:
+    def show_status(self, text: str) -> None:
         """Show a sentence in the status line for a few seconds."""
-        self.status.say(text)
+        self.status.show_message(text)
 
     def show_edits(self) -> None:
         """Show the edits of the recipe on the selection in a menu."""
@@ -256,7 +256,7 @@ class MainWindow(QMainWindow):
 
             show_edits(self.centre, at, selection, self.context)
         else:
-            self.say("Choose a node, an operator or a partition first: Ctrl+P finds one")
+            self.show_status("Choose a node, an operator or a partition first: Ctrl+P finds one")
 
     def toggle_full_screen(self) -> None:
         """Fill the screen, or leave it."""

@@ -76,7 +76,7 @@ class CompileForm:
             return f"{gone} not found."
         if self.is_python and not job.source.function.isidentifier():
             return "Name the function that returns the module and its example inputs."
-        return _problem_of_words(job) or self._problem_of_files()
+        return _problem_of_terms(job) or self._problem_of_files()
 
     def _problem_of_files(self) -> str:
         gone = next((path for path in self.runs() if not os.path.isfile(path)), "")
@@ -119,7 +119,7 @@ def _absolute(path: str) -> str:
     return os.path.abspath(path) if path else ""
 
 
-def _problem_of_words(job: CompileJob) -> str:
+def _problem_of_terms(job: CompileJob) -> str:
     modes = job.quantising
     try:
         for word in (*modes.modules, *modes.operators, *modes.nodes):
@@ -163,9 +163,9 @@ def _from_flat(content: Mapping[str, Any]) -> dict[str, Any]:
         place = job.setdefault(part, {}) if part else job
         place[field] = _split(path, value) if isinstance(value, str) else value
     modes = job.setdefault("quantising", {})
-    words = str(content.get("overrides", "")).split()
-    modes["modules"] = [word for word in words if not word.startswith("aten.")]
-    modes["operators"] = [word for word in words if word.startswith("aten.")]
+    text = str(content.get("overrides", "")).split()
+    modes["modules"] = [word for word in text if not word.startswith("aten.")]
+    modes["operators"] = [word for word in text if word.startswith("aten.")]
     return {
         "job": job,
         **{name: content[name] for name in ("folder", "replace") if name in content},

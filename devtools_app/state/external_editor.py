@@ -46,22 +46,22 @@ def editor_command(template: str, file: Path, line: int) -> list[str]:
     Raises: EditorError if the template is empty, cannot be split or its program is not found
     """
     try:
-        words = _split(template)
+        text = _split(template)
     except ValueError as error:
         raise EditorError(f"the editor command cannot be read: {error}") from error
-    if not words:
+    if not text:
         raise EditorError("no editor is chosen; set its command in Preferences")
-    program = shutil.which(words[0])
+    program = shutil.which(text[0])
     if program is None:
-        raise EditorError(f"the editor {words[0]} is not installed; see Preferences")
+        raise EditorError(f"the editor {text[0]} is not installed; see Preferences")
     path = str(file.absolute())
-    filled = [word.replace(LINE, str(max(1, line))).replace(FILE, path) for word in words[1:]]
-    if not any(FILE in word for word in words[1:]):
+    filled = [word.replace(LINE, str(max(1, line))).replace(FILE, path) for word in text[1:]]
+    if not any(FILE in word for word in text[1:]):
         filled.append(path)
     return [program, *filled]
 
 
 def _split(template: str) -> list[str]:
     # on Windows a backslash separates folders and escapes nothing
-    words = shlex.split(template, posix=os.name != "nt")
-    return [word.strip('"') for word in words] if os.name == "nt" else words
+    text = shlex.split(template, posix=os.name != "nt")
+    return [word.strip('"') for word in text] if os.name == "nt" else text

@@ -198,7 +198,7 @@ class SetNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class ShowStatus:
     """Show a short sentence in the status line for a few seconds."""
 
     text: str
@@ -225,7 +225,7 @@ Request = (
     | Recompile
     | Bisect
     | SetNote
-    | Say
+    | ShowStatus
 )
 Ask = Callable[[Request], None]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QStandardPaths
 
-from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
+from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
 from devtools_app.state.json_file import DamagedFileError, read_json, read_parts, write_json
 from devtools_app.state.run_form import RunForm, run_form_from
 from inspector.tables.selection import Units
@@ -55,7 +55,7 @@ class Settings:
         last_run: how a program was run last
     """
 
-    theme: Mode = Mode.SYSTEM
+    theme: ThemeMode = ThemeMode.SYSTEM
     font_size: int = BASE_SIZE
     units: Units = field(default_factory=Units)
     tick: str = ""

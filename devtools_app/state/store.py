@@ -54,8 +54,8 @@ class Store(QObject):
     def __init__(self, state: State | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state = State() if state is None else state
-        self._told = self._state
-        self._telling = False
+        self._reported = self._state
+        self._reporting = False
 
     @property
     def state(self) -> State:
@@ -71,17 +71,17 @@ class Store(QObject):
         if state == self._state:
             return  # the same object stays, so that "is" tells views whether they are up to date
         self._state = state
-        if not self._telling:
-            self._tell()
+        if not self._reporting:
+            self._report()
 
-    def _tell(self) -> None:
-        self._telling = True
+    def _report(self) -> None:
+        self._reporting = True
         try:
             for _ in range(_MAX_ROUNDS):
-                if self._state == self._told:
+                if self._state == self._reported:
                     return
-                old, self._told = self._told, self._state
-                self.changed.emit(old, self._told)
+                old, self._reported = self._reported, self._state
+                self.changed.emit(old, self._reported)
         finally:
-            self._telling = False
+            self._reporting = False
         raise RuntimeError(f"the state did not settle after {_MAX_ROUNDS} rounds of changes")

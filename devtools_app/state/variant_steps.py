@@ -145,9 +145,9 @@ def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) 
         if history.of_session(one.id) is None:
             files = tuple(file.path for file in one.session.files)
             again = reopened(history, one.id, files)
-            told = find(one.session) if again is None else None
+            recipe = find(one.session) if again is None else None
             if again is not None:
                 history = again
-            elif told is not None:
-                history = opened(history, one.id, told.recipe, files, told.unknown)
+            elif recipe is not None:
+                history = opened(history, one.id, recipe.recipe, files, recipe.unknown)
     return state if history == state.history else replace(state, history=history)

@@ -91,11 +91,11 @@ class History:
 
     Attributes:
         variants: the variants
-        made: how many were created so far; numbers the next one
+        created: how many were created so far; numbers the next one
     """
 
     variants: tuple[Variant, ...] = field(default=())
-    made: int = 0
+    created: int = 0
 
     def __getitem__(self, number: int) -> Variant:
         return next(one for one in self.variants if one.id == number)
@@ -128,7 +128,7 @@ def opened(
         return again
     program = str(recipe.job.source)
     one = Variant(
-        history.made,
+        history.created,
         program,
         recipe,
         Draft(recipe.job),
@@ -162,7 +162,7 @@ def found(
     if any(_same_files(one.files, files) for one in history.variants):
         return history
     one = Variant(
-        history.made,
+        history.created,
         beside.program,
         recipe,
         Draft(recipe.job),
@@ -187,7 +187,7 @@ def derived(history: History, parent: int, recipe: Recipe, *, failure: str = "")
     """
     old = history[parent]
     one = Variant(
-        history.made,
+        history.created,
         old.program,
         recipe,
         Draft(recipe.job, old.draft.past) if not failure else Draft(recipe.job),
@@ -245,7 +245,7 @@ def joined(history: History, other: History, names: dict[str, str]) -> History:
         other: the one that comes
         names: session of the one that comes -> its name here; those not named are closed
     """
-    start = history.made
+    start = history.created
     come = tuple(
         replace(
             one,
@@ -255,7 +255,7 @@ def joined(history: History, other: History, names: dict[str, str]) -> History:
         )
         for one in other.variants
     )
-    return _bounded(History((*history.variants, *come), start + other.made))
+    return _bounded(History((*history.variants, *come), start + other.created))
 
 
 def walked(history: History, program: str) -> Iterator[tuple[int, Variant]]:
@@ -274,7 +274,7 @@ def walked(history: History, program: str) -> Iterator[tuple[int, Variant]]:
 
 
 def _added(history: History, one: Variant) -> History:
-    return _bounded(History((*history.variants, one), history.made + 1))
+    return _bounded(History((*history.variants, one), history.created + 1))
 
 
 def _bounded(history: History) -> History:

@@ -72,14 +72,14 @@ def change_overlay(
         nothing = LegendEntry("nothing to compare with: press Ctrl+R", Swatch.PLAIN)
         return GraphOverlay(CHANGE, legend=(*legend, nothing))
     codes = np.array([found.fates.get(name, PLAIN) for name in graph.scene.names], np.int64)
-    words = {
+    labels = {
         TAKEN: f"delegated, not in {found.against}",
         LEFT: f"not delegated, unlike in {found.against}",
         MOVED: "in another partition",
         NEW: f"not in {found.against}",
     }
     there = set(codes.tolist())
-    lines = [LegendEntry(text, Swatch.FILL, code) for code, text in words.items() if code in there]
+    lines = [LegendEntry(text, Swatch.FILL, code) for code, text in labels.items() if code in there]
     if not lines:
         lines = [LegendEntry(f"as in {found.against}", Swatch.PLAIN)]
     return GraphOverlay(CHANGE, categories=codes, legend=(*legend, *lines))

@@ -96,24 +96,24 @@ def _of_node(session: Session, method: str, node: ModelNode) -> tuple[Target, ..
     inner = node.node
     if inner.kind is not NodeKind.CALL:
         return ()
-    said = known_verdicts(session, method).get(inner.name, ())
+    verdicts = known_verdicts(session, method).get(inner.name, ())
     found: list[Target] = []
     if session.record is not None and "/" not in node.name:
         found.append(Target(TargetKind.NODE, inner.name))
     if node.delegate is not None:
         found += _partition(session, method, node.delegate)
-    operator = said[0].operator if said else inner.target.replace("::", ".")
+    operator = verdicts[0].operator if verdicts else inner.target.replace("::", ".")
     if operator:
         found.append(Target(TargetKind.OPERATOR, operator))
     if inner.module_path:
         found.append(Target(TargetKind.MODULE, inner.module_path))
-    return (*found, *_of_verdicts(said))
+    return (*found, *_of_verdicts(verdicts))
 
 
-def _of_verdicts(said: tuple[Verdict, ...]) -> list[Target]:
-    rules = dict.fromkeys((one.rule, one.partitioner) for one in said if one.rule)
+def _of_verdicts(verdicts: tuple[Verdict, ...]) -> list[Target]:
+    rules = dict.fromkeys((one.rule, one.partitioner) for one in verdicts if one.rule)
     found = [Target(TargetKind.RULE, rule, partitioner=who) for rule, who in rules]
-    names = dict.fromkeys(one.partitioner for one in said if one.partitioner)
+    names = dict.fromkeys(one.partitioner for one in verdicts if one.partitioner)
     return found + [Target(TargetKind.PARTITIONER, name) for name in names]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from devtools_app.state.requests import Request, Select, ShowView
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 from inspector.files.session import Session
 from inspector.findings.session import Finding, Tone
 from inspector.graph.snippet import file_name
@@ -22,10 +22,10 @@ _MEANINGS = {
 }
 
 
-def finding_entry(session: Session, finding: Finding) -> Entry:
+def finding_entry(session: Session, finding: Finding) -> ListEntry:
     """Return a finding as it is listed, with file names instead of paths."""
     text, detail = short_paths(session, finding.text), short_paths(session, finding.detail)
-    return Entry(text, detail, _TONES[finding.tone], _MEANINGS[finding.tone])
+    return ListEntry(text, detail, _TONES[finding.tone], _MEANINGS[finding.tone])
 
 
 def short_paths(session: Session, sentence: str) -> str:

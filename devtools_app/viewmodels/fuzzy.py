@@ -40,21 +40,21 @@ def best(choices: Sequence[Choice], texts: Sequence[str], typed: str) -> list[Ch
     A match at the start of the title counts most, then at the start of a word, then anywhere; when
     no text contains a word as it is, its letters may be spread (``rlu`` finds ``relu``).
     """
-    words = typed.casefold().split()
-    if not words:
+    terms = typed.casefold().split()
+    if not terms:
         return list(choices[:_MOST])
-    found = [index for index, text in enumerate(texts) if all(word in text for word in words)]
+    found = [index for index, text in enumerate(texts) if all(word in text for word in terms)]
     if not found:
-        spread = re.compile(".*?".join(map(re.escape, "".join(words))))
+        spread = re.compile(".*?".join(map(re.escape, "".join(terms))))
         found = [index for index, text in enumerate(texts) if spread.search(text)]
-    found.sort(key=lambda index: (_rank(texts[index], words), index))
+    found.sort(key=lambda index: (_rank(texts[index], terms), index))
     return [choices[index] for index in found[:_MOST]]
 
 
-def _rank(text: str, words: Sequence[str]) -> tuple[int, int]:
+def _rank(text: str, terms: Sequence[str]) -> tuple[int, int]:
     title = text.split("\n", 1)[0]
     worst = 0
-    for word in words:
+    for word in terms:
         at = title.find(word)
         if at == 0:
             continue

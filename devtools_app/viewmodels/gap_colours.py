@@ -130,8 +130,8 @@ def gap_text(row: Row | None, overlay: str) -> str:
 
 def _off(metrics: Metrics) -> str:
     odd = _not_finite(metrics)
-    words = "equal" if metrics.max_abs == 0 else f"error {metrics.max_abs:.2g}"
-    return f"{words}, {odd:,} not finite" if odd else words
+    text = "equal" if metrics.max_abs == 0 else f"error {metrics.max_abs:.2g}"
+    return f"{text}, {odd:,} not finite" if odd else text
 
 
 def _not_finite(metrics: Metrics) -> int:

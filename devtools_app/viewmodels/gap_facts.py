@@ -58,10 +58,10 @@ def _basis(row: Row) -> str:
 
 
 def _distance(label: str, metrics: Metrics, badge: str = "", tone: str = "") -> Fact:
-    words = f"{metrics.max_abs:.4g}"
+    text = f"{metrics.max_abs:.4g}"
     if metrics.out_of_tolerance:
-        words += f"  {metrics.out_of_tolerance:.2%} of elements above the tolerance"
-    return Fact(label, words, f"largest difference {metrics.max_abs!r}", badge, tone)
+        text += f"  {metrics.out_of_tolerance:.2%} of elements above the tolerance"
+    return Fact(label, text, f"largest difference {metrics.max_abs!r}", badge, tone)
 
 
 def _measures(metrics: Metrics) -> list[Fact]:

@@ -42,8 +42,8 @@ def _inside_group(session: Session, method: str, one: InsideNode) -> FactGroup:
             facts.append(Fact(value.role, value_text(value.value), f"{value.value.name} in memory"))
         tensor = value.value.tensor
         if tensor is not None and tensor.quantization is not None:
-            words = quantization_text(tensor.quantization)
-            facts.append(Fact(f"{value.role}, quantized", words, words))
+            text = quantization_text(tensor.quantization)
+            facts.append(Fact(f"{value.role}, quantized", text, text))
     command = step_command(session, method, one)
     if command:
         facts.append(Fact("step to it", command, f"{command}: stops after it, on either engine"))
@@ -69,10 +69,10 @@ def step_command(session: Session, method: str, one: InsideNode) -> str:
         for number, each in enumerate(inside_delegate(session, method, one.delegate).nodes)
         if each.node.name == one.node.name
     )
-    words = ["etscope", "step", shlex.quote(path)]
-    words += [] if method == "forward" else ["--method", shlex.quote(method)]
+    text = ["etscope", "step", shlex.quote(path)]
+    text += [] if method == "forward" else ["--method", shlex.quote(method)]
     call = calls.index(one.delegate) if one.delegate in calls else 0
-    return " ".join([*words, "--call", str(call), "--to", str(place + 1)])
+    return " ".join([*text, "--call", str(call), "--to", str(place + 1)])
 
 
 def weight_groups(session: Session, method: str, node: ModelNode, units: Units) -> list[FactGroup]:
@@ -86,8 +86,8 @@ def _weight_group(weight: WeightBytes, units: Units) -> FactGroup:
     sizes = ", ".join(map(str, weight.sizes))
     facts = [Fact("size", f"{weight.dtype} [{sizes}]  {size}", f"{weight.name} {exact}".strip())]
     if weight.quantization is not None:
-        words = quantization_text(weight.quantization)
-        facts.append(Fact("quantized", words, words))
+        text = quantization_text(weight.quantization)
+        facts.append(Fact("quantized", text, text))
     facts += _numbers(weight)
     title = f"Weight: {weight.role}" if weight.role else "Weight"
     return FactGroup(title, tuple(facts))
@@ -107,10 +107,10 @@ def _numbers(weight: WeightBytes) -> list[Fact]:
 def _spread_facts(found: Spread) -> list[Fact]:
     facts = found.facts
     low, high = facts["min"] or 0, facts["max"] or 0
-    words = f"{low:.4g} … {high:.4g}"
+    text = f"{low:.4g} … {high:.4g}"
     mean, deviation = facts["mean"] or 0.0, facts["std"] or 0.0
     listed = [
-        Fact("values", words, f"{low!r} … {high!r}"),
+        Fact("values", text, f"{low!r} … {high!r}"),
         Fact("mean ± std", f"{mean:.4g} ± {deviation:.4g}", f"{mean!r} ± {deviation!r}"),
         Fact("spread", bars(found.counts.tolist()), _bins(found)),
     ]

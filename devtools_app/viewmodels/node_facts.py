@@ -186,8 +186,8 @@ def _source_group(session: Session, node: ModelNode) -> FactGroup:
 
 
 def _frame_fact(label: str, frame: SourceFrame) -> Fact:
-    words = f"{file_name(frame.file)}:{frame.line}"
-    return Fact(label, words, f"{frame.label} in {frame.function}", link=frame)
+    text = f"{file_name(frame.file)}:{frame.line}"
+    return Fact(label, text, f"{frame.label} in {frame.function}", link=frame)
 
 
 def _value_sheet(
@@ -305,8 +305,8 @@ def _delegate_facts(
 def _call_times(session: Session, method: str, delegate: int, units: Units) -> list[Fact]:
     rows = operator_rows(session, method).of_delegate(delegate)
     facts: list[Fact] = []
-    words = (("inner", "operators inside"), ("rest", "rest of the call"))
-    for kind, label in ((None, "mean time"), *words):
+    text = (("inner", "operators inside"), ("rest", "rest of the call"))
+    for kind, label in ((None, "mean time"), *text):
         own = [row for row in rows if kind in (None, row.kind)]
         known = [float(mean(row.samples_ns)) for row in own if row.samples_ns is not None]
         if not known:

@@ -57,9 +57,9 @@ def _short_time(row: OperatorRow, units: Units) -> Fact:
     if row.samples_ns is None:
         return Fact(operator_title(row.label), "missing", "its ticks are not time", link=link)
     typical = float(mean(row.samples_ns))
-    words = format_time(typical, units.time)
+    text = format_time(typical, units.time)
     hover = f"mean {_exact(typical)}; join {join}: {JOIN_REASONS[join]}"
-    return Fact(operator_title(row.label), words, hover, link=link)
+    return Fact(operator_title(row.label), text, hover, link=link)
 
 
 def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
@@ -72,15 +72,15 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
         typical = float(mean(row.samples_ns))
         share = "" if row.share is None else f"  {format_share(row.share)}"
         hover = f"{_exact(typical)}" + (f", {row.share:.4%} of the method" if row.share else "")
-        words = f"{format_time(typical, units.time)}{share}"
-        facts.append(Fact("mean" if several else "time", words, hover))
+        text = f"{format_time(typical, units.time)}{share}"
+        facts.append(Fact("mean" if several else "time", text, hover))
         if several:
             facts.append(Fact("p50", format_time(middle, units.time), _exact(middle)))
             reach = f"{format_time(low, units.time)} … {format_time(high, units.time)}"
             facts.append(Fact("min … max", reach, f"{_exact(low)} … {_exact(high)}"))
         if row.kernel_ns is not None:
-            words = format_time(row.kernel_ns, units.time)
-            facts.append(Fact("kernel, mean", words, _exact(row.kernel_ns)))
+            text = format_time(row.kernel_ns, units.time)
+            facts.append(Fact("kernel, mean", text, _exact(row.kernel_ns)))
     if row.passes > 1:
         facts.append(Fact("passes per run", f"{row.passes:,}"))
     join = JOIN_WORDS[row.link.grade.value]
@@ -119,16 +119,16 @@ def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:
 def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None = None) -> Fact:
     tensor = value.tensor
     nbytes = tensor.nbytes if tensor is not None else None
-    words, hover = value_text(value), value.name
+    text, hover = value_text(value), value.name
     if nbytes is not None:
-        words += f"  {_unbroken(format_bytes(nbytes, units.size))}"
+        text += f"  {_unbroken(format_bytes(nbytes, units.size))}"
         hover += f", {nbytes:,} B"
     order = tuple(getattr(tensor, "dim_order", ()) or ())
     if order and order != tuple(range(len(order))):
         hover += f", dim order {list(order)}"
     if maker is None:
-        return Fact(label, words, hover)
-    return Fact(label, words, f"{hover}, produced by {maker.name}", link=_node_link(maker))
+        return Fact(label, text, hover)
+    return Fact(label, text, f"{hover}, produced by {maker.name}", link=_node_link(maker))
 
 
 def _unbroken(text: str) -> str:
@@ -178,12 +178,12 @@ def memory_group(session: Session, method: str, related: Related, units: Units) 
 
 
 def _place(mem_id: int, value: PlannedValue, units: Units) -> Fact:
-    words = f"buffer {mem_id} @ {value.offset:#x}, {value.first}…{value.last}"
+    text = f"buffer {mem_id} @ {value.offset:#x}, {value.first}…{value.last}"
     hover = (
         f"{value.nbytes:,} B ({format_bytes(value.nbytes, units.size)}) at byte"
         f" {value.offset:,}; live from instruction {value.first} to {value.last}"
     )
-    return Fact(value.name, words, hover, link=Selection(SelectionKind.VALUE, value=value.value))
+    return Fact(value.name, text, hover, link=Selection(SelectionKind.VALUE, value=value.value))
 
 
 def argument_group(node: ModelNode) -> FactGroup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.finding_links import finding_entry, short_paths
 from devtools_app.viewmodels.session_list import session_line
 from devtools_app.viewmodels.status import StatusFacts, status_facts
@@ -81,7 +81,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class OverviewVerdict:
     """The verdict on whether the files belong together.
 
     Attributes:
@@ -89,8 +89,8 @@ class Verdict:
         links: one line a pair of files that was compared
     """
 
-    entry: Entry
-    links: tuple[Entry, ...]
+    entry: ListEntry
+    links: tuple[ListEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class Overview:
     subtitle: str
     time: TimeSum
     findings: tuple[Finding, ...]
-    entries: tuple[Entry, ...]
-    verdict: Verdict | None
+    entries: tuple[ListEntry, ...]
+    verdict: OverviewVerdict | None
     methods: tuple[FactGroup, ...]
     files: FactGroup
     missing: tuple[Missing, ...]
@@ -174,37 +174,37 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
     return TimeSum(time.method, whole, time.runs, slices, "", note)
 
 
-def verdict(session: Session) -> Verdict | None:
+def verdict(session: Session) -> OverviewVerdict | None:
     """Return whether the files belong together, None for a single file."""
     if len(session.files) < 2:
         return None
     check = check_session(session)
-    return Verdict(_verdict_entry(session, check), _link_entries(session, check))
+    return OverviewVerdict(_verdict_entry(session, check), _link_entries(session, check))
 
 
-def _verdict_entry(session: Session, check: Check) -> Entry:
+def _verdict_entry(session: Session, check: Check) -> ListEntry:
     if check.verdict == BELONG:
         count = len(session.files)
-        words = "Both files" if count == 2 else f"All {count} files"
-        return Entry(f"{words} belong together", "", "good", "good")
+        sentence = "Both files" if count == 2 else f"All {count} files"
+        return ListEntry(f"{sentence} belong together", "", "good", "good")
     if check.verdict == DO_NOT_BELONG:
         odd = f"{check.odd_one_out} is the one that differs. " if check.odd_one_out else ""
         detail = short_paths(session, odd + check.mismatch)
-        return Entry("These files do not belong together", detail, "bad", "problem")
+        return ListEntry("These files do not belong together", detail, "bad", "problem")
     text = "No contradiction found, but too little evidence connects all of them."
-    return Entry("Unknown whether all files belong together", text, "warn", "unknown")
+    return ListEntry("Unknown whether all files belong together", text, "warn", "unknown")
 
 
-def _link_entries(session: Session, check: Check) -> tuple[Entry, ...]:
-    found: list[Entry] = []
+def _link_entries(session: Session, check: Check) -> tuple[ListEntry, ...]:
+    found: list[ListEntry] = []
     for link in check.links:
         names = short_paths(session, f"{link.first} and {link.second}")
         if link.verdict == BELONG:
-            found.append(Entry(names, _agreement(link), "good", "agree"))
+            found.append(ListEntry(names, _agreement(link), "good", "agree"))
         elif link.verdict == DO_NOT_BELONG:
-            found.append(Entry(names, link.mismatch, "bad", "contradict"))
+            found.append(ListEntry(names, link.mismatch, "bad", "contradict"))
         else:
-            found.append(Entry(names, "nothing to compare", "muted", "unknown"))
+            found.append(ListEntry(names, "nothing to compare", "muted", "unknown"))
     return tuple(found)
 
 
@@ -217,17 +217,17 @@ def _agreement(link: FileLink) -> str:
 
 def _file(file: LoadedFile, units: Units) -> Fact:
     size = format_bytes(file.size, units.size)
-    words = f"{kind_words(file.kind)}  {size}"
+    text = f"{kind_words(file.kind)}  {size}"
     hover = f"{file.path}, {file.size:,} B"
     if file.error:
-        return Fact(file_name(file.path), words, f"{hover}: {file.error}", "not readable", "bad")
+        return Fact(file_name(file.path), text, f"{hover}: {file.error}", "not readable", "bad")
     issues = Counter(issue.severity.value for issue in getattr(file.artifact, "issues", ()))
     for severity, tone in (("error", "bad"), ("warning", "warn")):
         count = issues[severity]
         if count:
             badge = plural(count, severity)
-            return Fact(file_name(file.path), words, hover, badge, tone)
-    return Fact(file_name(file.path), words, hover)
+            return Fact(file_name(file.path), text, hover, badge, tone)
+    return Fact(file_name(file.path), text, hover)
 
 
 _MISSING = (

@@ -25,7 +25,7 @@ _KINDS: dict[tuple[str, ...], str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class CodeToken:
     """A coloured stretch of a line.
 
     Attributes:
@@ -60,7 +60,7 @@ def _kind(token: tuple[str, ...]) -> str:
 
 def line_tokens(
     line: str, states: tuple[str, ...] = ROOT
-) -> tuple[tuple[Token, ...], tuple[str, ...]]:
+) -> tuple[tuple[CodeToken, ...], tuple[str, ...]]:
     """Return the coloured tokens of a line, and the states of the lexer after it.
 
     Args:
@@ -68,12 +68,12 @@ def line_tokens(
         states: those after the line before, e.g. inside a triple-quoted string
     """
     context = LexerContext(f"{line}\n", 0, stack=list(states))
-    found: list[Token] = []
+    found: list[CodeToken] = []
     for start, token, text in _LEXER.get_tokens_unprocessed(context=context):
         kind, length = _kind(token), min(len(text), len(line) - start)
         if not kind or length <= 0:
             continue
         if found and found[-1].kind == kind and found[-1].start + found[-1].length == start:
             start, length = found[-1].start, found.pop().length + length
-        found.append(Token(start, length, kind))
+        found.append(CodeToken(start, length, kind))
     return tuple(found), tuple(context.stack)

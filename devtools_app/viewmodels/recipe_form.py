@@ -31,7 +31,7 @@ class FieldKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field of a recipe.
 
     Attributes:
@@ -74,7 +74,7 @@ class Section:
     """
 
     title: str
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
 
 
 def sections(job: CompileJob) -> tuple[Section, ...]:
@@ -123,7 +123,7 @@ def change_line(old: CompileJob, new: CompileJob) -> str:
     return ", ".join(found[:3]) + more
 
 
-def _change(one: Field, before: object) -> Iterator[str]:
+def _change(one: FormField, before: object) -> Iterator[str]:
     if one.kind is not FieldKind.LINES:
         yield f"{one.label} {_shown(one, one.value)}"
         return
@@ -138,14 +138,14 @@ def _change(one: Field, before: object) -> Iterator[str]:
         yield f"{one.label} in the order {', '.join(new)}"
 
 
-def _shown(one: Field, value: object) -> str:
+def _shown(one: FormField, value: object) -> str:
     if one.kind is FieldKind.FLAG:
         return "on" if value else "off"
-    words = dict(one.choices).get(str(value))
-    return words or (str(value) if value not in ("", None) else "as by default")
+    text = dict(one.choices).get(str(value))
+    return text or (str(value) if value not in ("", None) else "as by default")
 
 
-def _plain(part: object, prefix: str) -> Iterator[Field]:
+def _plain(part: object, prefix: str) -> Iterator[FormField]:
     kind = type(part)
     hints = _hints(kind)
     for one in fields(cast("Any", part)):
@@ -161,7 +161,7 @@ def _plain(part: object, prefix: str) -> Iterator[Field]:
         default = "" if one.default is MISSING else one.default
         label = known.label or _words(one.name)
         path = prefix + one.name
-        yield Field(
+        yield FormField(
             path,
             label,
             what,

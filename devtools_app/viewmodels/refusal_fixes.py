@@ -36,7 +36,7 @@ def fixes_of(session: Session | None, job: CompileJob) -> tuple[Fix, ...]:
     open_ones = [one for one in found if repaired(job, [one]) != job]
     fixes = [Fix(_words(one), repaired(job, [one])) for one in open_ones]
     if len(fixes) > 1:
-        fixes.insert(0, Fix(_all_words(open_ones), repaired(job, open_ones)))
+        fixes.insert(0, Fix(_all_terms(open_ones), repaired(job, open_ones)))
     return tuple(fixes)
 
 
@@ -45,5 +45,5 @@ def _words(refusal: Refusal) -> str:
     return f"Keep {name} ({refusal.operator}) off the delegate: {refusal.engine} refuse it"
 
 
-def _all_words(found: Sequence[Refusal]) -> str:
+def _all_terms(found: Sequence[Refusal]) -> str:
     return f"Keep all {len(found)} refused nodes off the delegate, so that the program loads"

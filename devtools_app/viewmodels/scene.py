@@ -222,7 +222,7 @@ def with_sublabels(
     overlay: str,
     time_unit: str,
     size_unit: str,
-    words: Mapping[int, str] = MappingProxyType({}),
+    second_lines: Mapping[int, str] = MappingProxyType({}),
 ) -> SceneGraph:
     """Return the scene in the units asked for; second lines of nodes show the value of the colour.
 
@@ -231,13 +231,13 @@ def with_sublabels(
         overlay: what colour means
         time_unit: of times
         size_unit: of bytes
-        words: node -> its second line, where another overlay sets it
+        second_lines: node -> its second line, where another overlay sets it
     """
     values = {value.name: value for node in graph.graph.nodes for value in node.values}
 
     def text(node: ModelNode) -> str:
-        if words.get(node.id):
-            return words[node.id]
+        if second_lines.get(node.id):
+            return second_lines[node.id]
         if node.node.kind is NodeKind.PLACEHOLDER:
             return f"input · {shape_text(node.values)}"
         if node.node.kind is NodeKind.OUTPUT:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from devtools_app.appearance.colours import Palette
 from devtools_app.state.state import OpenSession
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 from inspector.files.session import Session
 from inspector.tables.files import KIND_WORDS, kind_words
 from inspector.units import format_bytes
 
 
-def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[Entry, ...]:
+def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[ListEntry, ...]:
     """Return one entry a session, with a colour that stays with its letter."""
     return tuple(
-        Entry(
+        ListEntry(
             one.session.name,
             session_line(one.session),
             tone=session_tone(one.id, palette),

@@ -94,12 +94,12 @@ def map_of(
         tree.add((*head, *map(_short, part.group)), part, number)
     total = sum(part.nbytes for _, part in parts)
     gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
-    words = [
+    text = [
         f"{total:,} bytes in {plural(len(parts), 'part')}",
         f"gaps {format_bytes(gaps, size_unit)}",
     ]
     if several:
-        words.insert(0, f"{len(known)} files")
+        text.insert(0, f"{len(known)} files")
     return SizeMap(
         tuple(one.file for one in known),
         parts,
@@ -107,7 +107,7 @@ def map_of(
         tree.leaf,
         tree.box,
         _legend(parts),
-        " · ".join(words),
+        " · ".join(text),
         problems,
     )
 

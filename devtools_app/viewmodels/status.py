@@ -53,7 +53,7 @@ def _arena_bytes(session: Session, method: str) -> int | None:
     return sum(arena.planned_bytes for arena in analyse_memory(program, method).arenas)
 
 
-def time_words(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
+def time_parts(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
     """Return the sum and its parts: ``1.504 ms method = 0.561 ms delegates + ...``."""
     time = facts.time
     if time is None:
@@ -69,7 +69,7 @@ def time_words(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
     return (whole, *shown)
 
 
-def memory_words(facts: StatusFacts, units: Units) -> StatusPart | None:
+def memory_part(facts: StatusFacts, units: Units) -> StatusPart | None:
     """Return the bytes planned, None without a program."""
     if facts.arena_bytes is None:
         return None

@@ -14,7 +14,7 @@ Check = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StructureMatch:
     """Where a search ended.
 
     Attributes:
@@ -64,7 +64,7 @@ def find_next(
     check: Check = lambda: None,
     *,
     most: int = MOST_LINES,
-) -> Found:
+) -> StructureMatch:
     """Return the first matching line behind a line, then from the top.
 
     Args:
@@ -79,10 +79,10 @@ def find_next(
         for start in (after, ()):
             way = next(search.found(nodes, start), None)
             if way is not None:
-                return Found(way, search.looked_at)
+                return StructureMatch(way, search.looked_at)
     except _TooManyError:
-        return Found((), search.looked_at, complete=False)
-    return Found((), search.looked_at)
+        return StructureMatch((), search.looked_at, complete=False)
+    return StructureMatch((), search.looked_at)
 
 
 def find_before(
@@ -92,7 +92,7 @@ def find_before(
     check: Check = lambda: None,
     *,
     most: int = MOST_LINES,
-) -> Found:
+) -> StructureMatch:
     """Return the last matching line before a line, else the last of all; see ``find_next``."""
     search = _Search(wanted, check, most)
     last: Way = ()
@@ -102,5 +102,5 @@ def find_before(
                 break
             last = way
     except _TooManyError:
-        return Found((), search.looked_at, complete=False)
-    return Found(last, search.looked_at)
+        return StructureMatch((), search.looked_at, complete=False)
+    return StructureMatch(last, search.looked_at)

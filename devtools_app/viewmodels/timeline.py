@@ -15,7 +15,7 @@ from devtools_app.viewmodels.timeline_events import (
     FIRST_DELEGATE,
     KERNELS,
     METHOD,
-    EventFacts,
+    TimelineEventFacts,
     event_facts,
 )
 from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
@@ -36,7 +36,7 @@ UNATTRIBUTED = "unattributed"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TimelineRun:
     """One run of a trace.
 
     Attributes:
@@ -74,20 +74,20 @@ class Timeline:
 
 
 @identity_cache
-def timeline_runs(session: Session, method: str) -> tuple[Run, ...]:
+def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     """Return the runs of a method and those that load, in the order of time."""
-    found: list[tuple[int, float, Run]] = []
+    found: list[tuple[int, float, TimelineRun]] = []
     row = 0
     for number, block in enumerate(trace_blocks(session.dumps).blocks):
         executes = is_execution(block)
         if not executes or link_block(session, block).method in (method, None):
             begins = block.start.min(axis=1) if len(block) else np.zeros(len(block.runs))
             for run in range(len(block.runs)):
-                one = Run("", number, run, row, executes)
+                one = TimelineRun("", number, run, row, executes)
                 found.append((block.dump, float(begins[run]), one))
         row += len(block)
     found.sort(key=lambda entry: (entry[0], entry[1]))
-    runs: list[Run] = []
+    runs: list[TimelineRun] = []
     count = 0
     blocks = trace_blocks(session.dumps).blocks
     for _, _, run in found:
@@ -97,12 +97,12 @@ def timeline_runs(session: Session, method: str) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def one_run(session: Session, runs: tuple[Run, ...]) -> Timeline:
+def one_run(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
     """Return the lanes of one run, from its beginning."""
     return _timeline(session, runs[:1], aligned=True)
 
 
-def aligned_runs(session: Session, runs: tuple[Run, ...]) -> Timeline:
+def aligned_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
     """Return the lanes of the executions, each from its own beginning, one below another."""
     wanted = tuple(run for run in runs if run.executes) or runs
     result = _timeline(session, wanted[:MOST_ALIGNED], aligned=True)
@@ -112,7 +112,7 @@ def aligned_runs(session: Session, runs: tuple[Run, ...]) -> Timeline:
     return result
 
 
-def absolute_runs(session: Session, runs: tuple[Run, ...]) -> Timeline:
+def absolute_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
     """Return all runs one after another, as the clock of the trace has them."""
     result = _timeline(session, runs[:MOST_RUNS], aligned=False)
     if len(runs) > MOST_RUNS:
@@ -121,7 +121,7 @@ def absolute_runs(session: Session, runs: tuple[Run, ...]) -> Timeline:
     return result
 
 
-def _timeline(session: Session, runs: tuple[Run, ...], *, aligned: bool) -> Timeline:
+def _timeline(session: Session, runs: tuple[TimelineRun, ...], *, aligned: bool) -> Timeline:
     blocks = trace_blocks(session.dumps).blocks
     facts = {run.block: event_facts(session, blocks[run.block]) for run in runs}
     bag = _Bag()
@@ -141,7 +141,7 @@ def _timeline(session: Session, runs: tuple[Run, ...], *, aligned: bool) -> Time
     return Timeline(data, rows, timeline_legend(data, facts.values()), _note(session, facts))
 
 
-def _origin(blocks: tuple[Block, ...], runs: tuple[Run, ...]) -> dict[int, float]:
+def _origin(blocks: tuple[Block, ...], runs: tuple[TimelineRun, ...]) -> dict[int, float]:
     """Return the first tick of each trace: traces of different clocks all begin at 0."""
     found: dict[int, float] = {}
     for run in runs:
@@ -226,7 +226,12 @@ class _RunLanes:
     """Puts the events of one run into lanes."""
 
     def __init__(
-        self, bag: _Bag, fact: EventFacts, run: Run, first_name: int, place: tuple[int, str]
+        self,
+        bag: _Bag,
+        fact: TimelineEventFacts,
+        run: TimelineRun,
+        first_name: int,
+        place: tuple[int, str],
     ) -> None:
         self._bag, self._fact, self._run = bag, fact, run
         self._first_name, self._place = first_name, place
@@ -283,7 +288,9 @@ def _depth(number: int) -> int:
     return {METHOD: 0, CALLS: 1}.get(number, 2)
 
 
-def timeline_legend(data: TimelineData, facts: Iterable[EventFacts]) -> tuple[LegendEntry, ...]:
+def timeline_legend(
+    data: TimelineData, facts: Iterable[TimelineEventFacts]
+) -> tuple[LegendEntry, ...]:
     """Return what the colours of a timeline mean."""
     found = {
         backend_index(one.backend): short_backend(one.backend)
@@ -306,7 +313,7 @@ def timeline_legend(data: TimelineData, facts: Iterable[EventFacts]) -> tuple[Le
     return tuple(entries)
 
 
-def _note(session: Session, facts: Mapping[int, EventFacts]) -> str:
+def _note(session: Session, facts: Mapping[int, TimelineEventFacts]) -> str:
     options = session.options
     parts: list[str] = []
     if not is_time(options.source_time_scale):

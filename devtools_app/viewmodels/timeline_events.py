@@ -58,7 +58,7 @@ UNKNOWN_DELEGATE = backend_index("unknown delegate")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EventFacts:
+class TimelineEventFacts:
     """Columns over the events of a block.
 
     Attributes:
@@ -82,7 +82,7 @@ class EventFacts:
     call: Ints
 
 
-def event_facts(session: Session, block: Block) -> EventFacts:
+def event_facts(session: Session, block: Block) -> TimelineEventFacts:
     """Return the lanes, colours and names of the events of a block."""
     links = link_block(session, block)
     layout = block.layout
@@ -103,7 +103,7 @@ def event_facts(session: Session, block: Block) -> EventFacts:
     delegated = (owner != NO_DELEGATE) & ~outside
     colour[delegated] = _backend_colours(links, owner[delegated])
     label, names = _labels(block, links, lane, numbers, strings)
-    return EventFacts(
+    return TimelineEventFacts(
         lane,
         colour,
         label,

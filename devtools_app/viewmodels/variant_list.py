@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from devtools_app.appearance.colours import Palette
 from devtools_app.state.variants import History, Variant
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.session_list import session_tone
 
@@ -16,7 +16,7 @@ _SAME = "recompiled"
 
 def variant_entries(
     rows: Iterable[tuple[int, Variant]], history: History, palette: Palette
-) -> tuple[Entry, ...]:
+) -> tuple[ListEntry, ...]:
     """Return one entry a variant: its letter, changes, metrics or failure.
 
     Args:
@@ -27,7 +27,7 @@ def variant_entries(
     return tuple(_entry(depth, one, history, palette) for depth, one in rows)
 
 
-def _entry(depth: int, one: Variant, history: History, palette: Palette) -> Entry:
+def _entry(depth: int, one: Variant, history: History, palette: Palette) -> ListEntry:
     parent = history.find(one.parent)
     first = parent or _root_before(one, history)
     title = change_line(first.recipe.job, one.recipe.job) or _SAME if first else _first(one)
@@ -40,7 +40,7 @@ def _entry(depth: int, one: Variant, history: History, palette: Palette) -> Entr
         accessible_text = "" if one.session else "closed"
     if one.changed:
         detail = " · ".join(part for part in (detail, "recipe edited") if part)
-    return Entry(title, detail, tone, accessible_text, mark=one.session, depth=depth)
+    return ListEntry(title, detail, tone, accessible_text, mark=one.session, depth=depth)
 
 
 def _folder(one: Variant) -> str:

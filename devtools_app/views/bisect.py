@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import set_role
-from devtools_app.jobs.follower import Progress
+from devtools_app.jobs.follower import JobProgress
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import Bisect, EditRecipe, Select
 from devtools_app.state.run_form import FILE
@@ -93,8 +93,8 @@ class BisectView(QWidget):
         self.value.setAccessibleName("Bound")
         self.method = ToolbarCombo(context.theme, "method", "Method whose nodes are tried")
         self._title = ElidedLabel()
-        self._title.setAccessibleName("Progress of the bisection")
-        self._make_buttons()
+        self._title.setAccessibleName("JobProgress of the bisection")
+        self._add_buttons()
         self._problem = problem_label()
         self._problem.setContentsMargins(12, 0, 12, 6)
         self._error = OutcomeLine(context.theme, context.ask)
@@ -120,7 +120,7 @@ class BisectView(QWidget):
         self.bisecting.changed.connect(self._refresh)
         self._metric_chosen()
 
-    def _make_buttons(self) -> None:
+    def _add_buttons(self) -> None:
         self._cancel = push_button(
             "Cancel", "Cancel; finished trials are kept", self.bisecting.cancel
         )
@@ -210,7 +210,7 @@ class BisectView(QWidget):
 
     # -- what comes of it ------------------------------------------------------------------
 
-    def _shown(self) -> Progress | None:
+    def _shown(self) -> JobProgress | None:
         """Return the running bisection, or the last one if it was of the program shown."""
         found, one = self.bisecting.current, self._variant
         if found is None or found.running:
@@ -254,7 +254,7 @@ class BisectView(QWidget):
             and trials_in(folder_of(self._variant, job))
         )
 
-    def _show_trials(self, found: Progress | None) -> None:
+    def _show_trials(self, found: JobProgress | None) -> None:
         self.trials.setVisible(found is not None)
         trying = _trying(found)
         listed = (found.state, trying) if found is not None else None
@@ -264,7 +264,7 @@ class BisectView(QWidget):
             if found.running:
                 self.trials.show_current(self.trials.rows.length)
 
-    def _show_finding(self, found: Progress | None) -> None:
+    def _show_finding(self, found: JobProgress | None) -> None:
         done = _finding(found)
         if done is not None and found is not None:
             text = sentence_of(done, parse_bound(found.job.bound))
@@ -333,19 +333,19 @@ def _changes(job: CompileJob, found: Finding) -> bool:
     return kept_out(job, found.nodes) != job
 
 
-def _finding(found: Progress | None) -> Finding | None:
+def _finding(found: JobProgress | None) -> Finding | None:
     if found is None or found.outcome is None or found.outcome.ended is not Ended.FINISHED:
         return None
     return from_json(found.outcome.result, Finding, "the result of the worker")
 
 
-def _trying(found: Progress | None) -> Trying | None:
+def _trying(found: JobProgress | None) -> Trying | None:
     """Return the program that is being made, None between two."""
     last = found.last if found is not None and found.running else None
     return last if isinstance(last, Trying) else None
 
 
-def _waiting(found: Progress | None) -> str:
+def _waiting(found: JobProgress | None) -> str:
     if found is None:
         return (
             "Programs without some of the delegated nodes are compiled and tested, until the set "
@@ -354,7 +354,7 @@ def _waiting(found: Progress | None) -> str:
     return "The nodes appear here." if found.running else ""
 
 
-def _title(found: Progress | None) -> str:
+def _title(found: JobProgress | None) -> str:
     if found is None:
         return ""
     name = PurePath(found.job.compile.source.path).name

@@ -22,7 +22,7 @@ from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.variant_list import variant_entries
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
-from devtools_app.widgets.delta_bars import Delta, DeltaBars
+from devtools_app.widgets.delta_bars import DeltaBar, DeltaBars
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.table_view import TableView
@@ -58,7 +58,7 @@ _MEASURE = "Measure the programs side by side until their times differ significa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _CompareContent:
     comparison: Comparison
     letters: tuple[str, ...]
     runs: str
@@ -72,12 +72,12 @@ class ComparePane(Pane):
         super().__init__(context, "Comparison")
         self._jobs = context.jobs
         self.measurer = context.jobs.measurements
-        self._made: _Made | None = None
+        self._content: _CompareContent | None = None
         self._variants: tuple[Variant, ...] = ()
         self.former = ToolbarCombo(context.theme, "former", "Baseline session")
         self.newer = ToolbarCombo(context.theme, "with", "Sessions to compare with it")
         self.lists = ToolbarCombo(context.theme, "list", "What to list")
-        self.lists.show_choices([(words, name) for name, words in LISTS], OWNERS)
+        self.lists.show_choices([(text, name) for name, text in LISTS], OWNERS)
         self.headline = QLabel()
         self.about = QLabel()
         self.summary = TableView(context.theme, "summary of the comparison")
@@ -186,7 +186,7 @@ class ComparePane(Pane):
         self.show_need(_ALONE)
         others = [one for one in self._variants if not one.session]
         if others:
-            self._made = None
+            self._content = None
             self.headline.setText(_ALONE.title)
             self.about.setText(_CLOSED if any(one.files for one in others) else _FAILED)
             self.about.setVisible(True)
@@ -213,9 +213,9 @@ class ComparePane(Pane):
     @override
     def show_result(self, result: object) -> None:
         """Show a comparison."""
-        if not isinstance(result, _Made):
+        if not isinstance(result, _CompareContent):
             return
-        self._made = result
+        self._content = result
         found, letters = result.comparison, result.letters
         self.headline.setText(headline(found, letters))
         self.about.setText(subtitle(found, self._edits(letters), result.runs))
@@ -234,16 +234,17 @@ class ComparePane(Pane):
         return change_line(one.recipe.job, two.recipe.job)
 
     def _show_details(self) -> None:
-        content, kind = self._made, str(self.lists.currentData() or OWNERS)
+        content, kind = self._content, str(self.lists.currentData() or OWNERS)
         if content is None:
             return
         self.details.set_need(_nothing(kind, content))
         self.details.show_table(detail_table(content.comparison, kind, content.letters))
         timed = kind if kind in TIMES else OPERATORS
         bars = time_bars(content.comparison, timed, content.letters)
+        before, after = content.letters[:2]
         self.bars.show_rows(
-            f"{words_of(timed).capitalize()}: {content.letters[1]} − {content.letters[0]}, recorded runs",
-            tuple(Delta(*one) for one in bars),
+            f"{words_of(timed).capitalize()}: {after} − {before}, recorded runs",
+            tuple(DeltaBar(*one) for one in bars),
         )
         self.bars.setVisible(bool(bars))
 
@@ -306,7 +307,7 @@ class ComparePane(Pane):
         self.headline.setFont(self.theme.sans(FontSize.LARGE, strong=True))
 
 
-def _nothing(kind: str, content: _Made) -> Need:
+def _nothing(kind: str, content: _CompareContent) -> Need:
     """Return the message of an empty list: no difference, or not compared."""
     if kind == GAPS and content.unknown:
         where = "The view Numeric gap compares them."
@@ -322,7 +323,7 @@ def _compare(
     shown: tuple[OpenSession, ...],
     measurement: Measurement | None,
     gaps: tuple[Gaps | None, ...],
-) -> _Made:
+) -> _CompareContent:
     reports = [None if one is None else GapReport(one.runs) for one in gaps]
     found = compare_sessions([one.session for one in shown], measurement, reports)
     runs = ""
@@ -333,7 +334,7 @@ def _compare(
     unknown = ", ".join(
         one.id for one, report in zip(shown, reports, strict=True) if report is None
     )
-    return _Made(found, tuple(one.id for one in shown), runs, unknown)
+    return _CompareContent(found, tuple(one.id for one in shown), runs, unknown)
 
 
 SPEC = ViewSpec("compare", "Compare", Area.CENTRE, ComparePane, "compare")

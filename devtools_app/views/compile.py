@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.jobs.follower import KEPT_LINES, Progress
+from devtools_app.jobs.follower import KEPT_LINES, JobProgress
 from devtools_app.state.requests import AskCompile
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -44,7 +44,7 @@ class CompileView(QWidget):
         self._theme = context.theme
         self._ask = context.ask
         self._compiling = context.jobs["compile"]
-        self._shown: Progress | None = None
+        self._shown: JobProgress | None = None
         self._title = ElidedLabel()
         self._title.setAccessibleName("What is compiled")
         self._cancel = push_button("Cancel", "Cancel the compile", self._compiling.cancel)
@@ -122,7 +122,7 @@ class CompileView(QWidget):
         self._show_warnings(before, found)
         self._error.show_outcome(found.outcome)
 
-    def _show_warnings(self, before: Progress | None, found: Progress) -> None:
+    def _show_warnings(self, before: JobProgress | None, found: JobProgress) -> None:
         seen = len(before.warnings) if before is not None and before.job is found.job else 0
         for warning in found.warnings[seen:]:
             place = f"{warning.file}:{warning.line}: " if warning.file else ""
@@ -133,7 +133,7 @@ class CompileView(QWidget):
             self._log.appendPlainText("\n".join(lines))
 
 
-def _title(found: Progress) -> str:
+def _title(found: JobProgress) -> str:
     source = found.job.source
     name = PurePath(source.path).name
     what = f"{name}:{source.function}" if source.function else name

@@ -110,9 +110,9 @@ class EditMenu(QObject):
 
     def _show_effect(self) -> None:
         offer = self._pointed
-        words = _POINT if offer is None else self._previews.effect(offer.job, self._base)
-        self.effect.setToolTip(words if len(words) > _LONGEST else "")
-        self.effect.setText(shortened(f"{words[:1].upper()}{words[1:]}", _LONGEST))
+        text = _POINT if offer is None else self._previews.effect(offer.job, self._base)
+        self.effect.setToolTip(text if len(text) > _LONGEST else "")
+        self.effect.setText(shortened(f"{text[:1].upper()}{text[1:]}", _LONGEST))
 
 
 def _label() -> QLabel:
@@ -127,11 +127,11 @@ def _label() -> QLabel:
     return label
 
 
-def shortened(words: str, longest: int) -> str:
+def shortened(text: str, longest: int) -> str:
     """Return words of no more than so many characters, cut between two of them."""
-    if len(words) <= longest:
-        return words
-    return f"{words[:longest].rpartition(' ')[0]}…"
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest].rpartition(' ')[0]}…"
 
 
 def _family(offer: Offer) -> str:

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.jobs.follower import Progress
+from devtools_app.jobs.follower import JobProgress
 from devtools_app.state.requests import Execute
 from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import Gaps, OpenSession, State
@@ -178,11 +178,11 @@ class GapPane(Pane):
 
     def _refresh(self) -> None:
         found = self.gap_runner.current if self._shown is not None else None
-        mine = self._asked is not None and self._asked is self._shown
-        running = mine and found is not None and found.running
+        is_shown = self._asked is not None and self._asked is self._shown
+        running = is_shown and found is not None and found.running
         self._cancel.setVisible(running)
         self._start.setVisible(not running)
-        if found is None or not mine:
+        if found is None or not is_shown:
             session = self.state.session
             missing = needs(session) if session is not None else NO_SESSION
             self._begin.setVisible(missing is None)
@@ -204,7 +204,7 @@ class GapPane(Pane):
         else:
             self._show_runs(found)
 
-    def _show_runs(self, found: Progress) -> None:
+    def _show_runs(self, found: JobProgress) -> None:
         assert found.state is not None
         runs = found.state.runs
         choices = [(f"{run.method} {run.run + 1}", str(place)) for place, run in enumerate(runs)]
@@ -220,7 +220,7 @@ class GapPane(Pane):
 
     def _show_run(self, run: RunGap) -> None:
         self._run = run
-        self._tell(run)
+        self._report(run)
         self.note.setText(summary(run))
         self.table.show_table(gap_table(run.rows))
         bad = frozenset(row.order for row in run.rows if row.diverges)
@@ -228,7 +228,7 @@ class GapPane(Pane):
         first = run.first_divergence()
         self._place_chosen(first.order if first is not None else 0)
 
-    def _tell(self, run: RunGap) -> None:
+    def _report(self, run: RunGap) -> None:
         """Publish the comparison in the state, the shown run first."""
         found, shown = self.gap_runner.current, self._shown
         if found is None or found.state is None or shown is None:
@@ -295,9 +295,9 @@ class GapPane(Pane):
             path = (found.folder or Path()) / row.kept
             self.request((str(path), id(found.state)), lambda: tensor_look(path))
 
-    def _show_no_tensor(self, words: str) -> None:
+    def _show_no_tensor(self, text: str) -> None:
         self.forget()
-        self.plot.show_words(words)
+        self.plot.show_words(text)
         self.worst.hide()
 
     @override

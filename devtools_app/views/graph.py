@@ -11,7 +11,7 @@ from typing_extensions import override
 from devtools_app.state.state import State
 from devtools_app.viewmodels.change_colours import CHANGE, held_to
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
-from devtools_app.viewmodels.graph_making import GraphLook, MadeGraph, make_graph
+from devtools_app.viewmodels.graph_building import DrawnGraph, GraphSettings, build_graph
 from devtools_app.viewmodels.layout.cluster_tree import (
     ROOT,
     ClusterPath,
@@ -62,7 +62,7 @@ class GraphPane(Pane):
         super().__init__(context, "Graph")
         self.canvas = GraphCanvas(context.theme.canvas)
         self._cache = LayoutCache()
-        self._made: MadeGraph | None = None
+        self._made: DrawnGraph | None = None
         self._name = COMPILED
         self._flat = False
         self._anchor: ClusterPath | None = None
@@ -133,11 +133,11 @@ class GraphPane(Pane):
         gap = state.gap if state.overlay in (GAP, OWN_GAP) else None
         units = (state.overlay, state.units.time, state.units.size)
         former = held_to(state) if state.overlay == CHANGE else None
-        look = GraphLook(self._name, self._flat, units, gap, former)
+        look = GraphSettings(self._name, self._flat, units, gap, former)
         expanded = opened_boxes(state.expanded, self._scope(state))
         self.request(
             (state.open_session, state.method, look, expanded),
-            lambda: make_graph(session, state.method, look, expanded, self._made, self._cache),
+            lambda: build_graph(session, state.method, look, expanded, self._made, self._cache),
         )
         if not self.working:
             self._show_selection(state)
@@ -150,7 +150,7 @@ class GraphPane(Pane):
     @override
     def show_result(self, result: object) -> None:
         """Draw what was laid out."""
-        if not isinstance(result, MadeGraph):
+        if not isinstance(result, DrawnGraph):
             self._clear(_NO_GRAPH)
             self.forget()
             return

@@ -42,7 +42,7 @@ _BOTH = 270  # height from which there is room for the plan and the curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _MemoryContent:
     plan: MemoryPlan
     titles: tuple[str, ...]
     place: int
@@ -60,7 +60,7 @@ class MemoryPane(Pane):
         self.curve = LiveCurve(context.theme)
         self.legend = Legend(context.theme.canvas, line=True)
         self.table = TableView(context.theme, "values at the peak")
-        self._made: _Made | None = None
+        self._content: _MemoryContent | None = None
         self._arena = 0
         self._all = False
         self._add_tools()
@@ -106,15 +106,18 @@ class MemoryPane(Pane):
             return
         unit, place, peak_only = state.units.size, self._arena, not self._all
         key = (state.open_session, state.method, place, peak_only, unit)
-        self.request(key, lambda: _make(session, state.method, place, unit, peak_only=peak_only))
+        self.request(key, lambda: _build(session, state.method, place, unit, peak_only=peak_only))
         if not self.working:
             self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
         """Draw a planned buffer."""
-        before, self._made = self._made, result if isinstance(result, _Made) else None
-        content = self._made
+        before, self._content = (
+            self._content,
+            result if isinstance(result, _MemoryContent) else None,
+        )
+        content = self._content
         if content is None or content.map is None:
             self.show_need(_NO_PROGRAM if content is None else _NO_BUFFER)
             return
@@ -144,7 +147,7 @@ class MemoryPane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _value_chosen(self, number: int) -> None:
-        content = self._made
+        content = self._content
         if content is None or content.map is None:
             return
         if number < 0:
@@ -169,7 +172,7 @@ class MemoryPane(Pane):
         self.select(Selection(SelectionKind.INSTRUCTION, self.state.method, instruction=step))
 
     def _show_selection(self, state: State) -> None:
-        content = self._made
+        content = self._content
         if content is None or content.map is None:
             return
         found = selected_values(content.map.arena, state.selection, content.index)
@@ -207,18 +210,20 @@ def _value_of(key: object) -> int | None:
     return key.value if isinstance(key, Selection) else None
 
 
-def _make(session: Session, method: str, place: int, unit: str, *, peak_only: bool) -> _Made | None:
+def _build(
+    session: Session, method: str, place: int, unit: str, *, peak_only: bool
+) -> _MemoryContent | None:
     plan = memory_plan(session, method)
     if plan is None:
         return None
     index = join_index(session, method)
     titles = arena_titles(plan, unit)
     if not plan.arenas:
-        return _Made(plan, titles, 0, None, Table(), index)
+        return _MemoryContent(plan, titles, 0, None, Table(), index)
     place = min(place, len(plan.arenas) - 1)
     content = memory_map(session, plan, place, unit)
     table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
-    return _Made(plan, titles, place, content, table, index)
+    return _MemoryContent(plan, titles, place, content, table, index)
 
 
 def _needs(session: Session) -> Need | None:

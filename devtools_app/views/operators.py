@@ -48,7 +48,7 @@ _NONE_RUN = Need(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _OperatorsContent:
     rows: OperatorsTable
     order: RowOrder
     tree: TreeOrder | None
@@ -61,10 +61,10 @@ class OperatorsPane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Operators")
-        self._made: _Made | None = None
+        self._content: _OperatorsContent | None = None
         self._shape: tuple[str, ...] = ()
         self._tree_shape: tuple[str, ...] = ()
-        self._told = Selection()
+        self._reported = Selection()
         self._filtered = ""
         self._equipped: ItemPanel | None = None
         self.table = TableView(context.theme, "operators")
@@ -145,7 +145,7 @@ class OperatorsPane(Pane):
         events, group = self.events.isChecked(), str(self.groups.currentData() or _NO_GROUP)
         key = (state.open_session, state.method, state.units, events, group)
         method, units = state.method, state.units
-        self.request(key, lambda: _make(session, method, units, group, events=events))
+        self.request(key, lambda: _build(session, method, units, group, events=events))
         if self._filtered != state.filter_text:
             self._filtered = state.filter_text
             self.panel.set_filter_text(state.filter_text)
@@ -158,7 +158,7 @@ class OperatorsPane(Pane):
     @override
     def show_result(self, result: object) -> None:
         """Show the operators of a method."""
-        content = self._made = result if isinstance(result, _Made) else None
+        content = self._content = result if isinstance(result, _OperatorsContent) else None
         if content is None or not (content.rows.table.length or self.events.isChecked()):
             session = self.state.session
             known = session is not None and self.state.method in session.methods
@@ -172,13 +172,13 @@ class OperatorsPane(Pane):
         self._filtered = self.state.filter_text
         self.panel.set_filter_text(self._filtered)
         runs = content.rows.runs
-        words = f"p50 of {plural(runs, 'run')}" if runs else "no trace"
-        self.runs.set_badge(words, "", "What the times are computed from")
+        text = f"p50 of {plural(runs, 'run')}" if runs else "no trace"
+        self.runs.set_badge(text, "", "What the times are computed from")
         self.show_content()
-        self._told = Selection()
+        self._reported = Selection()
         self._show_selection(self.state)
 
-    def _show_table(self, content: _Made) -> None:
+    def _show_table(self, content: _OperatorsContent) -> None:
         self._equip(self.table)
         titles = tuple(column.title for column in content.rows.table.columns)
         self.table.show_table(content.order)
@@ -188,7 +188,7 @@ class OperatorsPane(Pane):
             if content.rows.runs:
                 self.table.sort_by(titles.index("p50"), descending=True)
 
-    def _show_tree(self, content: _Made, tree: TreeOrder) -> None:
+    def _show_tree(self, content: _OperatorsContent, tree: TreeOrder) -> None:
         self._equip(self.tree)
         titles = tuple(column.title for column in content.rows.table.columns)
         self.tree.show_tree(tree, open_levels=0)
@@ -198,7 +198,7 @@ class OperatorsPane(Pane):
             if content.rows.runs:
                 self.tree.sort_by(titles.index("p50"), descending=True)
 
-    def _offer_groups(self, content: _Made) -> None:
+    def _offer_groups(self, content: _OperatorsContent) -> None:
         titles = [column.title for column in content.rows.table.columns]
         choices = [("none", _NO_GROUP), *((name, name) for name in _GROUPS if name in titles)]
         chosen = str(self.groups.currentData() or _NO_GROUP)
@@ -212,7 +212,7 @@ class OperatorsPane(Pane):
 
     def _row_of(self, place: int) -> int:
         """Return the row of the table for a row of the panel in front, -1 for a group."""
-        content = self._made
+        content = self._content
         if content is None or place < 0:
             return -1
         if content.tree is None:
@@ -222,40 +222,42 @@ class OperatorsPane(Pane):
     def _row_chosen(self, place: int) -> None:
         row = self._row_of(place)
         self._plot(row)
-        if self._made is None or row < 0:
+        if self._content is None or row < 0:
             return
-        selection = self._made.rows.selection(row)
+        selection = self._content.rows.selection(row)
         if selection:
-            self._told = selection
+            self._reported = selection
             self.select(selection)
 
     def _row_activated(self, place: int) -> None:
         row = self._row_of(place)
-        if self._made is not None and row >= 0 and (found := self._made.rows.selection(row)):
+        if self._content is not None and row >= 0 and (found := self._content.rows.selection(row)):
             self._ask(Select(found, "graph"))
 
     def _plot(self, row: int) -> None:
-        content = self._made
+        content = self._content
         samples = content.rows.samples_of(row) if content is not None and row >= 0 else None
         self.plot.setVisible(samples is not None)  # without runs the table has the room
         if content is not None and samples is not None:
             self.plot.show_samples(content.rows.table.text(row, 0), samples, self.state.units.time)
 
     def _show_selection(self, state: State) -> None:
-        content = self._made
+        content = self._content
         if content is None:
             return
         rows = content.rows.rows_of(related_to(state.selection, content.index))
         keys = [content.rows.table.key(row) for row in rows]
         panel = self.panel
         panel.highlight(self._places(content, rows, keys))
-        if state.selection == self._told and panel.current_key() in keys:
+        if state.selection == self._reported and panel.current_key() in keys:
             return
-        self._told = state.selection
+        self._reported = state.selection
         panel.show_current(keys[0] if keys else None)
         self._plot(rows[0] if rows else -1)
 
-    def _places(self, content: _Made, rows: list[int], keys: list[Hashable]) -> list[int]:
+    def _places(
+        self, content: _OperatorsContent, rows: list[int], keys: list[Hashable]
+    ) -> list[int]:
         if content.tree is None:
             return rows
         nodes = (self.tree.model.node_of(key) for key in keys)
@@ -276,16 +278,18 @@ class OperatorsPane(Pane):
         return self.panel.export_to(path)
 
 
-def _make(session: Session, method: str, units: Units, group: str, *, events: bool) -> _Made:
+def _build(
+    session: Session, method: str, units: Units, group: str, *, events: bool
+) -> _OperatorsContent:
     content = (all_events if events else operators_table)(session, method, units)
     order = RowOrder(content.table).prepare()
     titles = [column.title for column in content.table.columns]
     index = join_index(session, method)
     if group not in titles or not content.table.length:
-        return _Made(content, order, None, content.table.finder(), index)
+        return _OperatorsContent(content, order, None, content.table.finder(), index)
     rows = np.arange(content.table.length)
     tree = TreeOrder(group_rows(order, titles.index(group), rows)).prepare()
-    return _Made(content, order, tree, content.table.finder(), index)
+    return _OperatorsContent(content, order, tree, content.table.finder(), index)
 
 
 SPEC = ViewSpec("operators", "Operators", Area.BOTTOM, OperatorsPane, "operators")

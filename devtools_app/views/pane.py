@@ -134,9 +134,9 @@ class Pane(QWidget):
         self._key = None
         self._latest.cancel()
         self._bar.setVisible(tools)
-        self._show_words(need)
+        self._show_text(need)
 
-    def _show_words(self, need: Need, *, again: bool = False) -> None:
+    def _show_text(self, need: Need, *, again: bool = False) -> None:
         self.empty.show_need(need)
         self._again.setVisible(again)
         self.stack.setCurrentIndex(0)
@@ -164,7 +164,7 @@ class Pane(QWidget):
     def _stop(self) -> None:
         """Cancel the work; it is not restarted until the user asks for it."""
         self._latest.cancel()
-        self._show_words(_STOPPED, again=True)
+        self._show_text(_STOPPED, again=True)
 
     def _retry(self) -> None:
         self._key = None
@@ -201,7 +201,7 @@ class Pane(QWidget):
 
     def _failed(self, error: BaseException) -> None:
         self._key = None
-        self._show_words(Need("This could not be shown", str(error) or type(error).__name__))
+        self._show_text(Need("This could not be shown", str(error) or type(error).__name__))
 
     # -- selection -------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ _NO_VERDICTS = Need(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _PartitionsContent:
     partitions: Partitions
     order: TreeOrder
     index: JoinIndex
@@ -69,7 +69,7 @@ class PartitionsPane(Pane):
         self.tree = TreeView(context.theme, "partitions")
         self.facts = FactPanel(context.theme, "Facts of the delegate")
         self.table = TableView(context.theme, "boundary tensors")
-        self._made: _Made | None = None
+        self._content: _PartitionsContent | None = None
         self._delegate: int | None = None
         self.lists = ToolbarCombo(self.theme, "list", "What to list of the delegate")
         choices = [
@@ -102,15 +102,15 @@ class PartitionsPane(Pane):
             return
         method, units = state.method, state.units
         key = (state.open_session, method, units)
-        self.request(key, lambda: _make(session, method, units.time, units.size))
+        self.request(key, lambda: _build(session, method, units.time, units.size))
         if not self.working:
             self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
         """Show the delegates of a method."""
-        self._made = result if isinstance(result, _Made) else None
-        content = self._made
+        self._content = result if isinstance(result, _PartitionsContent) else None
+        content = self._content
         if content is None:
             self.show_need(_NOTHING)
             return
@@ -125,7 +125,7 @@ class PartitionsPane(Pane):
         self._show_selection(self.state)
 
     def _show_delegate(self) -> None:
-        content, index = self._made, self._delegate
+        content, index = self._content, self._delegate
         if content is None:
             return
         parts, unit = content.partitions, self.state.units.size
@@ -159,7 +159,7 @@ class PartitionsPane(Pane):
             self.select(key)
 
     def _show_selection(self, state: State) -> None:
-        content = self._made
+        content = self._content
         if content is None:
             return
         selection = state.selection
@@ -193,7 +193,9 @@ class PartitionsPane(Pane):
         return self.tree.export_to(path)
 
 
-def _make(session: Session, method: str, time_unit: str, size_unit: str) -> _Made | None:
+def _build(
+    session: Session, method: str, time_unit: str, size_unit: str
+) -> _PartitionsContent | None:
     content = partitions(session, method, time_unit, size_unit)
     if content is None:
         return None
@@ -208,7 +210,7 @@ def _make(session: Session, method: str, time_unit: str, size_unit: str) -> _Mad
         elif key.kind is SelectionKind.DELEGATE:
             delegates.setdefault(key.delegate, []).append(row)
     order = TreeOrder(content.tree).prepare()
-    return _Made(content, order, join_index(session, method), nodes, delegates)
+    return _PartitionsContent(content, order, join_index(session, method), nodes, delegates)
 
 
 def _needs(session: Session) -> Need | None:

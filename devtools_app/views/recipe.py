@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import set_role
 from devtools_app.dialogs.form_parts import CodeWarning
 from devtools_app.dialogs.recipe_fields import RecipeFields
-from devtools_app.state.requests import EditRecipe, Recompile, Say, UndoRecipe
+from devtools_app.state.requests import EditRecipe, Recompile, ShowStatus, UndoRecipe
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.state.variants import Variant
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.recipe_form import with_value
 from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
 from devtools_app.viewmodels.refusal_fixes import Fix, fixes_of
@@ -135,8 +135,8 @@ class RecipeView(QWidget):
         changed = one is not None and one.changed
         self._effect.setVisible(changed)
         if one is not None and changed:
-            words = self._previews.effect(one.draft.present, one.recipe.job)
-            self._effect.setText(f"{words[:1].upper()}{words[1:]}")
+            text = self._previews.effect(one.draft.present, one.recipe.job)
+            self._effect.setText(f"{text[:1].upper()}{text[1:]}")
 
     def suggest(self) -> None:
         """Try recipe changes that reduce boundaries."""
@@ -150,20 +150,20 @@ class RecipeView(QWidget):
         found = self._previews.suggestions(one.draft.present)
         self._suggest.setEnabled(not self._previews.suggesting)
         entries = () if isinstance(found, str) or found is None else found
-        fixes = [Entry(each.text, tone="bad") for each in self._fixes]
-        ideas = [Entry(each.text, tone="accent") for each in entries]
+        fixes = [ListEntry(each.text, tone="bad") for each in self._fixes]
+        ideas = [ListEntry(each.text, tone="accent") for each in entries]
         self.suggestions.show_entries([*fixes, *ideas])
         if self._previews.suggesting:
-            words = "Trying changes…"
+            text = "Trying changes…"
         elif self._fixes and found is None:
-            words = "The program does not load as it is; choose what to keep out."
+            text = "The program does not load as it is; choose what to keep out."
         elif found is None:
-            words = "Delegating more nodes, or dropping small partitions, may save copies."
+            text = "Delegating more nodes, or dropping small partitions, may save copies."
         elif isinstance(found, str):
-            words = found
+            text = found
         else:
-            words = "Choose one to change the recipe." if found else "No change was found."
-        self._hint.setText(words)
+            text = "Choose one to change the recipe." if found else "No change was found."
+        self._hint.setText(text)
 
     def _take_suggestion(self, index: int) -> None:
         one = self._variant
@@ -182,13 +182,13 @@ class RecipeView(QWidget):
     def copy_python(self) -> None:
         """Copy a script that builds the program."""
         QGuiApplication.clipboard().setText(self.script.toPlainText())
-        self._ask(Say("Copied a Python script that builds this program"))
+        self._ask(ShowStatus("Copied a Python script that builds this program"))
 
     def copy_command(self) -> None:
         """Copy commands that build the program."""
         if self._variant is not None:
             QGuiApplication.clipboard().setText(commands(self._variant))
-            self._ask(Say("Copied commands that build this program"))
+            self._ask(ShowStatus("Copied commands that build this program"))
 
     def _edited(self, path: str, value: object) -> None:
         if self._variant is not None:

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import set_role
 from devtools_app.dialogs.form_parts import LIBRARY_FILES
 from devtools_app.dialogs.run_fields import RunFields
-from devtools_app.jobs.follower import Progress
+from devtools_app.jobs.follower import JobProgress
 from devtools_app.state.requests import AskBundle, ChooseFiles, Execute
 from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import State
@@ -85,9 +85,9 @@ class RunView(QWidget):
         self._pages = QStackedWidget()
         self._lay_out()
         self._fields.edited.connect(self._edited)
-        self._fields.file_wanted.connect(self._choose_file)
-        self._fields.folder_wanted.connect(self._choose_folder)
-        self._fields.library_wanted.connect(self._choose_library)
+        self._fields.file_requested.connect(self._choose_file)
+        self._fields.folder_requested.connect(self._choose_folder)
+        self._fields.library_requested.connect(self._choose_library)
         self._running.changed.connect(self._refresh)
         context.theme.changed.connect(self._restyle)
         self._restyle()
@@ -186,7 +186,7 @@ class RunView(QWidget):
         self._problem.setVisible(bool(problem))
         self._go.setEnabled(not problem and not self._running.running)
 
-    def _shown(self) -> Progress | None:
+    def _shown(self) -> JobProgress | None:
         """Return the job that runs, or the last one if it was about the program shown."""
         found, what = self._running.current, self._what
         if found is None or found.running or what is None:
@@ -211,7 +211,7 @@ class RunView(QWidget):
         if found is not None:
             self._show_results(found)
 
-    def _show_results(self, found: Progress) -> None:
+    def _show_results(self, found: JobProgress) -> None:
         outcome = found.outcome
         self._facts.setVisible(False)
         self._restyle()  # what is hidden when Qt first styles it loses its font
@@ -265,7 +265,7 @@ class RunView(QWidget):
             self._fields.set_folder(path)
 
 
-def _title(found: Progress | None, what: Runnable | None) -> str:
+def _title(found: JobProgress | None, what: Runnable | None) -> str:
     if found is None:
         return f"Run {PurePath(what.program).name}" if what is not None else "Run"
     name, outcome = _named(found), found.outcome
@@ -288,14 +288,14 @@ def _title(found: Progress | None, what: Runnable | None) -> str:
     return f"Made {found.target}"
 
 
-def _program(found: Progress) -> str:
+def _program(found: JobProgress) -> str:
     job = found.job
     if isinstance(job, RunJob | VerifyJob):
         return job.program
     return job.source if isinstance(job, BundleJob) else ""
 
 
-def _named(found: Progress) -> str:
+def _named(found: JobProgress) -> str:
     return PurePath(_program(found)).name
 
 

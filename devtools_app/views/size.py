@@ -30,7 +30,7 @@ _FIRST = ("pte", "bpte", "ptd", "etrecord")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _SizeContent:
     map: SizeMap
     table: RowOrder
     keys: dict[Selection, int]
@@ -44,7 +44,7 @@ class SizePane(Pane):
         self.canvas = TreemapCanvas(context.theme.canvas)
         self.legend = Legend(context.theme.canvas, line=True, strength=STRENGTH)
         self.table = TableView(context.theme, "parts")
-        self._made: _Made | None = None
+        self._content: _SizeContent | None = None
         self._path: str | None = None
         self._session: Session | None = None
         self._hashing = Latest("duplicates", self)
@@ -87,16 +87,16 @@ class SizePane(Pane):
         if len(choices) > 1:
             choices.append(("all files", ""))
         self.files.show_choices(choices, path)
-        self.request((state.open_session, path, unit), lambda: _make(session, path, unit))
+        self.request((state.open_session, path, unit), lambda: _build(session, path, unit))
         if not self.working:
             self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
         """Draw the parts of a file."""
-        if not isinstance(result, _Made):
+        if not isinstance(result, _SizeContent):
             return
-        self._made = result
+        self._content = result
         if not result.map.parts:
             problem = "\n".join(result.map.problems) or "The files are empty."
             self.show_need(Need("This file cannot be divided into parts", problem), tools=True)
@@ -118,7 +118,7 @@ class SizePane(Pane):
 
     def find_duplicates(self) -> None:
         """Read all parts in a thread and find those with equal bytes."""
-        content = self._made
+        content = self._content
         if content is None or self._hashing.busy:
             return
         self.hash_button.setEnabled(False)
@@ -135,17 +135,23 @@ class SizePane(Pane):
         if not isinstance(result, tuple) or len(result) != 2:
             return
         content, found = result
-        if content is not self._made or not isinstance(found, Duplicates) or self._made is None:
+        if (
+            content is not self._content
+            or not isinstance(found, Duplicates)
+            or self._content is None
+        ):
             return
-        table = parts_table(found.parts, self.state.units.size, files=len(self._made.map.files) > 1)
+        table = parts_table(
+            found.parts, self.state.units.size, files=len(self._content.map.files) > 1
+        )
         self.table.show_table(table)
         again = f"{found.count:,} duplicate parts"
-        words = (
+        text = (
             f"{again}: {format_bytes(found.wasted)} can be saved"
             if found.count
             else "no duplicates"
         )
-        self.note.setText(f"{self._made.map.headline} · {words}")
+        self.note.setText(f"{self._content.map.headline} · {text}")
 
     def _hashing_failed(self, error: object) -> None:
         self.hash_button.setEnabled(True)
@@ -154,7 +160,7 @@ class SizePane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _box_chosen(self, box: int) -> None:
-        content = self._made
+        content = self._content
         if content is None:
             return
         number = content.map.leaf.get(box)
@@ -169,7 +175,7 @@ class SizePane(Pane):
             self.select(key)
 
     def _show_selection(self, state: State) -> None:
-        content = self._made
+        content = self._content
         if content is None:
             return
         number = content.keys.get(state.selection)
@@ -215,13 +221,13 @@ def _first_path(session: Session) -> str:
     return session.files[0].path if session.files else ""
 
 
-def _make(session: Session, path: str, unit: str) -> _Made:
+def _build(session: Session, path: str, unit: str) -> _SizeContent:
     content = size_map(session, path, unit)
     table = parts_table(content.parts, unit, files=len(content.files) > 1)
     order = RowOrder(table)
     order.rows((SortKey(_SIZE_COLUMN, True),))
     keys = {part_selection(*part): number for number, part in enumerate(content.parts)}
-    return _Made(content, order, keys)
+    return _SizeContent(content, order, keys)
 
 
 SPEC = ViewSpec("size", "Size", Area.CENTRE, SizePane, "size")

@@ -48,7 +48,7 @@ _CHOOSE = Need("Choose a file or a line", "Its code appears here with the time o
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _SourceContent:
     source: SourceFiles
     order: TreeOrder
     index: JoinIndex
@@ -61,7 +61,7 @@ class SourcePane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Source")
-        self._made: _Made | None = None
+        self._content: _SourceContent | None = None
         self._line = LineKey("")
         self.tree = TreeView(context.theme, "source lines", _NAME_WIDTH)
         self.code = TimedCode(context.theme, "Code of the file")
@@ -111,12 +111,12 @@ class SourcePane(Pane):
         name = self._name
         key = (state.open_session, method, units, name)
 
-        def work() -> _Made:
+        def work() -> _SourceContent:
             content = source_files(session, method, units)
             shown = names[0] if names and name == _FILES and not content.files else name
             text = program_text(session, method, shown) if shown != _FILES else None
             order = TreeOrder(content.tree).prepare()
-            return _Made(content, order, join_index(session, method), shown, text)
+            return _SourceContent(content, order, join_index(session, method), shown, text)
 
         self.request(key, work)
         if not self.working:
@@ -125,7 +125,7 @@ class SourcePane(Pane):
     @override
     def show_result(self, result: object) -> None:
         """Show the lines of a method."""
-        content = self._made = result if isinstance(result, _Made) else None
+        content = self._content = result if isinstance(result, _SourceContent) else None
         if content is None or (not content.source.files and content.text is None):
             self.show_need(_NOTHING)
             return
@@ -140,8 +140,8 @@ class SourcePane(Pane):
         rest = content.source.unplaced
         without = f" · {plural(rest, 'node')} without a line" if rest else ""
         files = len(content.source.files)
-        words = f"{plural(lines, 'line')} in {plural(files, 'file')}"
-        self.note.setText(words + without)
+        text = f"{plural(lines, 'line')} in {plural(files, 'file')}"
+        self.note.setText(text + without)
         self.show_content()
         self._show_selection(self.state)
         if not self._line.file or self._line.file not in content.source.files:
@@ -163,7 +163,7 @@ class SourcePane(Pane):
         self.pages.setCurrentWidget(self.code)
         self._show_selection(self.state)
 
-    def _node_chosen(self, content: _Made, text: ProgramText, line: int) -> None:
+    def _node_chosen(self, content: _SourceContent, text: ProgramText, line: int) -> None:
         node = text.node_at(line)
         session = self.state.session
         if node is not None and session is not None:
@@ -172,7 +172,7 @@ class SourcePane(Pane):
             )
             self.select(Selection(SelectionKind.NODE, self.state.method, graph, node))
 
-    def _mark_nodes(self, content: _Made, text: ProgramText, state: State) -> None:
+    def _mark_nodes(self, content: _SourceContent, text: ProgramText, state: State) -> None:
         chosen = state.selection
         nodes: Iterable[str] = (chosen.node,) if chosen.graph == content.name else ()
         if state.session is not None and _is_compiled(state.session, state.method, content.name):
@@ -182,7 +182,7 @@ class SourcePane(Pane):
     # -- code ------------------------------------------------------------------------------
 
     def _show_code(self) -> None:
-        content, session, file = self._made, self.state.session, self._line.file
+        content, session, file = self._content, self.state.session, self._line.file
         self.editor.setEnabled(bool(file))
         if content is None or session is None or not file:
             return
@@ -217,26 +217,30 @@ class SourcePane(Pane):
             self._go(key)
 
     def _code_chosen(self, line: int) -> None:
-        content = self._made
+        content = self._content
         if content is not None and content.text is not None:
             self._node_chosen(content, content.text, line)
             return
         key = LineKey(self._line.file, line)
-        if self._made is not None and line in self._made.source.files.get(key.file, {}):
+        if self._content is not None and line in self._content.source.files.get(key.file, {}):
             self.tree.show_current(key)
             self._go(key)
 
     def _go(self, key: LineKey) -> None:
         self._line = key
         self._show_code()
-        line = self._made.source.files[key.file].get(key.line) if self._made is not None else None
+        line = (
+            self._content.source.files[key.file].get(key.line)
+            if self._content is not None
+            else None
+        )
         if line is not None:
             method = self.state.method
             chosen = Selection(SelectionKind.NODE, method, COMPILED, line.nodes[0])
             self.select(chosen)
 
     def _show_selection(self, state: State) -> None:
-        content = self._made
+        content = self._content
         if content is None:
             return
         if content.text is not None:

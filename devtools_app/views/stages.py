@@ -86,7 +86,7 @@ class StagesPane(Pane):
         self._steps, log = steps, steps.log
         if log is None:
             text = f"{steps.why[:1].upper()}{steps.why[1:]}. {_ASKED}"
-            self._show_words(Need("No stages of a compile", text, _COMMAND))
+            self._show_text(Need("No stages of a compile", text, _COMMAND))
             return
         self.stages.show_table(step_table(log))
         self.show_content()

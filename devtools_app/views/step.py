@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import set_role
-from devtools_app.jobs.follower import Progress
+from devtools_app.jobs.follower import JobProgress
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import ChooseFiles, Select
 from devtools_app.state.run_form import Runnable, runnable
@@ -82,7 +82,7 @@ class StepView(QWidget):
         self.engine.show_choices([(_ENGINES[name], name) for name in ENGINES], ENGINES[0])
         self._title = ElidedLabel()
         self._title.setAccessibleName("State of the call")
-        self._make_buttons()
+        self._add_buttons()
         self._error = OutcomeLine(context.theme, context.ask)
         self._refused = problem_label()
         self.nodes = TableView(context.theme, "nodes of the call")
@@ -107,7 +107,7 @@ class StepView(QWidget):
         self.stepping.changed.connect(self._refresh)
         self._refresh()
 
-    def _make_buttons(self) -> None:
+    def _add_buttons(self) -> None:
         self._begin = push_button("Begin", "Run the method up to the call", self.begin)
         set_role(self._begin, "primary", "true")
         self._one = push_button("Step", "Run the next node", self.step_on)
@@ -239,7 +239,7 @@ class StepView(QWidget):
         number = str(self.call.currentData())
         return next((call for call in self._calls if str(call.number) == number), None)
 
-    def _walk(self) -> Progress | None:
+    def _walk(self) -> JobProgress | None:
         """Return the call stepped through if it is of the session and method shown."""
         walk, one = self.stepping.current, self._session
         if walk is None or one is None or walk.about[0] != one.id:
@@ -265,7 +265,7 @@ class StepView(QWidget):
             self._shown = shown
             self._show_tables(walk)
 
-    def _show_tables(self, walk: Progress | None) -> None:
+    def _show_tables(self, walk: JobProgress | None) -> None:
         kept, chosen = self.nodes.current_key(), self.values.current_key()
         places = self._places_of(walk)
         if walk is None or not walk.state.nodes:
@@ -284,7 +284,7 @@ class StepView(QWidget):
             self.numbers.show_table(number_table(looked, shape))
         self._refresh_buttons()
 
-    def _places_of(self, walk: Progress | None) -> Places | None:
+    def _places_of(self, walk: JobProgress | None) -> Places | None:
         if walk is None or self._session is None:
             return None
         found = self._places.get(walk.about[1])
@@ -378,7 +378,7 @@ def _call_text(call: Call) -> str:
     return f"{call.number} · delegate {call.delegate}, {call.nodes:,} nodes"
 
 
-def _title(walk: Progress | None) -> str:
+def _title(walk: JobProgress | None) -> str:
     if walk is None:
         return ""
     name = PurePath(walk.job.program).name

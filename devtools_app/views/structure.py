@@ -14,7 +14,12 @@ from devtools_app.jobs.latest import Latest
 from devtools_app.state.state import State
 from devtools_app.viewmodels.structure import structure, structure_table
 from devtools_app.viewmodels.structure_node import StructureNode
-from devtools_app.viewmodels.structure_search import MOST_LINES, Found, find_before, find_next
+from devtools_app.viewmodels.structure_search import (
+    MOST_LINES,
+    StructureMatch,
+    find_before,
+    find_next,
+)
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.views.structure_model import StructureModel
@@ -64,7 +69,7 @@ class StructurePane(Pane):
         self.hex = HexView(context.theme, "Bytes of the chosen field")
         self._files: dict[str, memoryview] = {}
         self._shown_data: memoryview | None = None
-        self._told = ""
+        self._reported = ""
         self._nodes: tuple[StructureNode, ...] = ()
         self._finding = Latest("structure search", self)
         self._finding.ready.connect(self._show_found)
@@ -159,12 +164,12 @@ class StructurePane(Pane):
             self._show_bytes(node)
 
     def _show_bytes(self, node: StructureNode) -> None:
-        words = [node.name, node.type, node.meaning]
+        text = [node.name, node.type, node.meaning]
         if node.position is not None:
-            words.append(f"at {node.position:#x} ({node.position:,})")
+            text.append(f"at {node.position:#x} ({node.position:,})")
         if node.nbytes is not None:
-            words.append(f"{node.nbytes:,} bytes")
-        self._tell(" · ".join(word for word in words if word), failed=node.failed)
+            text.append(f"{node.nbytes:,} bytes")
+        self._report(" · ".join(word for word in text if word), failed=node.failed)
         if node.data is None or node.offset is None:
             return
         base = max(node.base, 0)
@@ -173,7 +178,7 @@ class StructurePane(Pane):
             self.hex.show_data(node.data, base)
         self.hex.mark(base + node.offset, node.nbytes or 0)
 
-    def _tell(self, text: str, *, failed: bool = False) -> None:
+    def _report(self, text: str, *, failed: bool = False) -> None:
         self.note.setText(text)
         self.note.setToolTip(text)
         set_role(self.note, "role", "bad" if failed else "muted")
@@ -186,16 +191,16 @@ class StructurePane(Pane):
         try:
             offset = int(self.offset.text().strip().replace(",", ""), 0)
         except ValueError:
-            self._tell("an offset is a number such as 496 or 0x1f0", failed=True)
+            self._report("an offset is a number such as 496 or 0x1f0", failed=True)
             return
         self.hex.go_to(offset)
         self.hex.setFocus()
 
     def _show_selection(self, selection: Selection) -> None:
         """Show the bytes of a part that was chosen in the size view."""
-        if selection.kind is not SelectionKind.PART or selection.part == self._told:
+        if selection.kind is not SelectionKind.PART or selection.part == self._reported:
             return
-        self._told = selection.part
+        self._reported = selection.part
         path, _, place = selection.part.rpartition("@")
         data = self._files.get(path)
         offset, _, size = place.partition("+")
@@ -204,7 +209,7 @@ class StructurePane(Pane):
         self._shown_data = data
         self.hex.show_data(data)
         self.hex.mark(int(offset), int(size))
-        self._tell(f"{Path(path).name} · {int(size):,} bytes at {int(offset):#x}")
+        self._report(f"{Path(path).name} · {int(size):,} bytes at {int(offset):#x}")
 
     # -- search ----------------------------------------------------------------------------
 
@@ -235,11 +240,11 @@ class StructurePane(Pane):
         self._finding.submit(lambda token: look(nodes, wanted, at, token.check))
 
     def _show_found(self, result: object) -> None:
-        if not isinstance(result, Found):
+        if not isinstance(result, StructureMatch):
             return
         if not result.way:
             rest = "" if result.complete else f" in the first {MOST_LINES:,} lines"
-            self._tell(f"nothing found{rest}", failed=True)
+            self._report(f"nothing found{rest}", failed=True)
             return
         index = self.model.index_of(result.way)
         self.tree.setCurrentIndex(index)

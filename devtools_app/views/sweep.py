@@ -30,7 +30,7 @@ _FILTER = "Results of a sweep (results.json);;All files (*)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _SweepContent:
     results: Results
     order: RowOrder
     folder: Path
@@ -53,7 +53,7 @@ class SweepPane(Pane):
         )
         self.add_button("Read again", "Read the results again", self.read_again, right=True)
         self.empty.add_button("Open a sweep…", self._choose)
-        self._made: _Made | None = None
+        self._content: _SweepContent | None = None
         self._reading = 0
         self._current = ""
         self.set_content(Beside(self.table, self.plot, 68))
@@ -69,20 +69,20 @@ class SweepPane(Pane):
         """Show the sweep of a state."""
         path, units = state.sweep, state.units
         if not path:
-            self._made = None
+            self._content = None
             self.show_need(_NOTHING)
             return
         self.request(
-            (path, units, self._reading), lambda: _made(Path(path), units.time, units.size)
+            (path, units, self._reading), lambda: _build(Path(path), units.time, units.size)
         )
 
     @override
     def show_result(self, result: object) -> None:
         """Show the results."""
-        if not isinstance(result, _Made):
+        if not isinstance(result, _SweepContent):
             return
-        former = self._made
-        self._made = result
+        former = self._content
+        self._content = result
         results = result.results
         names = list(axes_of(results))
         first = first_axes(results)
@@ -108,7 +108,7 @@ class SweepPane(Pane):
     # -- points ----------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        content = self._made
+        content = self._content
         if content is None:
             return
         across, up = self.across.currentData(), self.up.currentData()
@@ -134,7 +134,7 @@ class SweepPane(Pane):
         self.open_button.setEnabled(point is not None and bool(point.files))
 
     def _point(self, key: str) -> PointResult | None:
-        content = self._made
+        content = self._content
         if content is None:
             return None
         return next((one for one in content.results.points if one.key == key), None)
@@ -144,7 +144,7 @@ class SweepPane(Pane):
         self._open(self._current)
 
     def _open(self, key: str) -> None:
-        point, content = self._point(key), self._made
+        point, content = self._point(key), self._content
         if point is not None and content is not None and point.files:
             folder = content.folder / point.folder
             self._ask(OpenPaths(tuple(str(folder / name) for name in point.files)))
@@ -162,21 +162,21 @@ class SweepPane(Pane):
         return self.table.export_to(path)
 
 
-def _made(path: Path, time_unit: str, size_unit: str) -> _Made:
+def _build(path: Path, time_unit: str, size_unit: str) -> _SweepContent:
     results = read_results(path)
     order = RowOrder(sweep_table(results, time_unit, size_unit)).prepare()
-    return _Made(results, order, path if path.is_dir() else path.parent)
+    return _SweepContent(results, order, path if path.is_dir() else path.parent)
 
 
 def _note(results: Results) -> str:
     done, failed, waiting = (
         results.count(one) for one in (Status.DONE, Status.FAILED, Status.WAITING)
     )
-    words = [f"{done:,} of {len(results.points):,} points done"]
-    words += [f"{failed:,} failed"] if failed else []
-    words += [f"{waiting:,} pending"] if waiting else []
-    words.append(f"{sum(results.best()):,} on the front of {' and '.join(results.objectives)}")
-    return " · ".join(words)
+    text = [f"{done:,} of {len(results.points):,} points done"]
+    text += [f"{failed:,} failed"] if failed else []
+    text += [f"{waiting:,} pending"] if waiting else []
+    text.append(f"{sum(results.best()):,} on the front of {' and '.join(results.objectives)}")
+    return " · ".join(text)
 
 
 SPEC = ViewSpec("sweep", "Sweep", Area.CENTRE, SweepPane, "sweep", without_session=True)

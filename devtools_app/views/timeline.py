@@ -47,7 +47,7 @@ _NO_RUN = Need(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _TimelineContent:
     choices: list[tuple[str, str]]
     chosen: str
     timeline: Timeline | None
@@ -62,7 +62,7 @@ class TimelinePane(Pane):
         super().__init__(context, "Timeline")
         self.canvas = TimelineCanvas(context.theme.canvas)
         self.legend = Legend(context.theme.canvas, line=True, strength=STRENGTH)
-        self._made: _Made | None = None
+        self._content: _TimelineContent | None = None
         self._chosen = ""
         self.runs = ToolbarCombo(self.theme, "show", "Runs to show")
         self.runs.activated.connect(self._run_chosen)
@@ -89,21 +89,21 @@ class TimelinePane(Pane):
             self.show_need(NO_SESSION)
             return
         if not session.dumps:
-            self._made = None
+            self._content = None
             self.show_need(_NO_TRACE)
             return
         chosen, method = self._chosen, state.method
         key = (state.open_session, method, chosen)
-        self.request(key, lambda: _make(session, method, chosen))
+        self.request(key, lambda: _build(session, method, chosen))
         if not self.working:
             self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
         """Draw runs."""
-        if not isinstance(result, _Made):
+        if not isinstance(result, _TimelineContent):
             return
-        self._made = result
+        self._content = result
         self.runs.show_choices(result.choices, result.chosen)
         content = result.timeline
         if content is None:
@@ -130,7 +130,7 @@ class TimelinePane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _event_chosen(self, event: int) -> None:
-        content = self._made
+        content = self._content
         if content is None or content.timeline is None:
             return
         row = int(content.timeline.rows[event]) if event >= 0 else -1
@@ -143,7 +143,7 @@ class TimelinePane(Pane):
             )
 
     def _show_selection(self, state: State) -> None:
-        content = self._made
+        content = self._content
         if content is None or content.timeline is None:
             return
         selection = state.selection
@@ -163,10 +163,10 @@ class TimelinePane(Pane):
         self.canvas.write_image(path, 2.0, self.canvas.size(), extras=True)
 
 
-def _make(session: Session, method: str, chosen: str) -> _Made:
+def _build(session: Session, method: str, chosen: str) -> _TimelineContent:
     choices, chosen, timeline = _timeline(session, method, chosen)
     places = TimelineIndex(timeline.data) if timeline is not None else None
-    return _Made(choices, chosen, timeline, join_index(session, method), places)
+    return _TimelineContent(choices, chosen, timeline, join_index(session, method), places)
 
 
 def _timeline(

@@ -91,9 +91,9 @@ class Canvas(QWidget):
     def tip_at(self, at: QPointF) -> str:
         """Return the hover text for a point of the screen."""
         item = self.hit(at)
-        return self.words(item) if item != NOTHING else ""
+        return self.hover_text(item) if item != NOTHING else ""
 
-    def words(self, item: int) -> str:
+    def hover_text(self, item: int) -> str:
         """Return the hover text of an item."""
         return ""
 

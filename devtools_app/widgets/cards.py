@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.overview import Missing
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.command_text import CommandText
@@ -49,7 +49,7 @@ class Card(QFrame):
         self._inside.addWidget(widget)
 
     def add_entries(
-        self, entries: Sequence[Entry], chosen: Callable[[int], object] | None = None
+        self, entries: Sequence[ListEntry], chosen: Callable[[int], object] | None = None
     ) -> None:
         """Add entries; with ``chosen`` each can be chosen by its number."""
         for number, entry in enumerate(entries):

@@ -26,7 +26,7 @@ from typing_extensions import override
 from devtools_app.appearance.theme import Theme
 
 if TYPE_CHECKING:
-    from devtools_app.viewmodels.python_tokens import Token
+    from devtools_app.viewmodels.python_tokens import CodeToken
 
 _MARGIN = 10
 _SLICE = 0.008  # seconds of lexing between two looks at the user's events
@@ -38,7 +38,7 @@ class _Colours(QSyntaxHighlighter):
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document)
         self._theme = theme
-        self._lines: list[tuple[Token, ...]] = []
+        self._lines: list[tuple[CodeToken, ...]] = []
         self._states: tuple[str, ...] = ()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._colour_some)

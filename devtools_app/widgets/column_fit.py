@@ -60,12 +60,12 @@ def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
     return len(columns)
 
 
-def _parts(wishes: Sequence[int], amount: int) -> list[int]:
+def _parts(shares: Sequence[int], amount: int) -> list[int]:
     """Distribute an amount in proportion to the requests, none above its request."""
-    whole = sum(wishes)
+    whole = sum(shares)
     if whole <= amount:
-        return list(wishes)
-    ends = [sum(wishes[:number]) * amount // whole for number in range(len(wishes) + 1)]
+        return list(shares)
+    ends = [sum(shares[:number]) * amount // whole for number in range(len(shares) + 1)]
     return [end - start for start, end in pairwise(ends)]
 
 

@@ -21,7 +21,7 @@ _NAMES, _VALUES = 0.34, 88  # share of the width for names; pixels for values
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class DeltaBar:
     """One bar.
 
     Attributes:
@@ -43,16 +43,16 @@ class DeltaBars(Plot):
     ground = "surface"
 
     def __init__(self, theme: Theme, name: str) -> None:
-        self._rows: tuple[Delta, ...] = ()
+        self._rows: tuple[DeltaBar, ...] = ()
         super().__init__(theme, name)
         self.setMinimumSize(200, _HEAD + 3 * _ROW)
 
     @property
-    def rows(self) -> tuple[Delta, ...]:
+    def rows(self) -> tuple[DeltaBar, ...]:
         """Return the bars, the largest first."""
         return self._rows
 
-    def show_rows(self, title: str, rows: tuple[Delta, ...]) -> None:
+    def show_rows(self, title: str, rows: tuple[DeltaBar, ...]) -> None:
         """Show other bars."""
         self._rows = rows
         self.title.setText(title)
@@ -94,5 +94,5 @@ class DeltaBars(Plot):
         return row if 0 <= row < len(self._rows) else NOTHING
 
     @override
-    def words(self, number: int) -> str:
+    def hover_text(self, number: int) -> str:
         return f"{self._rows[number].name}: {self._rows[number].text}"

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 
 Index = QModelIndex | QPersistentModelIndex
 _ITEM = int(Qt.ItemDataRole.UserRole) + 1
@@ -44,9 +44,9 @@ _ROOT = QModelIndex()
 class _Entries(QAbstractListModel):
     def __init__(self) -> None:
         super().__init__()
-        self.entries: tuple[Entry, ...] = ()
+        self.entries: tuple[ListEntry, ...] = ()
 
-    def show(self, entries: Sequence[Entry]) -> None:
+    def show(self, entries: Sequence[ListEntry]) -> None:
         self.beginResetModel()
         self.entries = tuple(entries)
         self.endResetModel()
@@ -77,11 +77,11 @@ class _Painter(QStyledItemDelegate):
         super().__init__(parent)
         self._theme = theme
 
-    def _title(self, entry: Entry) -> str:
+    def _title(self, entry: ListEntry) -> str:
         title = _JOINT.sub("\\g<0>\u200b", entry.title)
         return f"{entry.mark}  {title}" if entry.mark else title
 
-    def _boxes(self, entry: Entry, width: int) -> tuple[int, int]:
+    def _boxes(self, entry: ListEntry, width: int) -> tuple[int, int]:
         left = _LEFT + _indent(entry)
         inner = QRect(0, 0, max(40, width - left - _RIGHT), 10_000)
         strong = entry.strong or bool(entry.mark)
@@ -100,7 +100,7 @@ class _Painter(QStyledItemDelegate):
 
     @override
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        entry: Entry = index.data(_ITEM)
+        entry: ListEntry = index.data(_ITEM)
         palette = self._theme.palette
         painter.save()
         rect = option.rect
@@ -123,7 +123,7 @@ class _Painter(QStyledItemDelegate):
         painter.drawText(box.adjusted(0, title, 0, 0), _WRAP, entry.detail)
         painter.restore()
 
-    def _dot(self, painter: QPainter, entry: Entry, x: float, y: float) -> None:
+    def _dot(self, painter: QPainter, entry: ListEntry, x: float, y: float) -> None:
         tone = entry.tone
         colour = tone if tone.startswith("#") else self._theme.palette.tone(tone)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -132,7 +132,7 @@ class _Painter(QStyledItemDelegate):
         painter.drawEllipse(QRectF(x, y, _DOT, _DOT))
 
 
-def _indent(entry: Entry) -> int:
+def _indent(entry: ListEntry) -> int:
     return _INDENT * min(entry.depth, _DEEPEST)
 
 
@@ -166,11 +166,11 @@ class DotList(QListView):
         theme.changed.connect(self.scheduleDelayedItemsLayout)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[ListEntry, ...]:
         """Return what is shown."""
         return self._model.entries
 
-    def show_entries(self, entries: Sequence[Entry], current: int = -1) -> None:
+    def show_entries(self, entries: Sequence[ListEntry], current: int = -1) -> None:
         """Show other entries with one of them current."""
         self._quiet = True
         try:

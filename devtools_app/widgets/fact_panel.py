@@ -156,7 +156,7 @@ class FactPanel(QScrollArea):
 
     def _value(self, fact: Fact) -> QWidget:
         if fact.link is None:
-            value: QWidget = _fact_words(fact.value, self._theme)
+            value: QWidget = _fact_text(fact.value, self._theme)
         else:
             value = LinkButton(self._theme, fact.value)
             link = fact.link
@@ -198,7 +198,7 @@ def _breakable(name: str) -> str:
     return name.replace(".", ".\u200b").replace("_", "_\u200b")
 
 
-def _fact_words(text: str, theme: Theme) -> QLabel:
+def _fact_text(text: str, theme: Theme) -> QLabel:
     """Return a focusable value; a long name is elided rather than widening the panel."""
     value = _words(text, theme, FontSize.NORMAL)
     value.setTextInteractionFlags(

@@ -31,7 +31,7 @@ class FilterBox(QLineEdit):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._told = ""
+        self._reported = ""
         self._own_hint = False
         self._example = ""
         self.set_example("")
@@ -42,7 +42,7 @@ class FilterBox(QLineEdit):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_WAIT_MS)
-        self._timer.timeout.connect(self._tell)
+        self._timer.timeout.connect(self._report)
         self.textEdited.connect(self._edited)
         self.textChanged.connect(self._cleared)
 
@@ -75,7 +75,7 @@ class FilterBox(QLineEdit):
     def show_text(self, text: str) -> None:
         """Show a filter set elsewhere."""
         self._timer.stop()
-        self._told = text
+        self._reported = text
         if text != self.text():
             self.setText(text)
 
@@ -89,14 +89,14 @@ class FilterBox(QLineEdit):
         self._timer.start()
 
     def _cleared(self, text: str) -> None:
-        if not text and self._told:
-            self._tell()
+        if not text and self._reported:
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._timer.stop()
-        if self.text() != self._told:
-            self._told = self.text()
-            self.filter_changed.emit(self._told)
+        if self.text() != self._reported:
+            self._reported = self.text()
+            self.filter_changed.emit(self._reported)
 
     @override
     def event(self, event: QEvent) -> bool:
@@ -114,12 +114,12 @@ class FilterBox(QLineEdit):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self._tell()
+            self._report()
             self.left.emit()
         elif key == Qt.Key.Key_Escape and self.text():
             self.clear()
         elif key in (Qt.Key.Key_Escape, Qt.Key.Key_Down):
-            self._tell()
+            self._report()
             self.left.emit()
         else:
             super().keyPressEvent(event)

@@ -80,7 +80,7 @@ class GrowthPlot(Plot):
         return max(0, min(len(self._total) - 1, round(self.value_at(at)[0])))
 
     @override
-    def words(self, number: int) -> str:
+    def hover_text(self, number: int) -> str:
         total, own = (self._shown(values[number]) for values in (self._total, self._own))
         return f"output {number + 1}\n{_LINE} {total}\n{_OWN} {own}"
 
@@ -108,7 +108,7 @@ class GrowthPlot(Plot):
         parts = [("—", palette.muted, _LINE), ("•", palette.accent, _OWN)]
         parts += [("●", palette.bad, _BAD)] if self._bad else []  # red only where there is some
         texts = [
-            f"<span style='color:{colour}'>{mark}</span> {words}" for mark, colour, words in parts
+            f"<span style='color:{colour}'>{mark}</span> {text}" for mark, colour, text in parts
         ]
         self.note.setText("&nbsp;&nbsp; ".join(texts))
         super().redraw(whole=whole)
@@ -150,11 +150,11 @@ class _Counts(Plot):
     def draw(self, chart: Chart) -> None:
         heights = np.log1p(self.counts.astype(np.float64))
         count = len(heights)
-        words = f"-{self.reach:.3g}"
-        half = QFontMetrics(self.theme.sans(FontSize.SMALL)).horizontalAdvance(words) / 2 + 4
+        text = f"-{self.reach:.3g}"
+        half = QFontMetrics(self.theme.sans(FontSize.SMALL)).horizontalAdvance(text) / 2 + 4
         chart.set_margins(half, 2, half, 0)
         chart.show_range((0.0, float(count)), (0.0, float(heights.max()) or 1.0))
-        ends = [(0.0, words), (count / 2, "0"), (float(count), words[1:])]
+        ends = [(0.0, text), (count / 2, "0"), (float(count), text[1:])]
         chart.axis("bottom", ends)
         left = np.arange(count, dtype=np.float64)
         width = {"x0": left, "x1": left + 0.9}
@@ -166,7 +166,7 @@ class _Counts(Plot):
         return place if 0 <= place < len(self.counts) else NOTHING
 
     @override
-    def words(self, number: int) -> str:
+    def hover_text(self, number: int) -> str:
         bins = len(self.counts)
         low, high = ((2 * one / bins - 1) * self.reach for one in (number, number + 1))
         return f"{self.counts[number]:,} elements from {low:.3g} to {high:.3g}"
@@ -209,11 +209,11 @@ class DifferencePlot(QWidget):
         self.setAccessibleName("Differences of the tensor")
         self.show_words("Choose a row to see its differences")
 
-    def show_words(self, words: str) -> None:
+    def show_words(self, text: str) -> None:
         """Show a message instead of the plots."""
-        self.setAccessibleDescription(words)
+        self.setAccessibleDescription(text)
         self._show(np.zeros(0, np.int64), 0.0, np.zeros((0, 0)))
-        self.counts.show_message(words)
+        self.counts.show_message(text)
 
     def show_differences(self, counts: NDArray[np.int64], reach: float, heat: Floats) -> None:
         """Show another tensor.

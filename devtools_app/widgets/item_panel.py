@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
-from devtools_app.qtmodels.cells import make_looks
+from devtools_app.qtmodels.cells import cell_looks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import BadgeDelegate
@@ -271,7 +271,7 @@ class ItemPanel(QWidget):
         theme = self._theme
         self._title.setFont(theme.sans(strong=True))
         self._filter.setFont(theme.mono())
-        self._any_model.set_looks(make_looks(theme.palette, theme.sans(), theme.mono()))
+        self._any_model.set_looks(cell_looks(theme.palette, theme.sans(), theme.mono()))
 
 
 def _example(table: Table) -> str:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout,
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 
 _LEFT, _DOT, _PAD = 24, 8, 5
 
@@ -16,7 +16,7 @@ _LEFT, _DOT, _PAD = 24, 8, 5
 class LinkRow(QAbstractButton):
     """One entry; clicked by the mouse, Space or Return. Without a target it is only words."""
 
-    def __init__(self, theme: Theme, entry: Entry, *, leads: bool = True) -> None:
+    def __init__(self, theme: Theme, entry: ListEntry, *, leads: bool = True) -> None:
         super().__init__()
         self._theme = theme
         self._entry = entry

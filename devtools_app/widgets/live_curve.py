@@ -103,7 +103,7 @@ class LiveCurve(Plot):
         return step if at.x() >= LEFT and 0 <= step < len(self._live) else NOTHING
 
     @override
-    def words(self, number: int) -> str:
+    def hover_text(self, number: int) -> str:
         live = int(self._live[number])
         return f"step {number}: {format_bytes(live)} ({live:,} B)"
 

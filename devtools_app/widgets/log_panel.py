@@ -72,14 +72,14 @@ class LogStore(QObject):
 class _Handler(logging.Handler):
     def __init__(self, tell: Callable[[object], None]) -> None:
         super().__init__(logging.DEBUG)
-        self._tell = tell
+        self._report = tell
         self.setFormatter(
             logging.Formatter("%(asctime)s  %(levelname)-7s  %(name)s  %(message)s", "%H:%M:%S")
         )
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._tell(LogLine(record.levelno, self.format(record)))
+            self._report(LogLine(record.levelno, self.format(record)))
         except RuntimeError:  # the store is gone: the program ends
             self.close()
 

@@ -101,7 +101,7 @@ class MemoryCanvas(ZoomCanvas):
         if data.peak_step is not None:
             text += f", peak {format_bytes(data.peak_bytes)} at {data.step_name} {data.peak_step}"
         if self._marks.selected >= 0:
-            text += ". Selected: " + self.words(self._marks.selected).replace("\n", ", ")
+            text += ". Selected: " + self.hover_text(self._marks.selected).replace("\n", ", ")
         return text
 
     # marks
@@ -295,7 +295,7 @@ class MemoryCanvas(ZoomCanvas):
         self.hovered.emit(item)
 
     @override
-    def words(self, item: int) -> str:
+    def hover_text(self, item: int) -> str:
         """Return name, size, place and lifetime of a value."""
         data = self._data
         if data is None:

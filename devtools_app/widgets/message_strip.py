@@ -91,10 +91,10 @@ class MessageStrip(QFrame):
     def put_away(self) -> None:
         """Hide, and restore the focus that a button here had taken."""
         focus, before = QApplication.focusWidget(), self._before
-        mine = focus is not None and self.isAncestorOf(focus)
+        inside = focus is not None and self.isAncestorOf(focus)
         self._before = None
         self.hide()
-        if mine and before is not None and isValid(before) and before.isVisible():
+        if inside and before is not None and isValid(before) and before.isVisible():
             before.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def copy(self) -> None:

@@ -132,7 +132,7 @@ class Plot(QWidget):
         """Return the number of the point at a pixel, NOTHING for none."""
         return NOTHING
 
-    def words(self, number: int) -> str:
+    def hover_text(self, number: int) -> str:
         """Return the hover text of a point."""
         return ""
 
@@ -165,11 +165,11 @@ class Plot(QWidget):
     def sizeHint(self) -> QSize:
         return self._hint
 
-    def show_message(self, words: str) -> None:
+    def show_message(self, text: str) -> None:
         """Set the message of the empty plot."""
-        self.message.setText(words)
+        self.message.setText(text)
         if self.is_empty():
-            self.setAccessibleDescription(words)
+            self.setAccessibleDescription(text)
         self.redraw()
 
     def redraw(self, *, whole: bool = False) -> None:
@@ -270,9 +270,9 @@ class Plot(QWidget):
 
     def _hover(self, event: QMouseEvent) -> None:
         number = NOTHING if self._no_chart() else self.pick(event.position())
-        words = self.words(number) if number != NOTHING else ""
-        if words:
-            QToolTip.showText(event.globalPosition().toPoint(), words, self)
+        text = self.hover_text(number) if number != NOTHING else ""
+        if text:
+            QToolTip.showText(event.globalPosition().toPoint(), text, self)
         else:
             QToolTip.hideText()
 

@@ -96,6 +96,6 @@ class SamplePlot(Plot):
         return NOTHING if abs(away) > _NEAR and count < _FEW else number
 
     @override
-    def words(self, number: int) -> str:
+    def hover_text(self, number: int) -> str:
         value = float(self._samples[number])
         return f"run {number + 1}: {exact_text(value, Quantity.TIME)}"

@@ -87,7 +87,7 @@ class ScatterPlot(Plot):
         return nearest if far and far[nearest] <= _NEAR**2 else NOTHING
 
     @override
-    def words(self, number: int) -> str:
+    def hover_text(self, number: int) -> str:
         return self._dots[number].words
 
     @override

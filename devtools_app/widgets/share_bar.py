@@ -45,11 +45,11 @@ class ShareDelegate(QStyledItemDelegate):
         rect = QRectF(option.rect).adjusted(_PAD, 0, -_PAD, 0)
         painter.save()
         painter.setFont(self._theme.mono())
-        words = QFontMetrics(self._theme.mono()).horizontalAdvance(_TEXT_SAMPLE) + _PAD
+        text_width = QFontMetrics(self._theme.mono()).horizontalAdvance(_TEXT_SAMPLE) + _PAD
         share = index.data(SHARE)
-        if share is not None and rect.width() > words + 16:
+        if share is not None and rect.width() > text_width + 16:
             top = rect.y() + (rect.height() - _BAR_HEIGHT) / 2
-            box = QRectF(rect.x(), top, rect.width() - words, _BAR_HEIGHT)
+            box = QRectF(rect.x(), top, rect.width() - text_width, _BAR_HEIGHT)
             strong = bool(option.state & QStyle.StateFlag.State_Selected)
             paint_share(painter, box, float(share), self._theme, strong)
         painter.setPen(QColor(self._theme.palette.text if share is not None else self._muted()))

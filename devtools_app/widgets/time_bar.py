@@ -96,8 +96,8 @@ class _Bar(QWidget):
 
     def show_slices(self, slices: Sequence[Slice]) -> None:
         self._slices = tuple(slices)
-        words = (f"{part.word} {part.text}, {format_share(part.share)}" for part in slices)
-        self.setAccessibleDescription("; ".join(words))
+        text = (f"{part.word} {part.text}, {format_share(part.share)}" for part in slices)
+        self.setAccessibleDescription("; ".join(text))
         self.update()
 
     @override

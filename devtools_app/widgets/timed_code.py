@@ -83,8 +83,8 @@ class TimedCode(CodeView):
                 share = line.nanoseconds / self._largest
                 paint_share(painter, bar, share, self._theme, strong=share > 0.999)
                 painter.setPen(QColor(palette.text))
-                words = format_time(line.nanoseconds, self._unit)
-                painter.drawText(QRect(at + _BAR + _GAP, top, width, height), right, words)
+                text = format_time(line.nanoseconds, self._unit)
+                painter.drawText(QRect(at + _BAR + _GAP, top, width, height), right, text)
             at += _BAR + _GAP + width + _GAP
         painter.setPen(QColor(palette.muted))
         width = metrics.horizontalAdvance(_COUNT_SAMPLE)

@@ -101,7 +101,7 @@ class TimelineView(ZoomCanvas):
         whole = format_quantity(index.end - index.start, data.quantity)
         text = f"{len(data.start):,} events in {len(data.lanes)} lanes over {whole}"
         if len(self._marks.selected) == 1:
-            text += ". Selected: " + self.words(next(iter(self._marks.selected))).replace(
+            text += ". Selected: " + self.hover_text(next(iter(self._marks.selected))).replace(
                 "\n", ", "
             )
         return text
@@ -201,7 +201,7 @@ class TimelineView(ZoomCanvas):
         return NOTHING
 
     @override
-    def words(self, item: int) -> str:
+    def hover_text(self, item: int) -> str:
         """Return name, lane, duration and share of an event."""
         data, index = self._data, self._index
         if data is None or index is None:

@@ -59,10 +59,10 @@ class ToolbarCombo(QComboBox):
             painter.setPen(QPen(QColor(edge), 1.0))
             painter.setBrush(QColor(palette.hover if self.underMouse() else palette.surface))
             painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1).toRectF(), 4, 4)
-            self._paint_words(painter)
+            self._paint_text(painter)
             self._paint_arrow(painter)
 
-    def _paint_words(self, painter: QPainter) -> None:
+    def _paint_text(self, painter: QPainter) -> None:
         palette = self._theme.palette
         align = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         inner = self.rect().adjusted(_PAD, 0, -_ARROW, 0)

@@ -17,7 +17,7 @@ from devtools_app.widgets.treemap_canvas_paint import (
     CRUMBS,
     TreemapDrawing,
     TreemapMarks,
-    share_words,
+    share_label,
 )
 from inspector.units import format_bytes
 
@@ -98,7 +98,7 @@ class TreemapCanvas(Canvas):
         name, size = data.names[self._root], format_bytes(int(data.nbytes[self._root]))
         text = f"{name}, {size}, {len(data.names) - 1:,} parts in all"
         if self._marks.selected >= 0:
-            text += ". Selected: " + self.words(self._marks.selected).replace("\n", ", ")
+            text += ". Selected: " + self.hover_text(self._marks.selected).replace("\n", ", ")
         return text
 
     # layout
@@ -196,8 +196,8 @@ class TreemapCanvas(Canvas):
                 painter.drawText(QPointF(x, 20), _BETWEEN)
                 x += metrics.horizontalAdvance(_BETWEEN)
         whole = int(data.nbytes[0])
-        words = share_words(int(data.nbytes[self._root]), whole)
-        text, wide = self._texts.fitted(c, words, size.width() - x - 20, 11)
+        sentence = share_label(int(data.nbytes[self._root]), whole)
+        text, wide = self._texts.fitted(c, sentence, size.width() - x - 20, 11)
         painter.setFont(self._texts.font(c, 11)[0])
         painter.setPen(qcolor(c.muted))
         painter.drawText(QPointF(size.width() - wide - _MARGIN - 2, 20), text)
@@ -299,12 +299,12 @@ class TreemapCanvas(Canvas):
         if cell is None or data is None:
             return ""
         if cell.part >= 0:
-            return self.words(cell.part)
-        whole = share_words(cell.nbytes, int(data.nbytes[0]))
+            return self.hover_text(cell.part)
+        whole = share_label(cell.nbytes, int(data.nbytes[0]))
         return f"{cell.count:,} smaller parts of {data.names[cell.inside]}\n{whole} of all"
 
     @override
-    def words(self, item: int) -> str:
+    def hover_text(self, item: int) -> str:
         """Return path, kind, exact size and shares of a part."""
         data = self._data
         if data is None:
@@ -313,7 +313,7 @@ class TreemapCanvas(Canvas):
         lines = [" › ".join(data.names[step] for step in self._path(item)[1:]) or data.names[item]]
         if data.kinds:
             lines.append(data.kinds[item])
-        lines.append(f"{share_words(size, int(data.nbytes[0]))} of all")
+        lines.append(f"{share_label(size, int(data.nbytes[0]))} of all")
         if around > 0 and int(data.nbytes[around]):
             lines.append(f"{size / int(data.nbytes[around]) * 100:.1f} % of {data.names[around]}")
         return "\n".join(lines)

@@ -169,7 +169,7 @@ def _apart(boxes: np.ndarray) -> np.ndarray:
     return drawn
 
 
-def share_words(nbytes: int, whole: int) -> str:
+def share_label(nbytes: int, whole: int) -> str:
     """Return a size, its exact bytes and its share."""
     share = format_share(nbytes / whole) if whole else "0 %"
     return f"{format_bytes(nbytes)} ({nbytes:,} B) · {share}"

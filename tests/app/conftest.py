@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
 import devtools_app.widgets.chart  # noqa: F401  # plots draw at once where it is imported
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.appearance.theme import Theme
 from devtools_app.sessions.opening import Load
 from devtools_app.shell.window import MainWindow
@@ -37,7 +37,7 @@ def theme(qapp: QApplication) -> Iterator[Theme]:
     The style sheet stays: Qt forgets to forget widgets that die after it was taken away, and
     crashes at the next one.
     """
-    found = Theme(qapp, Mode.LIGHT)
+    found = Theme(qapp, ThemeMode.LIGHT)
     yield found
     found.deleteLater()
 

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.view_host import ViewHost
@@ -115,7 +115,7 @@ def test_every_view_takes_the_keyboard_and_gives_it_back(window, qtbot):
 def test_every_view_follows_theme_and_text_size(window, qtbot):
     for name in CENTRE + DOCKS:
         settle(window, qtbot, name)
-    window.commands.set_theme(Mode.DARK)
+    window.commands.set_theme(ThemeMode.DARK)
     window.commands.set_font_size(18)
     for name in CENTRE + DOCKS:
         window.show_view(name)

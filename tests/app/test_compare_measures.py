@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.jobs.follower import JobFollower, Progress
+from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.jobs.measuring import session_keys
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.transitions import add_session, close_session
@@ -29,7 +29,7 @@ def started(monkeypatch) -> list[MeasureJob]:
 
     def start(self: JobFollower, job: MeasureJob, *, about: object, **_options: object) -> str:
         found.append(job)
-        self.ended.emit(Progress(job, about, state=Measurement(())))
+        self.ended.emit(JobProgress(job, about, state=Measurement(())))
         return ""
 
     monkeypatch.setattr(JobFollower, "start", start)

@@ -24,7 +24,7 @@ import sys
 from PySide6.QtWidgets import QApplication, QLabel
 from devtools_app.shell.cyclic_gc import GarbageCollector
 from devtools_app.appearance.theme import Theme
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 
 class Busy(QLabel):
     def changeEvent(self, event):
@@ -39,7 +39,7 @@ for turn in range(20):
         label.me = [label]
         label.ensurePolished()
     del label
-    Theme(app, Mode.DARK if turn % 2 else Mode.LIGHT)
+    Theme(app, ThemeMode.DARK if turn % 2 else ThemeMode.LIGHT)
     if collector is not None:
         collector.collect_due()
 print(len(app.allWidgets()))

@@ -147,8 +147,9 @@ def test_verbs_do_not_import_qt():
 @pytest.mark.gui
 def test_window_process_imports_nothing_heavy():
     code = (
-        "import sys; from devtools_app.app import make_application, make_window\n"
-        "app = make_application(); window = make_window(app); window.show(); app.processEvents()\n"
+        "import sys; from devtools_app.app import create_application, make_window\n"
+        "app = create_application(); window = make_window(app)\n"
+        "window.show(); app.processEvents()\n"
         "heavy = {'torch', 'pandas', 'pyqtgraph', 'networkx', 'compiler', 'runtime'}\n"
         "found = heavy & set(sys.modules)\n"
         "window.close()\n"
@@ -202,8 +203,9 @@ def test_qt_keeps_its_references_to_none():
 @pytest.mark.gui
 def test_window_is_shown_before_readers_and_numpy_are_imported():
     code = (
-        "import sys; from devtools_app.app import make_application, make_window\n"
-        "app = make_application(); window = make_window(app); window.show(); app.processEvents()\n"
+        "import sys; from devtools_app.app import create_application, make_window\n"
+        "app = create_application(); window = make_window(app)\n"
+        "window.show(); app.processEvents()\n"
         "early = [name for name in sys.modules if name.split('.')[0] in ('numpy', 'inspector')]\n"
         "early += [name for name in sys.modules if name.startswith('devtools_app.views.')]\n"
         "window.close()\n"

@@ -165,7 +165,7 @@ def test_value_at_takes_the_smallest_of_overlapping_blocks(canvas: MemoryCanvas)
 
 
 def test_words_give_exact_size_address_and_lifetime(canvas: MemoryCanvas) -> None:
-    assert canvas.words(1).splitlines() == [
+    assert canvas.hover_text(1).splitlines() == [
         "mul_1",
         "64 KiB (65,536 B) at 0x40000",
         "live from instruction 2 to 6",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from devtools_app.state.variants import Draft, Variant
 from devtools_app.viewmodels.recipe_form import (
-    Field,
     FieldKind,
+    FormField,
     change_line,
     differences,
     sections,
@@ -38,7 +38,7 @@ WORDS = {  # fields in which only some words mean anything
 }
 
 
-def all_fields(job: CompileJob) -> list[Field]:
+def all_fields(job: CompileJob) -> list[FormField]:
     return [one for section in sections(job) for one in section.fields]
 
 
@@ -51,7 +51,7 @@ def leaves(part: object, prefix: str = "") -> list[str]:
     return found
 
 
-def value_for(one: Field) -> object:
+def value_for(one: FormField) -> object:
     if one.kind is FieldKind.CHOICE:
         return one.choices[-1][0]
     return WORDS.get(one.path, VALUES[one.kind])

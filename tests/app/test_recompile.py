@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from devtools_app.jobs.recompile import Phase, RecompileJob, Run, Sequence, Step, recompile
+from devtools_app.jobs.recompile import (
+    Phase,
+    RecompileJob,
+    RecompileStep,
+    Run,
+    StepSequence,
+    recompile,
+)
 from devtools_app.state.run_form import RunForm, Runnable
 from inspector.jobs.messages import Ended, Outcome
 from inspector.recipes.compile_job import CompileJob, Source
@@ -22,17 +29,17 @@ COMPILED = Outcome(
 RAN = Outcome(Ended.FINISHED, result={"trace": {"debug_bytes": 0, "recorded": 3}})
 
 
-def performed(*answers: Outcome | None) -> list[Step]:
+def performed(*answers: Outcome | None) -> list[RecompileStep]:
     """Return the steps of a recompile whose steps are answered one by one, the last by nothing."""
-    done: list[Step] = []
-    sequence = Sequence(recompile(JOB), done.append)
+    done: list[RecompileStep] = []
+    sequence = StepSequence(recompile(JOB), done.append)
     sequence.start()
     for answer in answers:
         sequence.answer(answer)
     return done
 
 
-def names(steps: list[Step]) -> list[str]:
+def names(steps: list[RecompileStep]) -> list[str]:
     return [type(step).__name__ for step in steps]
 
 
@@ -69,8 +76,8 @@ def test_program_that_cannot_be_run_is_opened_and_compared() -> None:
 
 
 def test_sequence_that_is_stopped_goes_no_further() -> None:
-    done: list[Step] = []
-    sequence = Sequence(recompile(JOB), done.append)
+    done: list[RecompileStep] = []
+    sequence = StepSequence(recompile(JOB), done.append)
     sequence.start()
     sequence.stop()
     sequence.answer(COMPILED)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devtools_app.appearance.look import LARGEST, Mode
+from devtools_app.appearance.look import LARGEST, ThemeMode
 from devtools_app.dialogs.preferences import Preferences
 from devtools_app.state.settings import (
     MAX_RECENTS,
@@ -22,7 +22,7 @@ from devtools_app.state.settings import (
 from inspector.tables.selection import Units
 
 FULL = Settings(
-    theme=Mode.DARK,
+    theme=ThemeMode.DARK,
     font_size=15,
     units=Units("ms", "KiB"),
     tick="us",

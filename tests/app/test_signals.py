@@ -16,7 +16,7 @@ _CHILD = """
 import os, signal, sys
 from PySide6.QtCore import QTimer
 from devtools_app import app
-app.make_application()
+app.create_application()
 QTimer.singleShot(300, lambda: os.kill(os.getpid(), getattr(signal, sys.argv[1])))
 sys.exit(app.run(()))
 """

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtTest import QAbstractItemModelTester
 
 from devtools_app.appearance.colours import LIGHT
-from devtools_app.qtmodels.cells import make_looks
+from devtools_app.qtmodels.cells import cell_looks
 from devtools_app.qtmodels.roles import SHARE, TONE
 from devtools_app.qtmodels.table_model import TableModel
 from inspector.render.delimited import TextFormat, tsv, write_table
@@ -36,7 +36,7 @@ def texts(model: TableModel, column: int = 0) -> list[str]:
 
 
 def test_model_survives_every_change_under_the_tester(model):
-    model.set_looks(make_looks(LIGHT, QFont(), QFont()))
+    model.set_looks(cell_looks(LIGHT, QFont(), QFont()))
     for column in range(6):
         model.sort(column, Qt.SortOrder.DescendingOrder)
         model.set_filter(parse_filter("conv", model.table))
@@ -100,7 +100,7 @@ def test_model_headings_carry_the_unit_of_the_column(model):
 
 
 def test_model_roles_serve_delegates(model):
-    model.set_looks(make_looks(LIGHT, QFont(), QFont()))
+    model.set_looks(cell_looks(LIGHT, QFont(), QFont()))
     assert model.index(2, 4).data(SHARE) == 1.0  # the largest share fills its bar
     assert model.index(1, 4).data(SHARE) == pytest.approx(0.081 / 0.548)
     assert model.index(3, 4).data(SHARE) is None
@@ -110,7 +110,7 @@ def test_model_roles_serve_delegates(model):
 
 
 def test_model_lit_rows_have_a_ground(model):
-    model.set_looks(make_looks(LIGHT, QFont(), QFont()))
+    model.set_looks(cell_looks(LIGHT, QFont(), QFont()))
     model.set_highlighted([1, 99, -4])
     grounds = [model.index(row, 0).data(ROLE.BackgroundRole) for row in range(3)]
     assert [ground is None for ground in grounds] == [True, False, True]

@@ -21,7 +21,7 @@ from devtools_app.appearance.colours import (
     rgb,
 )
 from devtools_app.appearance.icon_set import icon_names, icon_pixmap
-from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, Mode
+from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
 from devtools_app.appearance.theme import FontSize, Theme, load_fonts
 from devtools_app.state.state import OVERLAYS
 
@@ -113,24 +113,24 @@ def test_theme_switches_while_open(theme: Theme, qtbot, qapp):
     qtbot.addWidget(label)
     label.show()
     with qtbot.waitSignal(theme.changed):
-        theme.set_mode(Mode.DARK)
+        theme.set_mode(ThemeMode.DARK)
     assert theme.palette is DARK
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == DARK.text
     assert DARK.raised in qapp.styleSheet()
     with qtbot.waitSignal(theme.changed):
-        theme.set_mode(Mode.LIGHT)
+        theme.set_mode(ThemeMode.LIGHT)
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == LIGHT.text
 
 
 def test_theme_same_mode_tells_nobody(theme: Theme, qtbot):
     with qtbot.assertNotEmitted(theme.changed):
-        theme.set_mode(Mode.LIGHT)
+        theme.set_mode(ThemeMode.LIGHT)
         theme.set_size(BASE_SIZE)
 
 
 def test_theme_canvas_colours_follow(theme: Theme):
     light = theme.canvas
-    theme.set_mode(Mode.DARK)
+    theme.set_mode(ThemeMode.DARK)
     assert (light.surface, theme.canvas.surface) == (LIGHT.surface, DARK.surface)
     assert theme.canvas is theme.canvas
 
@@ -163,7 +163,7 @@ def test_icon_is_drawn_in_the_colour_asked_for(qapp, name, ratio):
 
 def test_icons_follow_the_theme(theme: Theme):
     light = theme.icon("open").pixmap(16, 16).toImage()
-    theme.set_mode(Mode.DARK)
+    theme.set_mode(ThemeMode.DARK)
     assert theme.icon("open").pixmap(16, 16).toImage() != light
 
 
@@ -174,7 +174,7 @@ def test_tones_have_colours():
     assert len({name for name, _ in OVERLAYS}) == len(OVERLAYS)
 
 
-@pytest.mark.parametrize("mode", [Mode.LIGHT, Mode.DARK])
+@pytest.mark.parametrize("mode", [ThemeMode.LIGHT, ThemeMode.DARK])
 @pytest.mark.parametrize("kind", [QCheckBox, QSpinBox, QDoubleSpinBox])
 def test_outlines_of_fields_are_seen_on_their_ground(qapp, qtbot, mode, kind):
     theme = Theme(qapp, mode)

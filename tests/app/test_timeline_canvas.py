@@ -117,7 +117,7 @@ def test_canvas_ticks_are_never_shown_as_time(qtbot: QtBot, tmp_path: Path) -> N
     found = texts(tmp_path / "t.svg")
     assert "ticks" in found
     assert " ms" not in found
-    assert "ticks" in widget.words(2)
+    assert "ticks" in widget.hover_text(2)
 
 
 def test_canvas_event_has_its_colour_and_unattributed_is_hatched(canvas: TimelineCanvas) -> None:
@@ -241,7 +241,7 @@ def test_enter_tells_the_event_was_activated(canvas: TimelineCanvas, qtbot: QtBo
 
 
 def test_words_give_exact_duration_and_share(canvas: TimelineCanvas) -> None:
-    words = canvas.words(2)
+    words = canvas.hover_text(2)
     assert "aten.erf" in words
     assert "400,000 ns" in words
     assert "40 %" in words

@@ -14,7 +14,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QTreeView
 
 from devtools_app.appearance.colours import LIGHT
-from devtools_app.qtmodels.cells import make_looks
+from devtools_app.qtmodels.cells import cell_looks
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.tree_view import TreeView
 from inspector.tables.filter import parse_filter
@@ -97,7 +97,7 @@ def test_tree_model_keeps_persistent_indexes_when_sorted(model):
 
 
 def test_tree_model_survives_every_change_under_the_tester(model):
-    model.set_looks(make_looks(LIGHT, QFont(), QFont()))
+    model.set_looks(cell_looks(LIGHT, QFont(), QFont()))
     model.set_highlighted([1, 2])
     model.set_tree(TreeOrder(made("x/y/z=1 x/y/w=2")).prepare())
     model.sort(0)

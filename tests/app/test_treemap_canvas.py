@@ -144,7 +144,7 @@ def test_arrow_keys_go_to_the_nearest_cell(canvas: TreemapCanvas, qtbot: QtBot) 
 
 
 def test_words_give_path_kind_exact_bytes_and_shares(canvas: TreemapCanvas) -> None:
-    words = canvas.words(BIAS).splitlines()
+    words = canvas.hover_text(BIAS).splitlines()
     assert words[0] == "constants › conv.bias"
     assert words[1] == "constant"
     assert "100,000 B" in words[2]

@@ -191,7 +191,7 @@ def test_history_forgets_the_oldest_closed_variants_when_there_are_too_many() ->
         found = derived(found, 0, recipe(job(str(number))), failure="no")
     assert len(found.variants) == MOST_VARIANTS
     assert found.variants[0].session == "A"
-    assert found.made == MOST_VARIANTS + 11
+    assert found.created == MOST_VARIANTS + 11
 
 
 def test_sessions_that_come_and_go_are_known(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_joined_histories_keep_their_trees_under_new_names() -> None:
         (2, None, "C"),
         (3, 2, "D"),
     ]
-    assert both.made == 4
+    assert both.created == 4
     closed = joined(here, there, {})
     assert [one.session for one in closed.variants] == ["A", "B", "", ""]
 

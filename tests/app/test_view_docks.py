@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QPushButton
 
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.state.requests import AddSourceRoot, OpenSource, Select, ShowView
 from devtools_app.views import findings, node, operators, overview, source
 from devtools_app.views.spec import CanExport, ViewSpec
@@ -85,7 +85,7 @@ def test_dock_shows_another_palette(bench: Bench) -> None:
     bench.open(opened(XNNPACK))
     bench.select(SELECTIONS[0])
     before = bench.pane.grab().toImage()
-    bench.theme.set_mode(Mode.DARK)
+    bench.theme.set_mode(ThemeMode.DARK)
     assert bench.pane.grab().toImage() != before
 
 

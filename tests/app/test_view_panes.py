@@ -11,7 +11,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit
 
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.viewmodels.structure import structure
 from devtools_app.views import graph, memory, partitions, size, timeline
 from devtools_app.views import structure as structure_view
@@ -75,7 +75,7 @@ def test_view_of_no_files_works(bench: Bench) -> None:
 def test_view_shows_another_palette(bench: Bench) -> None:
     bench.open(opened(XNNPACK))
     before = bench.pane.grab().toImage()
-    bench.theme.set_mode(Mode.DARK)
+    bench.theme.set_mode(ThemeMode.DARK)
     assert bench.pane.grab().toImage() != before
 
 

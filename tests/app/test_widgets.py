@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.hexdump import hex_rows, parse_offset, row_count
 from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
 from devtools_app.widgets.badge import Badge
@@ -298,9 +298,9 @@ def test_dot_list_tells_user_moves_only(qtbot, theme):
     qtbot.addWidget(view)
     view.resize(220, 300)
     entries = [
-        Entry("45 % of the time is in 2 operators that are not delegated", "erf", "bad", "bad")
+        ListEntry("45 % of the time is in 2 operators that are not delegated", "erf", "bad", "bad")
     ]
-    entries.append(Entry("Peak 1.11 MiB", tone="#0072b2", mark="A"))
+    entries.append(ListEntry("Peak 1.11 MiB", tone="#0072b2", mark="A"))
     view.show()
     with qtbot.assertNotEmitted(view.chosen):
         view.show_entries(entries, 0)
@@ -543,7 +543,7 @@ def test_message_strip_copies_and_offers(qtbot, theme):
     "make", [TableView, TreeView, DotList, FactPanel], ids=lambda make: make.__name__
 )
 def test_widget_parts_have_names_and_survive_a_new_theme(qtbot, theme, make):
-    from devtools_app.appearance.look import Mode
+    from devtools_app.appearance.look import ThemeMode
 
     widget = make(theme, "things")
     qtbot.addWidget(widget)
@@ -555,7 +555,7 @@ def test_widget_parts_have_names_and_survive_a_new_theme(qtbot, theme, make):
     for part in [widget, *interactive(widget)]:
         if type(part).__name__ != "QWidget" and not isinstance(part, TableView | TreeView):
             assert part.accessibleName(), part
-    theme.set_mode(Mode.DARK)
+    theme.set_mode(ThemeMode.DARK)
     theme.set_size(17)
     assert not widget.grab().isNull()
 

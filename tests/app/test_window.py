@@ -385,8 +385,8 @@ def test_window_escape_in_a_filter_clears_the_filter_only(opened, qtbot):
 def test_window_notes_belong_to_a_session(opened):
     opened.router(requests.SetNote("A", "slow"))
     assert opened.store.state.notes == {"A": "slow"}
-    opened.router(requests.Say("done"))
-    assert opened.status.said == "done"
+    opened.router(requests.ShowStatus("done"))
+    assert opened.status.message == "done"
 
 
 def test_window_unknown_request_is_an_error(opened):

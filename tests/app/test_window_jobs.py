@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem
 
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.recompile import Phase, RecompileJob
 from devtools_app.jobs.recompiling import Recompiling
@@ -35,7 +35,7 @@ BUSY = (Phase.COMPILE, Phase.RUN)
 
 @pytest.fixture
 def theme(qapp) -> Theme:
-    return Theme(qapp, Mode.LIGHT)
+    return Theme(qapp, ThemeMode.LIGHT)
 
 
 # ---- a recompile that is given up

@@ -12,7 +12,7 @@ from shiboken6 import isValid
 
 from devtools_app.actions.keys import sheet_sections
 from devtools_app.actions.table import ACTIONS
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.window import MainWindow
 from devtools_app.state import requests
@@ -107,7 +107,7 @@ def test_window_remembers_view_layout_and_theme(make_window, settings_file: Sett
     assert window.theme.palette.dark
     window.close()
     found = settings_file.load()
-    assert (found.theme, found.font_size, found.view) == (Mode.DARK, 14, "two")
+    assert (found.theme, found.font_size, found.view) == (ThemeMode.DARK, 14, "two")
     again = make_window(views=RECORDER_VIEWS)
     open_sample(again, qtbot)
     assert again.store.state.view == "two"
@@ -236,7 +236,7 @@ def test_picture_that_cannot_be_written_is_an_error(opened, tmp_path):
 
 def test_window_export_without_table_says_so(opened):
     opened.bound["export_table"].trigger()
-    assert "no table" in opened.status.said
+    assert "no table" in opened.status.message
 
 
 # -- keyboard ---------------------------------------------------------------------------------
@@ -263,12 +263,12 @@ def test_window_dialogs_begin_beside_what_is_shown(opened, monkeypatch, make_win
 def test_status_line_says_a_sentence_alone(opened, qtbot):
     unit = opened.status._unit
     qtbot.waitUntil(unit.isVisible)
-    opened.status.say("Ctrl+1 comes back here")
+    opened.status.show_message("Ctrl+1 comes back here")
     opened.router(requests.Select(node("a")))
     qtbot.wait(20)
-    assert opened.status.said
+    assert opened.status.message
     assert not unit.isVisible()
-    opened.status.say_nothing()
+    opened.status.clear_message()
     assert unit.isVisible()
 
 
@@ -323,7 +323,7 @@ def test_window_theme_menu_ticks_what_is_on(window):
     def ticked() -> list[str]:
         return [one.text() for one in window.menus._theme_menu.actions() if one.isChecked()]
 
-    window.commands.set_theme(Mode.DARK)
+    window.commands.set_theme(ThemeMode.DARK)
     assert ticked() == ["Dark"]
     window.menus._theme_menu.actions()[1].trigger()
     assert ticked() == ["Light"]

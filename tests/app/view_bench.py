@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.appearance.theme import Theme
 from devtools_app.state.requests import Request, Select
 from devtools_app.state.store import Store
@@ -28,7 +28,7 @@ class Bench:
         self.qtbot = qtbot
         self.asked: list[Request] = []
         self.store = Store()
-        self.theme = Theme(app, Mode.LIGHT)
+        self.theme = Theme(app, ThemeMode.LIGHT)
         self.context = ViewContext(self.store, self.theme, self._take, LogStore())
         made = make(self.context)
         assert isinstance(made, Pane)

@@ -30,9 +30,9 @@ _WINDOW = (
     + """
 import tempfile
 from pathlib import Path
-from devtools_app.app import make_application, make_window
+from devtools_app.app import create_application, make_window
 from devtools_app.state.settings import SettingsFile
-app = eye.app = make_application()
+app = eye.app = create_application()
 with tempfile.TemporaryDirectory() as folder:
     window = make_window(app, SettingsFile(Path(folder) / "settings.json"))
     window.installEventFilter(eye)

@@ -16,7 +16,7 @@ TRACK = 7.0  # distance of those lines
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FoldColumn:
     """A run of rows that stands beside the one before it.
 
     Attributes:
@@ -77,7 +77,11 @@ def _best_break(
 
 
 def corner_points(
-    start: tuple[float, float], end: tuple[float, float], track: int, tracks: int, column: Column
+    start: tuple[float, float],
+    end: tuple[float, float],
+    track: int,
+    tracks: int,
+    column: FoldColumn,
 ) -> list[tuple[float, float]]:
     """Return the way from the foot of one column to the head of the next, around both.
 

@@ -1,4 +1,4 @@
-"""Rows of vertices for one component of a cluster, long edges cut into one line a row."""
+"""LayerRows of vertices for one component of a cluster, long edges cut into one line a row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Link = tuple[int, float, int, float]
 
 
 @dataclass(slots=True)
-class Rows:
+class LayerRows:
     """Vertices in rows; filled by make_rows, ordered by order_rows, placed by place_rows.
 
     Attributes:
@@ -58,7 +58,7 @@ class Rows:
         return self.right[before] + self.gap(before, after) + self.left[after]
 
 
-def make_rows(problem: Problem) -> Rows:
+def make_rows(problem: Problem) -> LayerRows:
     """Return the rows of a problem, in execution order."""
     row_of = _row_numbers(problem)
     fixed = len(row_of)
@@ -70,7 +70,7 @@ def make_rows(problem: Problem) -> Rows:
     for vertex, row in enumerate(row_of):
         rows[row].append(vertex)
     empty: list[list[Link]] = [[] for _ in range(fixed)]
-    state = Rows(
+    state = LayerRows(
         len(problem.items), fixed, row_of, left, right, empty, [[] for _ in empty], rows, []
     )
     _add_paths(problem, state)
@@ -105,7 +105,7 @@ class _Flow:
             self.read[upper] = True
 
 
-def _add_paths(problem: Problem, state: Rows) -> None:
+def _add_paths(problem: Problem, state: LayerRows) -> None:
     flow = _Flow(state.fixed, problem.edges)
     chains: dict[tuple[int, int], list[int]] = {}
     for number, (upper, upper_port, lower, lower_port, upward) in enumerate(problem.edges):
@@ -125,7 +125,7 @@ def _add_paths(problem: Problem, state: Rows) -> None:
         _join(state, (path[-2], lower), (0.0 if wanted > 0 else out, into), flow)
 
 
-def _new_line(state: Rows, row: int) -> int:
+def _new_line(state: LayerRows, row: int) -> int:
     vertex = len(state.row_of)
     state.row_of.append(row)
     state.left.append(0.0)
@@ -136,7 +136,7 @@ def _new_line(state: Rows, row: int) -> int:
     return vertex
 
 
-def _join(state: Rows, pair: tuple[int, int], meets: tuple[float, float], flow: _Flow) -> None:
+def _join(state: LayerRows, pair: tuple[int, int], meets: tuple[float, float], flow: _Flow) -> None:
     upper, lower = pair
     out, into = meets
     boxes = upper < state.items and lower < state.items

@@ -13,7 +13,7 @@ from devtools_app.viewmodels.layout.order import order_rows
 from devtools_app.viewmodels.layout.pack import components, shelves, split
 from devtools_app.viewmodels.layout.place import place_rows
 from devtools_app.viewmodels.layout.problem import SIDE, Answer, Problem
-from devtools_app.viewmodels.layout.route import Grid, Router, Way, grid
+from devtools_app.viewmodels.layout.route import EdgeRouter, RouteGrid, Way, grid
 
 _NEAR_MIDDLE = 30.0
 
@@ -57,7 +57,7 @@ def _numbers(
 class _Part:
     """One component laid out from the upper left corner of its content."""
 
-    router: Router
+    router: EdgeRouter
     width: float
     height: float
 
@@ -67,11 +67,11 @@ class _Part:
         state = make_rows(problem)
         order_rows(state)
         places = grid(problem, state, place_rows(state))
-        router = Router(problem, state, places, places.height + problem.foot)
+        router = EdgeRouter(problem, state, places, places.height + problem.foot)
         return cls(router, places.width, places.height)
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> RouteGrid:
         """Return the places of its rows."""
         return self.router.grid
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 
-from devtools_app.viewmodels.layout.layers import Link, Rows
+from devtools_app.viewmodels.layout.layers import LayerRows, Link
 
 _COUNTED = 3000  # vertices up to which crossings are counted and the best order is kept
 _SMALL, _LARGE = 3000, 30000
 _TIE = 1e-6  # places a pixel
 
 
-def order_rows(state: Rows) -> None:
+def order_rows(state: LayerRows) -> None:
     """Sort each row by the mean place of its neighbours, downwards and upwards in turn."""
     place = [0.0] * len(state.row_of)
     for row in state.rows:
@@ -27,7 +27,7 @@ def order_rows(state: Rows) -> None:
     _keep_best(state, place, sweeps)
 
 
-def _keep_best(state: Rows, place: list[float], sweeps: int) -> None:
+def _keep_best(state: LayerRows, place: list[float], sweeps: int) -> None:
     best = [list(row) for row in state.rows]
     least = crossings(state, place)
     for sweep in range(sweeps):
@@ -45,7 +45,7 @@ def _number(row: list[int], place: list[float]) -> None:
         place[vertex] = float(at)
 
 
-def _sweep(state: Rows, place: list[float], *, down: bool) -> None:
+def _sweep(state: LayerRows, place: list[float], *, down: bool) -> None:
     links = state.above if down else state.below
     rows = state.rows[1:] if down else state.rows[-2::-1]
     for row in rows:
@@ -63,12 +63,12 @@ def _mean(links: list[Link], place: list[float], otherwise: float) -> float:
     return sum(place[near] + met * _TIE for near, _, _, met in links) / len(links)
 
 
-def crossings(state: Rows, place: list[float]) -> int:
+def crossings(state: LayerRows, place: list[float]) -> int:
     """Return the number of crossings between neighbouring rows for places within rows."""
     return sum(_crossings_below(state, row, place) for row in state.rows)
 
 
-def _crossings_below(state: Rows, row: list[int], place: list[float]) -> int:
+def _crossings_below(state: LayerRows, row: list[int], place: list[float]) -> int:
     if len(row) < 2:
         return 0
     seen: list[float] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devtools_app.viewmodels.layout.layers import Link, Rows
+from devtools_app.viewmodels.layout.layers import LayerRows, Link
 
 _BOX, _LINE, _LOOSE = 1.0, 1e-3, 1e-2  # how strongly a vertex holds to its wish
 _MANY = 20000
 
 
-def place_rows(state: Rows) -> list[float]:
+def place_rows(state: LayerRows) -> list[float]:
     """Return the x of every anchor; the leftmost extent is at 0."""
     xs = [0.0] * len(state.row_of)
     for row in state.rows:
@@ -25,7 +25,7 @@ def place_rows(state: Rows) -> list[float]:
     return [x - least for x in xs]
 
 
-def _pack(state: Rows, row: list[int], xs: list[float]) -> None:
+def _pack(state: LayerRows, row: list[int], xs: list[float]) -> None:
     x = 0.0
     for at, vertex in enumerate(row):
         x = x + state.apart(row[at - 1], vertex) if at else 0.0
@@ -40,35 +40,35 @@ def _centred(row: Sequence[int], xs: list[float]) -> list[float]:
     return [x - middle for x in xs]
 
 
-def _pass(state: Rows, xs: list[float], *, down: bool) -> None:
+def _pass(state: LayerRows, xs: list[float], *, down: bool) -> None:
     links = state.above if down else state.below
     others = state.below if down else state.above
     for row in state.rows if down else reversed(state.rows):
-        wishes: list[float] = []
+        targets: list[float] = []
         strength: list[float] = []
         for vertex in row:
             near = links[vertex]
-            wish = _wish(near or others[vertex], xs, xs[vertex])
-            wishes.append(wish)
+            target = _wish(near or others[vertex], xs, xs[vertex])
+            targets.append(target)
             held = _LINE if vertex >= state.items else _BOX if near else _LOOSE
             strength.append(held)
         if len(row) == 1:
-            xs[row[0]] = wishes[0]
+            xs[row[0]] = targets[0]
             continue
-        _follow(row, links, others, wishes)
-        _settle(state, row, wishes, strength, xs)
+        _follow(row, links, others, targets)
+        _settle(state, row, targets, strength, xs)
 
 
 def _follow(
-    row: Sequence[int], links: list[list[Link]], others: list[list[Link]], wishes: list[float]
+    row: Sequence[int], links: list[list[Link]], others: list[list[Link]], targets: list[float]
 ) -> None:
     """Let vertices without any edge stay with their row, wherever it moves."""
     loose = [at for at, vertex in enumerate(row) if not links[vertex] and not others[vertex]]
     if not loose or len(loose) == len(row):
         return
-    rest = [wish for at, wish in enumerate(wishes) if at not in set(loose)]
+    rest = [target for at, target in enumerate(targets) if at not in set(loose)]
     for at in loose:
-        wishes[at] = sum(rest) / len(rest)
+        targets[at] = sum(rest) / len(rest)
 
 
 def _wish(links: Sequence[Link], xs: list[float], otherwise: float) -> float:
@@ -92,7 +92,7 @@ def _wish(links: Sequence[Link], xs: list[float], otherwise: float) -> float:
 
 
 def _settle(
-    state: Rows, row: list[int], wishes: list[float], strength: list[float], xs: list[float]
+    state: LayerRows, row: list[int], targets: list[float], strength: list[float], xs: list[float]
 ) -> None:
     """Place a row close to its desired positions (least squares, pooled violators)."""
     blocks: list[tuple[float, float, int]] = []  # weighted sum, weight, members
@@ -102,7 +102,7 @@ def _settle(
         if at:
             offset += state.apart(row[at - 1], vertex)
         offsets.append(offset)
-        total, weight, members = (wishes[at] - offset) * strength[at], strength[at], 1
+        total, weight, members = (targets[at] - offset) * strength[at], strength[at], 1
         while blocks and blocks[-1][0] * weight >= total * blocks[-1][1]:
             more, more_weight, more_members = blocks.pop()
             total, weight, members = total + more, weight + more_weight, members + more_members
@@ -115,7 +115,7 @@ def _settle(
             at += 1
 
 
-def _straighten(state: Rows, xs: list[float]) -> None:
+def _straighten(state: LayerRows, xs: list[float]) -> None:
     """Move each long edge to as few vertical runs as its neighbours allow."""
     at_row = [0] * len(xs)
     for row in state.rows:
@@ -130,7 +130,9 @@ def _straighten(state: Rows, xs: list[float]) -> None:
         _straighten_chain(state, path, xs, at_row)
 
 
-def _straighten_chain(state: Rows, path: list[int], xs: list[float], at_row: list[int]) -> None:
+def _straighten_chain(
+    state: LayerRows, path: list[int], xs: list[float], at_row: list[int]
+) -> None:
     run: list[int] = []
     low, high = float("-inf"), float("inf")
     for vertex in path[1:-1]:
@@ -143,7 +145,7 @@ def _straighten_chain(state: Rows, path: list[int], xs: list[float], at_row: lis
     _set_run(state, run, (low, high), xs)
 
 
-def _room(state: Rows, vertex: int, xs: list[float], at_row: list[int]) -> tuple[float, float]:
+def _room(state: LayerRows, vertex: int, xs: list[float], at_row: list[int]) -> tuple[float, float]:
     row, at = state.rows[state.row_of[vertex]], at_row[vertex]
     low, high = float("-inf"), float("inf")
     if at:
@@ -153,11 +155,11 @@ def _room(state: Rows, vertex: int, xs: list[float], at_row: list[int]) -> tuple
     return min(low, xs[vertex]), max(high, xs[vertex])
 
 
-def _set_run(state: Rows, run: list[int], room: tuple[float, float], xs: list[float]) -> None:
+def _set_run(state: LayerRows, run: list[int], room: tuple[float, float], xs: list[float]) -> None:
     low, high = room
     above, below = state.above[run[0]], state.below[run[-1]]
-    wishes = [xs[near] + shift for near, shift, _, _ in (*above[:1], *below[-1:])]
-    inside = [wish for wish in wishes if low <= wish <= high]
-    x = inside[0] if inside else min(max(wishes[0], low), high)
+    targets = [xs[near] + shift for near, shift, _, _ in (*above[:1], *below[-1:])]
+    inside = [target for target in targets if low <= target <= high]
+    x = inside[0] if inside else min(max(targets[0], low), high)
     for vertex in run:
         xs[vertex] = x

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from devtools_app.viewmodels.layout.fold import (
     CHANNEL,
     TRACK,
-    Column,
+    FoldColumn,
     break_rows,
     corner_points,
 )
-from devtools_app.viewmodels.layout.layers import Rows, attach
+from devtools_app.viewmodels.layout.layers import LayerRows, attach
 from devtools_app.viewmodels.layout.problem import ROW_GAP, TITLE, Edge, Problem
 
 Run = tuple[float, float, float]  # x, from y, to y
@@ -22,8 +22,8 @@ _SPREAD = 14.0  # distance of edges that end at one plain box
 
 
 @dataclass(slots=True)
-class Grid:
-    """Rows and columns of one component in pixels, from the upper left corner of its content.
+class RouteGrid:
+    """LayerRows and columns of one component in pixels, from the upper left corner of its content.
 
     Attributes:
         xs: anchor of each vertex
@@ -38,13 +38,13 @@ class Grid:
     xs: list[float]
     tops: list[float]
     heights: list[float]
-    columns: list[Column]
+    columns: list[FoldColumn]
     column_of: list[int]
     width: float
     height: float
 
 
-def grid(problem: Problem, state: Rows, xs: list[float]) -> Grid:
+def grid(problem: Problem, state: LayerRows, xs: list[float]) -> RouteGrid:
     """Return the places of rows and columns."""
     heights = _row_heights(problem, state)
     tops = _row_tops(problem, state, heights, xs)
@@ -52,14 +52,14 @@ def grid(problem: Problem, state: Rows, xs: list[float]) -> Grid:
     links = [sum(len(state.below[vertex]) for vertex in row) for row in state.rows]
     starts = break_rows(tops, heights, width, links)
     if len(starts) == 1:
-        whole = Column(0, len(tops) - 1, 0.0, 0.0, width, 0.0)
+        whole = FoldColumn(0, len(tops) - 1, 0.0, 0.0, width, 0.0)
         bottom = tops[-1] + heights[-1] if tops else 0.0
         bottom -= _PORT_GAP if problem.bottom_ports else 0.0
-        return Grid(xs, tops, heights, [whole], [0] * len(tops), width, bottom)
+        return RouteGrid(xs, tops, heights, [whole], [0] * len(tops), width, bottom)
     return _folded(state, xs, (tops, heights), starts, links)
 
 
-def _row_heights(problem: Problem, state: Rows) -> list[float]:
+def _row_heights(problem: Problem, state: LayerRows) -> list[float]:
     heights = [0.0] * len(state.rows)
     for item, row in zip(problem.items, state.row_of, strict=False):
         heights[row] = max(heights[row], item.height)
@@ -67,7 +67,7 @@ def _row_heights(problem: Problem, state: Rows) -> list[float]:
 
 
 def _row_tops(
-    problem: Problem, state: Rows, heights: Sequence[float], xs: Sequence[float]
+    problem: Problem, state: LayerRows, heights: Sequence[float], xs: Sequence[float]
 ) -> list[float]:
     """Return the y of each row; ports of the upper border lie above 0."""
     tops: list[float] = []
@@ -83,7 +83,7 @@ def _row_tops(
     return tops
 
 
-def _gap_below(state: Rows, number: int, xs: Sequence[float]) -> float:
+def _gap_below(state: LayerRows, number: int, xs: Sequence[float]) -> float:
     """Return the gap below a row: wider where many lines turn sideways."""
     turning = 0
     for vertex in state.rows[number]:
@@ -93,17 +93,17 @@ def _gap_below(state: Rows, number: int, xs: Sequence[float]) -> float:
 
 
 def _folded(
-    state: Rows,
+    state: LayerRows,
     xs: list[float],
     rows: tuple[list[float], list[float]],
     starts: list[int],
     links: list[int],
-) -> Grid:
+) -> RouteGrid:
     tops, heights = list(rows[0]), rows[1]
     most = max(links[start - 1] for start in starts[1:])
     room = CHANNEL + most * TRACK
     moved = list(xs)
-    columns: list[Column] = []
+    columns: list[FoldColumn] = []
     column_of: list[int] = []
     cursor = 0.0
     ends = [*(start - 1 for start in starts[1:]), len(tops) - 1]
@@ -116,18 +116,18 @@ def _folded(
             moved[vertex] = xs[vertex] + shift_x
         right = max(moved[vertex] + state.right[vertex] for vertex in inside)
         bottom = tops[last] + heights[last] + shift_y
-        columns.append(Column(first, last, shift_x, shift_y, right, bottom))
+        columns.append(FoldColumn(first, last, shift_x, shift_y, right, bottom))
         column_of += [len(columns) - 1] * (last - first + 1)
         cursor = right + 2 * CHANNEL + most * TRACK
     for row, column in enumerate(column_of):
         ported = row == 0 and tops[0] < 0
         tops[row] += 0.0 if ported else columns[column].shift_y
     height = max(column.bottom for column in columns) + room
-    return Grid(moved, tops, heights, columns, column_of, columns[-1].right, height)
+    return RouteGrid(moved, tops, heights, columns, column_of, columns[-1].right, height)
 
 
 @dataclass(slots=True)
-class Router:
+class EdgeRouter:
     """Ways of the edges of one component.
 
     Attributes:
@@ -138,8 +138,8 @@ class Router:
     """
 
     problem: Problem
-    state: Rows
-    grid: Grid
+    state: LayerRows
+    grid: RouteGrid
     bottom: float
 
     def ways(self) -> list[Way]:

@@ -20,7 +20,7 @@ from inspector.profile.join_index import JoinIndex, join_index
 
 
 @dataclass(frozen=True, slots=True)
-class GraphLook:
+class GraphSettings:
     """Which graph is drawn, and the sources of its colours and labels.
 
     Attributes:
@@ -39,7 +39,7 @@ class GraphLook:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MadeGraph:
+class DrawnGraph:
     """A graph that is ready to be drawn."""
 
     graph: GraphScene
@@ -47,17 +47,17 @@ class MadeGraph:
     overlay: GraphOverlay
     placed: Placed
     index: JoinIndex
-    look: GraphLook
+    look: GraphSettings
 
 
-def make_graph(
+def build_graph(
     session: Session,
     method: str,
-    look: GraphLook,
+    look: GraphSettings,
     expanded: frozenset[ClusterPath] | None,
-    before: MadeGraph | None,
+    before: DrawnGraph | None,
     cache: LayoutCache,
-) -> MadeGraph | None:
+) -> DrawnGraph | None:
     """Return a graph of a method, None if the session has no data for it.
 
     Args:
@@ -75,12 +75,12 @@ def make_graph(
         scene, overlay = before.scene, before.overlay
     else:
         rows = node_gaps(graph, look.name, look.gap)
-        words = {node: gap_text(row, look.overlay[0]) for node, row in rows.items()}
-        scene = with_sublabels(graph, *look.overlay, words)
+        text = {node: gap_text(row, look.overlay[0]) for node, row in rows.items()}
+        scene = with_sublabels(graph, *look.overlay, text)
         overlay = graph_overlay(graph, *look.overlay, rows)
         if look.overlay[0] == CHANGE:
             changes = node_changes(session, look.former, method)
             overlay = change_overlay(graph, changes, overlay.legend)
     opened = opening_set(scene.tree) if expanded is None else expanded
     placed = lay_out(scene, opened, cache)
-    return MadeGraph(graph, scene, overlay, placed, join_index(session, method), look)
+    return DrawnGraph(graph, scene, overlay, placed, join_index(session, method), look)
