@@ -38,7 +38,7 @@ QFrame#notice { background: %(plain)s; border: 0; border-left: 3px solid %(plain
     border-radius: 3px; }
 
 QTabBar { background: %(sunken)s; }
-QTabBar::tab { background: transparent; color: %(muted)s; padding: 8px 13px 7px 13px;
+QTabBar::tab { background: transparent; color: %(muted)s; padding: 8px 9px 7px 9px;
     border: 0; border-top: 2px solid transparent; border-right: 1px solid transparent; }
 QTabBar::tab:hover { color: %(text)s; }
 QTabBar::tab:selected { background: %(surface)s; color: %(text)s;

@@ -84,7 +84,7 @@ class BisectView(QWidget):
         self._placing = Latest("places of nodes", self)
         self._placing.ready.connect(self._placed)
         self.wanted = ToolbarCombo(
-            context.theme, "wanted", "Condition that the program has to meet"
+            context.theme, "metric", "Condition that the program has to meet"
         )
         self.wanted.show_choices([(one.words, one.metric) for one in WISHES], WISHES[0].metric)
         self.sign = QLabel()

@@ -45,7 +45,7 @@ def method_group(session: Session, method: str, units: Units) -> FactGroup:
     if program is not None:
         facts += [
             Fact(
-                f"arena {arena.mem_id}",
+                f"buffer {arena.mem_id}",
                 f"{format_bytes(arena.planned_bytes, units.size)} planned,"
                 f" {format_bytes(arena.peak_bytes, units.size)} at its peak",
                 f"{arena.planned_bytes:,} B planned, {arena.peak_bytes:,} B live at instruction"

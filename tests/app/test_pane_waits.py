@@ -66,7 +66,7 @@ class _Held(Pane):
 def test_pane_that_takes_long_shows_it_even_when_it_was_empty(qtbot, kind, monkeypatch):
     bench = Bench(qtbot, kind)
     gate = getattr(bench.pane, "gate", threading.Event())
-    monkeypatch.setattr(operators, "_make", lambda *_args, **_more: gate.wait(10) and None)
+    monkeypatch.setattr(operators, "_build", lambda *_args, **_more: gate.wait(10) and None)
     bench.pane.show_need(Need("Nothing"))
     bench.store.put(add_session(bench.store.state, opened("corpus/v1.5.1/mm_portable"), ()))
     bench.pane.show_state(bench.store.state)

@@ -117,16 +117,16 @@ def test_sentence_takes_the_place_of_the_numbers_whatever_shows_itself(qtbot, th
     line = StatusLine(theme)
     qtbot.addWidget(line)
     line.show()
-    assert line.said == ""
+    assert line.message == ""
     assert line._time.isVisible()
-    line.say("done")
+    line.show_message("done")
     for part in (line.busy, line.recompile):
         part.setVisible(True)
         QApplication.processEvents()
-        assert line.said == "done"
+        assert line.message == "done"
         assert not line._time.isVisible()
     line._quiet.timeout.emit()
-    assert line.said == ""
+    assert line.message == ""
     assert line._time.isVisible()
 
 
