@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QApplication,
+    QBoxLayout,
     QHBoxLayout,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from devtools_app.appearance.theme import set_role
 from devtools_app.jobs.latest import Latest, Token
@@ -26,6 +28,7 @@ from devtools_app.widgets.empty_state import EmptyState, Need
 from inspector.tables.selection import Selection
 
 Work = Callable[[], object]
+_TOOL_SPACE = 6
 _STOPPED = Need("Stopped", "Cancelled before it was ready.")
 
 
@@ -63,9 +66,13 @@ class Pane(QWidget):
 
     def _lay_out(self) -> None:
         self._bar = QWidget()
-        self.tools = QHBoxLayout(self._bar)
-        self.tools.setContentsMargins(12, 6, 12, 6)
-        self.tools.setSpacing(6)
+        self._bar_parts = QHBoxLayout(self._bar)
+        self._bar_parts.setContentsMargins(12, 6, 12, 6)
+        self.tools, self._right_tools = QHBoxLayout(), QHBoxLayout()
+        self._bar_parts.addLayout(self.tools, 1)
+        self._bar_parts.addLayout(self._right_tools)
+        for part in (self._bar_parts, self.tools, self._right_tools):
+            part.setSpacing(_TOOL_SPACE)
         self.tools.addWidget(self.note, 1)
         self.tools.addWidget(self.busy)
         layout = QVBoxLayout(self)
@@ -75,12 +82,24 @@ class Pane(QWidget):
         layout.addWidget(self.stack, 1)
         self.stack.addWidget(self.empty)
 
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put the tools of the right end into a row of their own where one row is too short."""
+        super().resizeEvent(event)
+        rows, margins = (self.tools, self._right_tools), self._bar_parts.contentsMargins()
+        least = sum(row.minimumSize().width() for row in rows) + margins.left() + margins.right()
+        narrow = self._right_tools.count() > 0 and least + _TOOL_SPACE > self.width()
+        kinds = QBoxLayout.Direction
+        self._bar_parts.setDirection(kinds.TopToBottom if narrow else kinds.LeftToRight)
+
     # -- tools -----------------------------------------------------------------------------
 
     def add_tool(self, widget: QWidget, *, right: bool = False) -> None:
         """Add a control before the note, or at the right end."""
-        at = self.tools.count() if right else self.tools.indexOf(self.note)
-        self.tools.insertWidget(at, widget)
+        if right:
+            self._right_tools.addWidget(widget)
+        else:
+            self.tools.insertWidget(self.tools.indexOf(self.note), widget)
 
     def add_button(
         self,

@@ -78,7 +78,7 @@ class _Painter(QStyledItemDelegate):
         self._theme = theme
 
     def _title(self, entry: ListEntry) -> str:
-        title = _JOINT.sub("\\g<0>\u200b", _unbroken(entry.title))
+        title = _breakable(entry.title)
         return f"{entry.mark}  {title}" if entry.mark else title
 
     def _boxes(self, entry: ListEntry, width: int) -> tuple[int, int]:
@@ -89,7 +89,7 @@ class _Painter(QStyledItemDelegate):
         detail = QFontMetrics(self._theme.sans(FontSize.SMALL))
         height = title.boundingRect(inner, _WRAP, self._title(entry)).height()
         below = (
-            detail.boundingRect(inner, _WRAP, _unbroken(entry.detail)).height()
+            detail.boundingRect(inner, _WRAP, _breakable(entry.detail)).height()
             if entry.detail
             else 0
         )
@@ -124,7 +124,7 @@ class _Painter(QStyledItemDelegate):
         painter.drawText(box, _WRAP, self._title(entry))
         painter.setFont(self._theme.sans(FontSize.SMALL))
         painter.setPen(QColor(palette.muted))
-        painter.drawText(box.adjusted(0, title, 0, 0), _WRAP, _unbroken(entry.detail))
+        painter.drawText(box.adjusted(0, title, 0, 0), _WRAP, _breakable(entry.detail))
         painter.restore()
 
     def _dot(self, painter: QPainter, entry: ListEntry, x: float, y: float) -> None:
@@ -136,9 +136,9 @@ class _Painter(QStyledItemDelegate):
         painter.drawEllipse(QRectF(x, y, _DOT, _DOT))
 
 
-def _unbroken(text: str) -> str:
-    """Return a text that no line break parts between a number and its percent sign."""
-    return text.replace(" %", "\u00a0%")
+def _breakable(text: str) -> str:
+    """Return a text with line breaks inside long names, and none before a percent sign."""
+    return _JOINT.sub("\\g<0>\u200b", text.replace(" %", "\u00a0%"))
 
 
 def _indent(entry: ListEntry) -> int:

@@ -207,7 +207,8 @@ class TableView(ItemPanel):
 
     def _shape_columns(self) -> None:
         for index, column in enumerate(self.rows.columns):
-            names = column.mono and column.kind is ColumnKind.TEXT
+            paths = column.mono or column.title == "module"  # which differ in their ends
+            names = paths and column.kind is ColumnKind.TEXT
             delegate = self._names if names else self._delegate_for(column.kind)
             self._grid.setItemDelegateForColumn(index, delegate or self._grid.itemDelegate())
         columns = self.rows.columns

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.shell.dock_room import shares
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.overview import Slice
+from devtools_app.views.graph import GraphPane
 from devtools_app.views.memory import _Drawing
 from devtools_app.widgets.command_text import CommandText
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -20,6 +23,7 @@ from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.live_curve import LiveCurve
 from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.time_bar import TimeBar
+from tests.app.view_bench import Bench
 from tests.app.window_views import RECORDER_VIEWS, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -147,3 +151,18 @@ def test_memory_plan_has_its_height_before_the_curve(qtbot, theme, height: int, 
     drawing.resize(400, height)
     qtbot.waitUntil(lambda: curve.isVisible() == both)
     assert plan.height() >= 120
+
+
+@pytest.mark.parametrize("width", [380, 430, 520, 900])
+def test_tools_of_a_view_do_not_cover_each_other_at_any_width(qtbot, width: int) -> None:
+    bench = Bench(qtbot, GraphPane)
+    bench.pane.show_content()
+    bench.pane.resize(width, 400)
+    QApplication.processEvents()
+    direct = Qt.FindChildOption.FindDirectChildrenOnly
+    children = bench.pane._bar.findChildren(QWidget, options=direct)
+    tools = [one for one in children if one.isVisible() and one.width() > 0]
+    assert len(tools) > 5
+    for one, other in combinations(tools, 2):
+        inner = one.geometry().adjusted(2, 0, -2, 0)  # a frame may touch the next one
+        assert not inner.intersects(other.geometry()), (one, other)
