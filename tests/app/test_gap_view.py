@@ -95,8 +95,8 @@ def test_comparison_of_sessions_lists_gaps_once_both_are_known(
     qtbot.waitUntil(lambda: window.findChild(ComparePane) is not None, timeout=20_000)
     beside = window.findChild(ComparePane)
     assert isinstance(beside, ComparePane)
-    qtbot.waitUntil(lambda: beside._made is not None, timeout=PATIENCE)
-    made = beside._made
+    qtbot.waitUntil(lambda: beside._content is not None, timeout=PATIENCE)
+    made = beside._content
     assert made is not None
     assert _nothing("gaps", made).title == f"The values of {second} are not compared yet"
     assert _nothing("memory", made).title == "No difference: memory"
@@ -105,8 +105,8 @@ def test_comparison_of_sessions_lists_gaps_once_both_are_known(
     found.compare()
     qtbot.waitUntil(lambda: len(store.state.all_gaps) == 2, timeout=PATIENCE)
     store.update(view="compare")
-    qtbot.waitUntil(lambda: beside._made is not made, timeout=PATIENCE)
-    made = beside._made
+    qtbot.waitUntil(lambda: beside._content is not made, timeout=PATIENCE)
+    made = beside._content
     assert made is not None
     assert made.unknown == ""
     assert "aten_mm_default_1" in {one.node for one in made.comparison.gaps}
