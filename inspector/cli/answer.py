@@ -1,4 +1,4 @@
-"""What a verb answers: data for machines, tables for people, an exit code for scripts."""
+"""The result of a verb: JSON data, tables as text, and an exit code."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Shown:
     """Rows of a table of ``inspector.tables``.
 
     Attributes:
-        title: line above the table, empty for none
+        title: line above the table, may be empty
         selected: the rows
-        total: whether a last line adds the columns up that have a total
+        total: whether a last line sums columns with a total
     """
 
     title: str
@@ -44,13 +44,13 @@ class Shown:
 def shown(
     table: Table | Tree, title: str = "", *, top: int | None = None, total: bool = False
 ) -> Shown:
-    """Return a table as a verb answers with it.
+    """Return a table for the result of a verb.
 
     Args:
         table: all rows
         title: line above it
-        top: at most so many rows; the title then has how many there are
-        total: whether a last line adds up
+        top: largest number of rows; the title then has the total number
+        total: whether a last line sums columns
     """
     length = table.rows.length if isinstance(table, Tree) else table.length
     if top is not None and top < length:
@@ -60,10 +60,10 @@ def shown(
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """A list of JSON values that are made one at a time, when they are written.
+    """A list of JSON values created one at a time on writing.
 
     Attributes:
-        items: what they are made of
+        items: the sources
         make: returns the JSON value of an item
     """
 
@@ -81,10 +81,10 @@ class Answer:
     Attributes:
         data: the ``data`` member of the JSON envelope
         lines: text above the tables
-        tables: for text, TSV and CSV; the first is what TSV and CSV hold
-        issues: beyond those of the session
+        tables: for text, TSV and CSV; TSV and CSV contain the first
+        issues: in addition to those of the session
         code: exit code
-        document: pieces of finished text, for verbs that write a file format of their own
+        document: pieces of a file, for verbs that write a special file format
     """
 
     data: Mapping[str, Any]

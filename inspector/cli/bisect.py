@@ -72,7 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--engine",
         choices=ENGINES,
         default=ENGINES[0],
-        help=f"what runs {engine_backends()}; default: auto",
+        help=f"engine of {engine_backends()}; default: auto",
     )
     parser.add_argument(
         "--runs", type=count, default=20, metavar="N", help="runs of a latency; default: 20"
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Try programs in a worker; every trial is in the state file at once."""
+    """Try programs in a worker; every trial is written to the state file immediately."""
     bound = _bound(options.bound)
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)
@@ -130,9 +130,7 @@ def _recipe_among(files: list[str]) -> str:
         check_there(name)
         if _is_recipe_or_record(path):
             return name
-    raise CommandError(
-        f"how is it compiled? none of {', '.join(files)} is a recipe or an ETRecord", USAGE
-    )
+    raise CommandError(f"no recipe: none of {', '.join(files)} is a recipe or an ETRecord", USAGE)
 
 
 def _is_recipe_or_record(path: Path) -> bool:
@@ -169,7 +167,7 @@ def _check_free(folder: Path, *, force: bool) -> None:
 
 
 class _Log(Progress):
-    """Writes a line for each trial beside the stages."""
+    """Writes a line for each trial in addition to stages."""
 
     def __init__(self, bound: Bound, runs_code: str, *, verbose: bool) -> None:
         super().__init__(sys.stderr, runs_code, verbose=verbose)
@@ -180,7 +178,7 @@ class _Log(Progress):
         """Report where it continues."""
         self._count = len(state.trials)
         if self._count:
-            self.note(f"goes on behind trial {self._count:,}")
+            self.note(f"resumes after trial {self._count:,}")
 
     def show(self, messages: Any) -> None:  # noqa: ANN401 - as the base
         """Show the messages."""
@@ -230,7 +228,7 @@ def _answer(
         f"{plural(len(state.trials), 'program')} tried, of {plural(done.candidates, 'node')}",
     ]
     if recipe:
-        lines.append(f"{recipe} keeps them out")
+        lines.append(f"{recipe} excludes them")
     code = JUDGED if done.result is Result.ELSEWHERE else FINE
     return Answer(
         data, lines=lines, tables=(shown(node_table(done.nodes, None)),), issues=issues, code=code
@@ -238,7 +236,7 @@ def _answer(
 
 
 def _written(job: CompileJob, nodes: Sequence[Node], folder: Path) -> str:
-    """Write the recipe that keeps nodes out; return its path."""
+    """Write the recipe that excludes the nodes; return its path."""
     path = folder / RECIPE
     try:
         path.write_text(recipe_of(kept_out(job, nodes), {}).text, "utf-8")

@@ -1,4 +1,4 @@
-"""bundle: a bundled program of a program, inputs, and what they should give."""
+"""bundle: a bundled program of a program, inputs and expected outputs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.pt",
-        help="outputs of the cases of one --inputs, in their order; default: what the module gives",
+        help="outputs of the cases of one --inputs, in order; default: computed by the module",
     )
     parser.add_argument(
         "--module",
@@ -67,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Make the file in a worker process; the file is replaced atomically."""
+    """Create the file in a worker process; the file is replaced atomically."""
     job = BundleJob(
         options.source,
         options.module,
@@ -94,7 +94,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _check(job: BundleJob) -> str:
-    """Name what is not there before anything is started; return whose Python code will run.
+    """Check that files exist before starting; return the Python files to be executed.
 
     Raises: OSError, CommandError
     """

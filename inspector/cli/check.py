@@ -1,4 +1,4 @@
-"""check: do these files belong together?"""
+"""check: whether files belong together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Return the verdict; exit code 1 when the files do not belong together."""
+    """Return the verdict; exit code 1 if the files do not belong together."""
     session = open_files(options)
     found = check_session(session)
     data = {
@@ -40,7 +40,7 @@ def run(options: Namespace) -> Answer:
             for link in found.links
         ],
     }
-    words = _WORDS.get(found.verdict, "Nothing in these files could tell.")
+    words = _WORDS.get(found.verdict, "These files contain no evidence.")
     lines = [words]
     if found.mismatch:
         lines.append(f"First mismatch: {found.mismatch}")

@@ -1,4 +1,4 @@
-"""compare: two sessions or more side by side; the others are held to the first."""
+"""compare: two sessions or more side by side; compared with the first."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--engine",
         choices=ENGINES,
         default=ENGINES[0],
-        help=f"what runs {engine_backends()} delegates",
+        help=f"engine of {engine_backends()} delegates",
     )
     parser.add_argument(
-        "--no-gap", action="store_true", help="leave out the errors of sessions with debug buffers"
+        "--no-gap", action="store_true", help="skip the errors of sessions with debug buffers"
     )
     parser.add_argument("--html", metavar="FILE", help="write a report, one self-contained file")
     parser.add_argument(
-        "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of text; default: 15"
+        "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of output; default: 15"
     )
     add_libraries(parser)
     add_timeout(parser)
@@ -98,7 +98,7 @@ def run(options: Namespace) -> Answer:
     gaps, issues = ([], []) if options.no_gap else _gaps(sessions, options, progress)
     blocks: int = options.measure or _FEW
     if blocks < _FEW:
-        words = f"{blocks} blocks are few; {_FEW} or more tell small differences"
+        words = f"{blocks} blocks are few; use {_FEW} or more to detect small differences"
         issues.append(Issue(Severity.INFO, "compare", words))
     lost = [each for each in (measured.programs if measured is not None else ()) if each.failure]
     issues += [Issue(Severity.ERROR, each.job.program, each.failure) for each in lost]
@@ -116,7 +116,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _lists(found: Comparison, letters: Sequence[str], top: int) -> list[Shown]:
-    """Return the lists that have rows; every difference is what ``diff`` shows."""
+    """Return the lists that have rows; all differences are shown by ``diff``."""
     named = [
         (words, detail_table(found, kind, letters)) for kind, words in LISTS if kind != CHANGES
     ]
@@ -151,7 +151,7 @@ def _program(session: Session, options: Namespace) -> RunJob:
     programs = paths["pte"] or paths["bpte"]
     if not programs:
         raise CommandError(
-            f"--measure needs a program of every side; {session.name} has none", USAGE
+            f"--measure needs a program on every side; {session.name} has none", USAGE
         )
     return RunJob(
         programs[0],
@@ -173,7 +173,7 @@ _RUN_KINDS = ("pte", "bpte", "ptd", "etrecord")
 def _gaps(
     sessions: Sequence[Session], options: Namespace, progress: Progress
 ) -> tuple[list[GapReport | None], list[Issue]]:
-    """Return the errors of the sessions that can have some; none where only one could."""
+    """Return the errors of sessions with values; empty if only one has them."""
     able = [
         session.program is not None
         and session.record is not None

@@ -94,8 +94,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--guard",
         choices=WAYS,
         default=AUTO,
-        help=f"load each {engine_backends()} partition before anyone runs it: auto where the real"
-        " kernels are installed, on also with torch's, fix keeps refused nodes out and compiles"
+        help=f"test-load each {engine_backends()} partition: auto where the real"
+        " kernels are installed, on also with torch's, fix excludes refused nodes and compiles"
         " again; default: auto",
     )
     add_timeout(parser)
@@ -142,14 +142,14 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     if options.toolchain_python and not elsewhere:
         raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
     if job.python and not elsewhere and job.source.kind is not SourceKind.PYTHON:
-        raise CommandError("--python runs a function; this source has none", USAGE)
+        raise CommandError("--python only applies to a source with a function", USAGE)
     check_recipe_options(job)
     return job, issues
 
 
 def _asked(options: Namespace) -> CompileJob:
     if not options.source and options.recipe is None:
-        raise CommandError("what is to be compiled? SOURCE or --recipe FILE names it", USAGE)
+        raise CommandError("nothing to compile: pass SOURCE or --recipe FILE", USAGE)
     try:
         source = parse_source(options.source) if options.source else Source("")
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""delegation: what each delegate took and what was left."""
+"""delegation: delegated and remaining operators."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Return the differences; exit code 1 when there are any beside times."""
+    """Return the differences; exit code 1 if there are any besides times."""
     first, second = _sides(options)
     sessions = open_sides(options, (first, second))
     old, new = sessions
@@ -70,7 +70,7 @@ def run(options: Namespace) -> Answer:
 
 def _most_samples(wanted: int | None) -> int:
     if wanted is not None and wanted < 0:
-        raise CommandError(f"--max-samples takes a count of elements, found {wanted}", USAGE)
+        raise CommandError(f"--max-samples expects a number of elements, found {wanted}", USAGE)
     return MOST_SAMPLES if wanted is None else wanted
 
 
@@ -80,7 +80,7 @@ def _sides(options: Namespace) -> tuple[list[str], list[str]]:
     first = options.base or (split_names(named.pop(0)) if named else [])
     second = options.news or (split_names(named.pop(0)) if named else [])
     if not first or not second or named:
-        raise CommandError("diff takes A and B, or --base FILES and --new FILES", USAGE)
+        raise CommandError("diff expects A and B, or --base FILES and --new FILES", USAGE)
     return first, second
 
 
@@ -118,4 +118,4 @@ def _nodes(found: GraphAlignment) -> dict[str, Any]:
 def _lines(old: Session, new: Session, different: list[Change]) -> list[str]:
     count = len(different)
     words = plural(count, "difference") if count else "no difference"
-    return [f"A {old.name}, B {new.name}: {words} (times are means; they vary and do not count)"]
+    return [f"A {old.name}, B {new.name}: {words} (times are means; they vary and are not judged)"]

@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"default: {MODEL_EXPLORER}",
     )
     parser.add_argument(
-        "--to", metavar="FOLDER", help="where the anonymised copy goes; -o FOLDER does the same"
+        "--to", metavar="FOLDER", help="folder of the anonymised copy; same as -o FOLDER"
     )
 
 
@@ -42,7 +42,7 @@ def run(options: Namespace) -> Answer:
     if options.form == ANONYMISED:
         return _copy(options)
     if options.to is not None:
-        raise CommandError(f"--to goes with --as {ANONYMISED}; -o names a file", USAGE)
+        raise CommandError(f"--to requires --as {ANONYMISED}; -o names a file", USAGE)
     session = open_files(options)
     found, issues = model_explorer(session, methods(session, options))
     if not found["graphs"] and not issues:
@@ -75,7 +75,7 @@ def _copy(options: Namespace) -> Answer:
     lines = [
         f"{plural(len(rows), 'file')} written to {target}:"
         " no weights, inputs, names of modules or paths",
-        "Method, operator and backend names, shapes and times are kept; look before you send it.",
+        "Method, operator and backend names, shapes and times are kept; check before sending it.",
     ]
     return Answer(data, lines=lines, tables=(shown(written_files(rows)),))
 

@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Write the files and list them; nothing else in the folder is touched."""
+    """Write the files and list them; other files in the folder are not touched."""
     session = open_files(options)
     kinds = KINDS if options.what == "all" else (options.what.replace("-", " "),)
     found, issues = items(session, methods(session, options), kinds)
@@ -50,7 +50,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _placed(found: list[Item]) -> list[tuple[Path, Item]]:
-    """Return the path of each item; two names that become one by being made safe are numbered."""
+    """Return the path of each item; names that become equal by sanitizing are numbered."""
     used: set[str] = set()
     placed: list[tuple[Path, Item]] = []
     for item in found:

@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--reference",
         default="",
         metavar="GRAPH",
-        help="edge, exported, or another recorded graph; default: the edge graph where it can run",
+        help="edge, exported, or another recorded graph; default: the edge graph if it can run",
     )
     parser.add_argument(
         "--inputs",
@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--sort", choices=ORDERS, default=ORDERS[0], help="order of the rows; default: execution"
     )
     parser.add_argument(
-        "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of text; default: 40"
+        "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of output; default: 40"
     )
     add_libraries(parser)
     add_timeout(parser)
@@ -65,7 +65,7 @@ def _not_negative(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 <= value < float("inf"):
-        raise ArgumentTypeError(f"expected a number from 0, found {text!r}")
+        raise ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
     return value
 
 
@@ -97,7 +97,7 @@ def _compared(job: GapJob, progress: Progress, options: Namespace) -> GapReport:
 
 
 def _missing(session: Session) -> str:
-    """Return what is not there without which nothing can be compared, empty when all is."""
+    """Return missing requirements of a comparison, empty if complete."""
     if session.program is None:
         return "gap needs a program: instructions are those of a .pte file"
     if not session.dumps:
@@ -200,7 +200,7 @@ def _run_json(report: GapReport, run: RunGap) -> dict[str, Any]:
 
 
 def _lines(data: dict[str, Any]) -> list[str]:
-    """Return what was found in a few sentences."""
+    """Return a summary in a few sentences."""
     cover, first = data["coverage"], data["first_divergence"]
     inside = cover["inside"]
     lines = [

@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="RECIPE|FILE",
-        help="what relative requirements refer to",
+        help="baseline of relative requirements",
     )
     add_reading(parser)
     _add_running(parser)
@@ -76,28 +76,31 @@ def _add_running(parser: ArgumentParser) -> None:
         dest="run_inputs",
         metavar="FILE.pt|random|ones|zeros",
         default="",
-        help="of what is run here; default: random",
+        help="inputs of runs; default: random",
     )
     parser.add_argument(
-        "--threads", type=count, default=1, metavar="N", help="of what is run here; default: 1"
+        "--threads", type=count, default=1, metavar="N", help="threads of runs; default: 1"
     )
     parser.add_argument(
         "--engine",
         choices=ENGINES,
         default=ENGINES[0],
-        help=f"what runs {engine_backends()} delegates",
+        help=f"engine of {engine_backends()} delegates",
     )
     parser.add_argument(
-        "--keep", metavar="DIR", default="", help="keep what a recipe compiles to in this folder"
+        "--keep",
+        metavar="DIR",
+        default="",
+        help="keep the compiled files of a recipe in this folder",
     )
     add_libraries(parser)
     add_timeout(parser)
 
 
 def run(options: Namespace) -> Answer:
-    """Judge; exit code 1 when a requirement is not met.
+    """Judge; exit code 1 if a requirement is not met.
 
-    Where nothing can be judged, the JUnit documents that were requested have it as errors.
+    If judging fails, requested JUnit documents report it as errors.
     """
     if options.junit is not None:
         refuse_existing(Path(options.junit), force=options.force)
@@ -112,7 +115,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _tell_of_error(sentence: str, options: Namespace) -> None:
-    """Write JUnit documents about a gate that cannot judge; never over what is read."""
+    """Write JUnit documents about a failed gate, never overwriting inputs."""
     document = error_text(options.require, " ".join(options.files), sentence)
     if options.format == JUNIT and options.output is None:
         sys.stdout.write(document)
@@ -142,7 +145,7 @@ def _run(options: Namespace) -> Answer:
 
 def _asked(options: Namespace) -> list[Requirement]:
     if not options.require:
-        raise CommandError("what is required? --require 'delegated>=98%'", USAGE)
+        raise CommandError("no requirements: use --require 'delegated>=98%'", USAGE)
     try:
         asked = [parse_requirement(text) for text in options.require]
     except RequirementError as error:
@@ -158,7 +161,7 @@ def _asked(options: Namespace) -> list[Requirement]:
 def _judged(
     asked: Sequence[Requirement], subject: Subject, base: Subject | None, options: Namespace
 ) -> list[Judgement]:
-    """Judge what the files tell, then run and compare as far as something asks for it.
+    """Judge by the files, then run and compare if requirements need it.
 
     Raises: MissingError, CommandError
     """
@@ -174,7 +177,7 @@ def _judged(
 
 
 def _evidence(kind: Kind, sides: Sequence[Subject], options: Namespace) -> list[Evidence]:
-    """Return what is known of each side; what was made here is run here, and then both are."""
+    """Return the evidence of each side; compiled programs are run here, and then both are."""
     plain = [Evidence(one.session, one.what, options.method or "") for one in sides]
     if kind is Kind.GAP:
         pairs = zip(plain, sides, strict=True)

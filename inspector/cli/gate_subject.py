@@ -1,4 +1,4 @@
-"""What a gate judges: files as they are, or a recipe that is compiled and run first."""
+"""Subjects of a gate: files, or a recipe that is compiled and run first."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _HEAD = 256
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program that is judged, or what it is compared with.
+    """A judged program or its baseline.
 
     Attributes:
         session: its files
-        what: the files as the user named them
-        folder: where a recipe was compiled into; None for files that were there
+        what: the files as named by the user
+        folder: of a compiled recipe; None for given files
         issues: of the recipe
-        libraries: that register what the program calls
+        libraries: that register operators of the program
     """
 
     session: Session
@@ -48,7 +48,7 @@ class Subject:
     libraries: tuple[str, ...] = ()
 
     def file(self, *kinds: str) -> str:
-        """Return the path of the first file of some kinds, empty when there is none."""
+        """Return the path of the first file of some kinds, empty if there is none."""
         found = (file.path for file in self.session.files if file.kind in kinds)
         return next(found, "")
 
@@ -68,13 +68,13 @@ def is_recipe(path: str) -> bool:
 
 
 def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = "") -> Subject:
-    """Open files, or compile a recipe and open what it makes.
+    """Open files, or compile a recipe and open its results.
 
     Args:
         paths: of files, or of one recipe
         options: of the verb
-        scratch: folder for what a recipe makes
-        keep: folder to make it in instead, so that it stays
+        scratch: temporary folder for results
+        keep: permanent folder to use instead
 
     Raises: CommandError, FormatError, OSError
     """
@@ -94,7 +94,7 @@ def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = 
 
 
 def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue, ...], CompileJob]:
-    """Compile a recipe into a folder; return its issues and what was compiled."""
+    """Compile a recipe into a folder; return its issues and its results."""
     job, issues = known_recipe(path, own_source=True)
     job = replace(job, libraries=tuple(dict.fromkeys((*job.libraries, *options.libraries))))
     for needed in (job.source.path, *job.libraries):
@@ -113,7 +113,7 @@ def measured(
 ) -> list[dict[str, list[tuple[float, ...]]]]:
     """Run programs side by side, and return the blocks of each method of each of them.
 
-    Raises: CommandError when one has no program, or cannot be run
+    Raises: CommandError if one has no program, or cannot be run
     """
     jobs: list[RunJob] = []
     owners: list[tuple[int, str]] = []
@@ -155,7 +155,7 @@ def _run_job(subject: Subject, program: str, method: str, options: Namespace) ->
 
 
 def gap_of(subject: Subject, options: Namespace) -> GapReport:
-    """Return the numeric gap of a program, which is run first when a recipe has made it.
+    """Return the numeric gap of a program, which is run first if a recipe compiled it.
 
     Raises: CommandError naming the file that is missing
     """
@@ -182,7 +182,7 @@ def _check_gap_files(subject: Subject) -> None:
     )
     for kinds, words in needed:
         if not subject.file(*kinds):
-            raise CommandError(f"gap needs {words}, which is not among {subject.what}", USAGE)
+            raise CommandError(f"gap needs {words}, missing in {subject.what}", USAGE)
 
 
 def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:

@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--code", action="store_true", help="print the program as typed code, as torch prints one"
     )
-    parser.add_argument("--list", action="store_true", help="list the graphs there are")
+    parser.add_argument("--list", action="store_true", help="list the available graphs")
     add_stages(parser)
 
 

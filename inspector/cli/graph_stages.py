@@ -1,4 +1,4 @@
-"""graph --stages and --stage: what each stage of the compile did to the graph."""
+"""graph --stages and --stage: effect of each stage of the compile on the graph."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def add_stages(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stage",
         metavar="STAGE",
-        help="the graph a stage left and what it changed: its name or number in --stages",
+        help="the graph after a stage and its changes: name or number in --stages",
     )
 
 
 def stages_answer(session: Session, options: Namespace) -> Answer:
-    """Return the stages of the compile beside the session's program, or one of them.
+    """Return the stages of the compile next to the session's program, or one of them.
 
-    Raises: CommandError if there are none, or none of that name
+    Raises: CommandError if there are none, or the name is unknown
     """
     found = session_stages(session)
     if found.log is None:

@@ -1,4 +1,4 @@
-"""What the verbs have in common whose work is done by a worker."""
+"""Common parts of verbs that run a worker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CODES = {"usage": USAGE, "unreadable": UNREADABLE}
 
 
 class Running(Protocol):
-    """A job on its way: one worker's, or one that takes several."""
+    """A running job, with one or several workers."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -32,23 +32,23 @@ class Running(Protocol):
         ...
 
     def take(self, timeout: float = 0.0) -> Sequence[Message]:
-        """Return the messages since the last call, waiting for it if there is nothing yet."""
+        """Return the messages since the last call, waiting for the first one."""
         ...
 
     def close(self) -> None:
-        """End what runs."""
+        """End the job."""
         ...
 
 
 def add_timeout(parser: ArgumentParser) -> None:
-    """Add when to give up."""
+    """Add the option for a timeout."""
     parser.add_argument(
-        "--timeout", type=positive, metavar="SECONDS", help="give up after so many seconds"
+        "--timeout", type=positive, metavar="SECONDS", help="cancel after this many seconds"
     )
 
 
 def add_program_data(parser: ArgumentParser) -> None:
-    """Add the files beside a program, and what it may use."""
+    """Add options for data files and engines of a program."""
     parser.add_argument(
         "--ptd",
         action="append",
@@ -58,18 +58,18 @@ def add_program_data(parser: ArgumentParser) -> None:
     )
     add_libraries(parser)
     parser.add_argument(
-        "--threads", type=count, default=0, metavar="N", help="default: as many as torch takes"
+        "--threads", type=count, default=0, metavar="N", help="default: that of torch"
     )
     parser.add_argument(
         "--engine",
         choices=ENGINES,
         default=ENGINES[0],
-        help=f"what runs {engine_backends()} delegates: the real kernels or torch's; default: auto",
+        help=f"engine of {engine_backends()} delegates: the real kernels or torch's; default: auto",
     )
 
 
 def add_libraries(parser: ArgumentParser) -> None:
-    """Add what registers operators that torch does not have."""
+    """Add the option for libraries that register operators with torch."""
     parser.add_argument(
         "--library",
         dest="libraries",
@@ -82,7 +82,7 @@ def add_libraries(parser: ArgumentParser) -> None:
 
 
 def check_record(program: str, record: str) -> None:
-    """Raise CommandError for a record of another program; an empty one is none."""
+    """Raise CommandError if the record belongs to another program; may be empty."""
     if not record:
         return
     found = check_session(load_session([program, record], strict=True))
@@ -91,7 +91,7 @@ def check_record(program: str, record: str) -> None:
 
 
 def engine_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what ran the delegates, one line for each kind of answer."""
+    """Return the engines of delegates, one line for each."""
     counts = Counter((one["backend"], one["source"], one["note"]) for one in partitions)
     return [
         f"{count:,} delegate{'' if count == 1 else 's'} of {backend}: {source}"

@@ -20,7 +20,7 @@ _IS_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*[{\[]")
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument(
-        "files", nargs=1, metavar="FILE", help="a .pte, .ptd, .bpte or ETDump, or the JSON of one"
+        "files", nargs=1, metavar="FILE", help="a .pte, .ptd, .bpte or ETDump, or its JSON"
     )
     parser.add_argument(
         "-o",
@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--segments",
         metavar="FILE",
-        help="of JSON: the .pte or .ptd whose constants and payloads the new file gets",
+        help="for JSON: the .pte or .ptd that provides constants and payloads",
     )
     add_writing(parser)
 
@@ -54,7 +54,7 @@ def run(options: Namespace) -> Answer:
 
 def _printed(options: Namespace, data: memoryview) -> Answer:
     if options.segments:
-        raise CommandError("--segments goes with JSON that becomes a file", USAGE)
+        raise CommandError("--segments requires JSON as input", USAGE)
     found = formats.recognise(data)
     if found is None:
         raise formats.unrecognised(data, options.files[0])

@@ -29,34 +29,34 @@ from schema.version import __version__
 
 # verb -> what it does; the module of a verb is inspector.cli.<verb with underscores>
 VERBS: dict[str, str] = {
-    "summary": "what the files are, and what stands out",
-    "profile": "where the time went, event by event",
-    "delegation": "what each delegate took and what was left",
-    "memory": "arenas, peak, and who makes it",
+    "summary": "summary of the files and findings",
+    "profile": "times by event",
+    "delegation": "delegated and remaining operators",
+    "memory": "planned buffers, peak and its values",
     "size": "every byte of the files and its owner",
     "table": "any table of the window by name, filtered, sorted, grouped",
     "tensors": "constants, planned values and logged tensors",
     "graph": "nodes and edges of a graph",
-    "check": "do these files belong together?",
+    "check": "check whether files belong together",
     "diff": "two programs or sessions side by side",
-    "compare": "two or more side by side: what moved, and what it gained",
+    "compare": "two or more side by side: changes and their effect",
     "trace": "runs as a Chrome or Perfetto trace",
     "report": "one self-contained HTML file",
     "extract": "payloads, constants and tensors as files",
-    "split": "a program's constants and named data as a .ptd beside it",
+    "split": "move a program's constants and named data to a .ptd",
     "merge": "a program and its .ptd files as one .pte",
     "json": "the flatbuffer of a file as JSON in flatc's form, and a file from such JSON",
     "export": "Model Explorer JSON, or an anonymised copy for a bug report",
     "compile": "a program file and an ETRecord from a PyTorch module",
-    "run": "a program on our own runtime: outputs, trace, times",
-    "verify": "do the cases of a bundled program give what they should?",
+    "run": "run a program on ETScope's runtime: outputs, trace, times",
+    "verify": "check the outputs of the cases of a bundled program",
     "step": "inside of a delegate call: run to a node, read values, replace them",
-    "gap": "where the numbers of a run leave those of the recorded program",
+    "gap": "numeric gap between a run and the recorded program",
     "gate": "does a program meet its requirements?",
     "sweep": "a recipe with every combination of some of its fields",
     "bisect": "which nodes to remove from a delegate so that a metric is within its bound",
     "bundle": "a bundled program: a program with inputs and expected outputs",
-    "port": "scripts written for the executorch package, with their imports made ours",
+    "port": "rewrite imports of scripts written for the executorch package",
     "inspector-cli": "the stock tool's table, with its own options",
 }
 
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None, extra_verbs: dict[str, str] | None =
 
     Args:
         argv: arguments without the program's name; those of the process when None
-        extra_verbs: verbs that the caller handles, for the help text only
+        extra_verbs: verbs handled by the caller, listed in the help only
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     stdout_is_utf8()
@@ -123,14 +123,14 @@ def main(argv: Sequence[str] | None = None, extra_verbs: dict[str, str] | None =
 
 @dataclass(slots=True)
 class _Request:
-    """A verb and its arguments; parsed as far as parsing got."""
+    """A verb and its arguments, possibly only partly parsed."""
 
     verb: str
     arguments: list[str]
     options: argparse.Namespace | None = None
 
     def inputs(self) -> list[str]:
-        """Return the files meant, as far as they are known."""
+        """Return the input files, if known."""
         known: list[str] = getattr(self.options, "inputs", [])
         return known or list(getattr(self.options, "files", []))
 

@@ -1,4 +1,4 @@
-"""memory: the plan of each method, its peak, and who makes it."""
+"""memory: the plan of each method, its peak and the values there."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plan_json(plan: MemoryPlan, sources: Sources) -> dict[str, Any]:
 
 
 def arena_json(arena: Arena, sources: Sources) -> dict[str, Any]:
-    """Return the JSON of one arena."""
+    """Return the JSON of one planned buffer."""
     return {
         "mem_id": arena.mem_id,
         "planned_bytes": arena.planned_bytes,
@@ -70,7 +70,7 @@ def arena_json(arena: Arena, sources: Sources) -> dict[str, Any]:
 
 
 def value_json(value: PlannedValue, sources: Sources) -> dict[str, Any]:
-    """Return the JSON of one planned value, named by the record where there is one."""
+    """Return the JSON of one planned value, named by the record if available."""
     source = sources.get(value.value)
     return {
         "name": source.name if source is not None else value.name,
@@ -105,6 +105,6 @@ def _lines(plan: MemoryPlan) -> list[str]:
 
 def _table(session: Session, plan: MemoryPlan, arena: Arena, *, peak_only: bool) -> Shown:
     found = culprits(session, plan.method, arena, peak_only=peak_only)
-    what = f"alive at the peak, instruction {arena.peak_instruction}" if peak_only else "all values"
+    what = f"live at the peak, instruction {arena.peak_instruction}" if peak_only else "all values"
     title = f"{plan.method}, planned buffer {arena.mem_id}: {what}"
     return shown(found, title, total=peak_only)

@@ -25,7 +25,7 @@ def add_output(parser: ArgumentParser) -> None:
 
 
 def add_folder_output(parser: ArgumentParser, words: str) -> None:
-    """Add where to write files; the answer itself goes to standard output."""
+    """Add where to write files; the result itself goes to standard output."""
     parser.add_argument("-o", "--output", dest="folder", metavar="FOLDER", help=words)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
@@ -36,7 +36,7 @@ def add_folder_output(parser: ArgumentParser, words: str) -> None:
 
 
 def add_reading(parser: ArgumentParser) -> None:
-    """Add how to read what the files leave open."""
+    """Add options for facts that the files do not contain."""
     parser.add_argument("--method", metavar="NAME", help="only this method")
     parser.add_argument(
         "--source-time-scale", choices=UNITS, help="unit of ETDump ticks; default: ns, assumed"
@@ -46,7 +46,7 @@ def add_reading(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FOLDER",
-        help="where source files are looked for; may be repeated",
+        help="root folder of source files; may be repeated",
     )
 
 
@@ -69,14 +69,14 @@ def reading(options: Namespace) -> SessionOptions:
 def open_files(
     options: Namespace, paths: Sequence[str] | None = None, *, strict: bool = False
 ) -> Session:
-    """Open the files named; notes inputs, issues and unreadable files for the envelope.
+    """Open the files named; record inputs, issues and unreadable files for the envelope.
 
     Args:
         options: of the verb
-        paths: files and folders; those of the options when None
-        strict: refuse a set of which one cannot be read, instead of keeping the others
+        paths: files and folders; None for those of the options
+        strict: reject a set with an unreadable file, instead of keeping the others
 
-    Raises: FormatError, OSError if none can be read, one is not there, or one cannot be read and
+    Raises: FormatError, OSError if none can be read, one is missing, or one is unreadable and
         strict is set; CommandError for a wrong method
     """
     names = one_session(options.files) if paths is None else list(paths)
@@ -101,7 +101,7 @@ def split_names(names: str) -> list[str]:
 
 
 def open_sides(options: Namespace, sides: Sequence[Sequence[str]]) -> list[Session]:
-    """Open the sides of a comparison, whose method may be on some of them only.
+    """Open the sides of a comparison, whose method may exist on some of them only.
 
     Raises: FormatError, OSError; CommandError for a method that no side has
     """
@@ -115,15 +115,15 @@ def open_sides(options: Namespace, sides: Sequence[Sequence[str]]) -> list[Sessi
 
 
 def one_session(paths: Sequence[str]) -> list[str]:
-    """Return the paths of a verb that takes one session.
+    """Return the paths of a verb for one session.
 
     Raises: CommandError naming the sessions if they are several
     """
     groups = split_sessions(paths)
     if len(groups) > 1:
         named = ", ".join(" + ".join(group) for group in groups)
-        words = f"this verb takes one session, and these are {len(groups)}: {named}"
-        hint = "Name one of them; `etscope compare A B` and `etscope diff A B` take two"
+        words = f"this verb expects one session, found {len(groups)}: {named}"
+        hint = "Name one of them; `etscope compare A B` and `etscope diff A B` accept two"
         raise CommandError(f"{words}. {hint}", USAGE)
     return list(paths)
 
@@ -134,7 +134,7 @@ def _sentence(file: LoadedFile) -> str:
 
 
 def methods(session: Session, options: Namespace) -> tuple[str, ...]:
-    """Return the methods asked for; empty when unknown."""
+    """Return the selected methods; empty if unknown."""
     if options.method:
         return tuple(name for name in session.methods if name == options.method)
     return session.methods

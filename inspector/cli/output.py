@@ -50,7 +50,7 @@ def envelope(
 
 
 def to_json(value: object) -> str:
-    """Return strict JSON: no NaN, no infinity, numpy numbers as numbers."""
+    """Return strict JSON: no NaN, no infinity, numpy scalars as numbers."""
     return "".join(json_pieces(value))
 
 
@@ -85,7 +85,7 @@ def _compact(value: object) -> str:
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value as JSON types; a number that is not finite becomes null."""
+    """Return a value as JSON types; non-finite values become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, (str, int, bool, type(None))):
@@ -102,13 +102,13 @@ def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What every answer has beside its data.
+    """Members of the envelope besides the data.
 
     Attributes:
         verb: name
-        inputs: files that were opened
-        issues: odd things in them
-        error: files that could not be read, as a sentence; empty when all could
+        inputs: opened files
+        issues: found in them
+        error: sentence about unreadable files; else empty
     """
 
     verb: str
@@ -118,7 +118,7 @@ class Heading:
 
 
 def emit(heading: Heading, answer: Answer, options: Namespace) -> None:
-    """Write an answer in the format asked for, to the file asked for or to standard output.
+    """Write a result in the selected format, to the selected file or to standard output.
 
     Raises: CommandError if the output exists without --force or cannot be written
     """
@@ -174,9 +174,9 @@ def write_bytes(path: Path, data: bytes, *, force: bool) -> None:
 
 
 def write_file(path: Path, write: Callable[[BinaryIO], object], *, force: bool) -> None:
-    """Let a function write a file; the file is replaced atomically.
+    """Write a file atomically through a callback.
 
-    Raises: CommandError if it exists without force, or the disk refuses
+    Raises: CommandError if it exists without force, or for a disk error
     """
     refuse_existing(path, force=force)
     try:
@@ -198,14 +198,14 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 def write_folder(
     folder: Path, files: Sequence[tuple[Path, Callable[[BinaryIO], object]]], *, force: bool
 ) -> None:
-    """Write files below a folder; nothing is written when one of them may not be.
+    """Write files below a folder; nothing is written if one of them must not be.
 
     Args:
-        folder: made when it is not there; one with content is only written into with force
+        folder: created if missing; a non-empty one requires force
         files: path below the folder, and the function that writes it
-        force: replace files that exist; others in the folder stay as they are
+        force: replace existing files; others in the folder are kept
 
-    Raises: CommandError if something exists without force, or the disk refuses
+    Raises: CommandError if files exist without force, or for a disk error
     """
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"{folder} is a file, not a folder", USAGE)
@@ -221,7 +221,7 @@ def write_folder(
 def _refuse_leaving(folder: Path, path: Path) -> None:
     """Raise CommandError if a link below the folder leads out of it."""
     if not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise CommandError(f"{path.parent} is a link that leads out of {folder}", USAGE)
+        raise CommandError(f"{path.parent} is a link to a place outside of {folder}", USAGE)
 
 
 _CONTROLS = re.compile("[\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")

@@ -1,4 +1,4 @@
-"""port: scripts written for the `executorch` package, with their imports made ours."""
+"""port: scripts written for the `executorch` package, with their imports replaced by ours."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> Answer:
     """Port the files; without --write and -o the changes are shown as a unified diff."""
     if options.write and options.target:
-        raise CommandError("--write changes the files, -o writes others: only one of them", USAGE)
+        raise CommandError(
+            "--write changes the files, -o writes copies: use only one of them", USAGE
+        )
     for name in options.files:
         Path(name).stat()  # a file that is not there is named before anything is written
     ported, options.unreadable = _ported(options.files)
     if not ported and not options.unreadable:
-        raise CommandError("there is no .py and no .ipynb file in these folders", USAGE)
+        raise CommandError("no .py or .ipynb file in these folders", USAGE)
     options.inputs = [str(one.path) for one in ported]
     written = _written(ported, options)
     code = JUDGED if any(one.ported.missing for one in ported) else FINE
@@ -83,7 +85,7 @@ def _ported(names: Sequence[str]) -> tuple[list[PortedFile], list[str]]:
 
 
 def _written(ported: list[PortedFile], options: Namespace) -> dict[Path, Path]:
-    """Write the results; return where the ported text of each file is now."""
+    """Write the results; return the path of each ported file."""
     if options.write:
         places = {one.path: one.path for one in ported if one.changed}
         force = True
@@ -105,7 +107,7 @@ def _written(ported: list[PortedFile], options: Namespace) -> dict[Path, Path]:
 
 
 def _places(ported: list[PortedFile], names: Sequence[str], target: Path) -> dict[Path, Path]:
-    """Return where each file goes: the target itself, or a path below it as below its folder."""
+    """Return the destination of each file: the target itself, or a path below it."""
     if len(names) == 1 and not Path(names[0]).is_dir() and not target.is_dir():
         return {one.path: target for one in ported}
     folders = [Path(name) for name in names if Path(name).is_dir()]
@@ -147,7 +149,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _text(ported: list[PortedFile], written: dict[Path, Path]) -> Iterable[str]:
-    """Yield the diffs, or where the files are, then what is left to do and how much was done."""
+    """Yield the diffs, or the paths of files, then remaining work and a summary."""
     for one in ported:
         if one.path in written:
             yield f"{printable(str(written[one.path]))}: written\n"
@@ -161,7 +163,7 @@ def _text(ported: list[PortedFile], written: dict[Path, Path]) -> Iterable[str]:
                 yield f"{printable(_sentence(one.path, name))}\n"
     count = ", ".join(f"{number} {word}" for word, number in verdicts.items())
     files = f"{len(ported):,} file{'' if len(ported) == 1 else 's'}"
-    yield f"{files}: {count or 'nothing of executorch is imported'}\n"
+    yield f"{files}: {count or 'no imports of executorch'}\n"
 
 
 def _shown(line: str) -> str:

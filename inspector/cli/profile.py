@@ -1,4 +1,4 @@
-"""profile: where the time went, event by event, and totals that add up."""
+"""profile: times by event, with consistent totals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="also list OPERATOR_CALL, which contains its kernel"
     )
-    parser.add_argument("--top", type=int, metavar="N", help="only the N slowest in the text")
+    parser.add_argument("--top", type=int, metavar="N", help="only the N slowest")
 
 
 def run(options: Namespace) -> Answer:
@@ -170,7 +170,7 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         if time.emulated:
             lines.append(f"{time.title}: delegates are {EMULATION}")
     if profile.unit_is_time and profile.unit_assumed:
-        lines.append(f"ticks are taken for {profile.unit} (assumed; see --source-time-scale)")
+        lines.append(f"ticks are assumed to be {profile.unit} (assumed; see --source-time-scale)")
     if not profile.unit_is_time:
         lines.append(f"ticks are {profile.unit}, not time: they are shown as they are")
     return lines

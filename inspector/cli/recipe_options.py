@@ -81,7 +81,7 @@ def add_move_up(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="let this partitioner of the recipe choose one place earlier; may be repeated",
+        help="move this partitioner of the recipe one position forward; may be repeated",
     )
 
 

@@ -30,7 +30,7 @@ def known_recipe(path: str, *, own_source: bool) -> tuple[CompileJob, list[Issue
     issues = [Issue(Severity.WARNING, path, found.unknown)] if found.unknown else []
     source = found.recipe.job.source.path
     if own_source and found.recipe.changed_source():
-        words = "has changed since the recipe was made: its program may be another one"
+        words = "has changed since the recipe was written: the program may differ"
         issues.append(Issue(Severity.WARNING, source, words))
     return found.recipe.job, issues
 

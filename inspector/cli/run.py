@@ -60,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--runs", type=count, default=1, metavar="N", help="how many are measured; default: 1"
     )
     parser.add_argument(
-        "--warmup", type=count_or_none, default=0, metavar="N", help="how many come before them"
+        "--warmup", type=count_or_none, default=0, metavar="N", help="warm-up runs before them"
     )
     parser.add_argument(
         "--print-output",
@@ -78,15 +78,14 @@ def _add_inputs(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--inputs",
         metavar="FILE.pt|random|ones|zeros",
-        help="the list of flattened inputs that torch.save wrote, or what to make up;"
-        " default: random",
+        help="a torch.save file of flattened inputs, or the kind to generate; default: random",
     )
     parser.add_argument(
         "--bundled",
         nargs="?",
         const="0",
         metavar="CASE|FILE.bpte",
-        help="take the inputs of a bundled case; default: case 0 of the program itself",
+        help="use the inputs of a bundled case; default: case 0 of the program itself",
     )
     parser.add_argument(
         "--case", type=count_or_none, metavar="N", help="which bundled case; default: 0"
@@ -101,7 +100,7 @@ def _add_recording(parser: ArgumentParser) -> None:
         "--debug-level",
         choices=DEBUG_LEVELS,
         default=DEBUG_LEVELS[0],
-        help="whose values are recorded; default: none",
+        help="which values are recorded; default: none",
     )
     parser.add_argument(
         "--debug-op",
@@ -115,7 +114,7 @@ def _add_recording(parser: ArgumentParser) -> None:
         type=_pattern,
         default="",
         metavar="REGEX",
-        help="record intermediate values of these modules only, those inside of them included;"
+        help="record intermediate values of these modules only, nested ones included;"
         " needs the record",
     )
     parser.add_argument(
@@ -128,7 +127,7 @@ def _add_recording(parser: ArgumentParser) -> None:
         help="record intermediate values of this debug handle; may be repeated; needs the record",
     )
     parser.add_argument(
-        "--no-trace", action="store_true", help="record nothing: the runs are not slowed down"
+        "--no-trace", action="store_true", help="record nothing, so that runs are not slowed down"
     )
     parser.add_argument(
         "--record", metavar="MODEL.etrecord", default="", help="the record of the program"
@@ -263,7 +262,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     memory = report["memory"]
     planned = sum(memory["planned_bytes"])
     peak = memory["peak_bytes"]
-    held = "" if peak is None else f", {peak:,} bytes held by the process at most"
+    held = "" if peak is None else f", {peak:,} bytes peak of the process"
     lines.append(f"{planned:,} bytes planned{held}")
     if report["trace"]["recorded"]:
         words = [job.program, job.record, str(Path(folder) / TRACE)]

@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         dest="stop",
         type=count_or_none,
         metavar="NODE",
-        help="show the values there are before this node; default: those of all nodes",
+        help="show the values computed before this node; default: those of all nodes",
     )
     parser.add_argument(
         "--value",
@@ -65,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=_replacement,
         default=[],
         metavar="ID=zeros|ones|NUMBER|FILE.pt",
-        help="what a value holds from the moment it is there; may be repeated",
+        help="replacement of a value once it is computed; may be repeated",
     )
     parser.add_argument(
         "--record", default="", metavar="MODEL.etrecord", help="names the nodes and source lines"
@@ -76,8 +76,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--inputs",
         metavar="FILE.pt|random|ones|zeros",
-        help="the list of flattened inputs that torch.save wrote, or what to make up;"
-        " default: random",
+        help="a torch.save file of flattened inputs, or the kind to generate; default: random",
     )
     parser.add_argument(
         "--case", type=count_or_none, metavar="N", help="inputs of this bundled case"
@@ -197,7 +196,9 @@ def _lines(report: Mapping[str, Any]) -> list[str]:
     if report["note"]:
         lines.append(report["note"])
     if report["stopped_at"] is not None:
-        lines.append(f"stopped before node {report['stopped_at']}; then the run went on to its end")
+        lines.append(
+            f"stopped before node {report['stopped_at']}; then the run continued to its end"
+        )
     for place, output in enumerate(report["outputs"]):
         if output["kind"] != "tensor":
             continue

@@ -45,10 +45,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="values of a field of the recipe, such as rules.min_nodes=1,5; may be repeated",
     )
     add_folder_output(
-        parser, f"folder for {RESULTS} and the points; one with a sweep is gone on with; required"
+        parser, f"folder for {RESULTS} and the points; a sweep in it is resumed; required"
     )
     parser.add_argument(
-        "--workers", type=count, metavar="N", help="points at once; default: one a processor"
+        "--workers", type=count, metavar="N", help="parallel points; default: one per processor"
     )
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="work on this Dask cluster, as tcp://host:8786"
@@ -95,7 +95,7 @@ def run(options: Namespace) -> Answer:
     except FolderError as error:
         raise refused(error) from error
     except KeyboardInterrupt:
-        progress.end(f"what is done is kept in {folder}; the same command goes on")
+        progress.end(f"finished points are in {folder}; the same command resumes")
         raise
     finally:
         runner.close()
@@ -109,7 +109,7 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     Raises: CommandError, OSError
     """
     if not options.grid:
-        raise CommandError("what is varied? --grid FIELD=VALUE,VALUE…", USAGE)
+        raise CommandError("nothing to vary: use --grid FIELD=VALUE,VALUE…", USAGE)
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
     if options.run_inputs not in MADE_INPUTS:
@@ -132,7 +132,7 @@ def _grid(texts: Sequence[str]) -> Grid:
     if not files:
         return parse_grid(texts)
     if len(texts) > 1:
-        raise GridError(f"{files[0]}: a file is the whole grid; other --grid are too much")
+        raise GridError(f"{files[0]}: a file defines the entire grid; remove the other --grid")
     check_there(files[0])
     return grid_of_file(Path(files[0]).read_bytes(), files[0])
 
@@ -175,7 +175,9 @@ def _runner(options: Namespace, folder: Path, plan: Plan) -> Runner:
         workers = options.workers or os.cpu_count() or 1
         return LocalRunner(folder, plan.settings, min(workers, len(plan.points)))
     if options.workers is not None:
-        raise CommandError("--workers counts those of this machine; a cluster has its own", USAGE)
+        raise CommandError(
+            "--workers applies to this machine; a cluster has its own workers", USAGE
+        )
     try:
         return ClusterRunner(options.cluster, folder, plan.settings)
     except ClusterError as error:

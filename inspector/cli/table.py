@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--group-by", default="", metavar="COLUMN", help="a text column")
     parser.add_argument("--columns", default="", metavar="COLUMN,…", help="only these")
-    parser.add_argument("--top", type=int, metavar="N", help="at most so many rows")
+    parser.add_argument("--top", type=int, metavar="N", help="largest number of rows")
     add_output(parser)
 
 
@@ -78,7 +78,7 @@ def run(options: Namespace) -> Answer:
 def _subject(entry: TableEntry, options: Namespace) -> Sequence[Session] | Path:
     if entry.subject is Subject.FOLDER:
         if len(options.files) != 1:
-            raise CommandError(f"table {entry.name!r} takes one folder", USAGE)
+            raise CommandError(f"table {entry.name!r} expects one folder", USAGE)
         options.inputs = [*getattr(options, "inputs", ()), *options.files]
         return Path(options.files[0])
     if entry.subject is not Subject.SESSIONS:

@@ -19,7 +19,7 @@ def add_toolchain(parser: ArgumentParser, what: str) -> None:
         "--toolchain",
         choices=TOOLCHAINS,
         default="",
-        help=f"what {what}: our own, or the executorch package of an interpreter;"
+        help=f"what {what}: ETScope's, or the executorch package of an interpreter;"
         f" default: {BUILT_IN}",
     )
     parser.add_argument(
@@ -52,7 +52,7 @@ def toolchain_python(options: Namespace, own: str = "") -> str:
     if named and options.toolchain == BUILT_IN:
         raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
     if named and own and named != own:
-        words = "the function runs in the interpreter of the toolchain: leave --python away"
+        words = "the function runs in the interpreter of the toolchain: remove --python"
         raise CommandError(words, USAGE)
     return named or own
 

@@ -55,7 +55,7 @@ def _tolerance(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0.0 <= found < math.inf:
-        raise ArgumentTypeError(f"expected a number from 0, found {text!r}")
+        raise ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
     return found
 
 

@@ -1,1 +1,1 @@
-"""What two or more programs differ in, and whether a difference in time is real."""
+"""Differences of two or more programs, and whether a difference in time is significant."""

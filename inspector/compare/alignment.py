@@ -1,11 +1,11 @@
-"""Which node of one graph is which of another, by origin and structure.
+"""Matches the nodes of two graphs by origin and structure.
 
-The identity of a node goes from strict to loose: all that is known of it (operator, types,
-literals, module, line, origin), then less and less, down to the operator alone. Each step aligns,
-in the order of execution, what the steps before left between their pairs; so an inserted node is
-one difference, renumbered modules are none, and ten thousand nodes take a moment. What is left and
-stands elsewhere in the order is paired when it is the only one of its kind, or when its neighbours
-are pairs.
+Node identity goes from strict to loose: first all known facts (operator, types,
+literals, module, line, origin), finally the operator only. Each step aligns,
+in execution order, the nodes that earlier steps left between their pairs; so an inserted node is
+one difference, renumbered modules are none, and ten thousand nodes take a moment. Remaining nodes
+at other positions are paired if they are unique, or if their neighbours
+are paired.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Stretch = tuple[int, int, int, int]  # start and stop in the old, begin and end 
 
 @dataclass(frozen=True, slots=True)
 class NodePair:
-    """One node of the old graph and the same one in the new graph.
+    """A node of the old graph and its counterpart in the new graph.
 
     Attributes:
         old: id in the old graph
         new: id in the new graph
-        how: ``origin`` when module or lineage agree, ``structure`` when only operators and order
-            do, ``moved`` when it stands elsewhere in the order
+        how: ``origin`` if module or lineage agree, ``structure`` if only operators and order
+            do, ``moved`` if its position differs
     """
 
     old: int
@@ -47,7 +47,7 @@ class NodePair:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Nodes of one origin that became others: a decomposition, a fusion, another operator.
+    """Nodes replaced by others of the same origin: a decomposition, a fusion, another operator.
 
     Attributes:
         old: ids only in the old graph
@@ -60,13 +60,13 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node that is in both graphs and is not the same.
+    """A node that is in both graphs but differs.
 
     Attributes:
         pair: the node
         what: operator, types or arguments
-        old: in the old graph, in words
-        new: in the new graph
+        old: description in the old graph
+        new: description in the new graph
     """
 
     pair: NodePair
@@ -85,7 +85,7 @@ class GraphAlignment:
         pairs: nodes that are in both, by the id in the old graph
         removed: ids only in the old graph
         added: ids only in the new graph
-        replaced: which of those belong together; their ids are among removed and added
+        replaced: groups of them that correspond; their ids are among removed and added
     """
 
     old: ModelGraph
@@ -97,7 +97,7 @@ class GraphAlignment:
 
     @cached_property
     def changed(self) -> tuple[NodeChange, ...]:
-        """Return the pairs that compute something else, or something of another type."""
+        """Return the pairs whose operator, types or arguments differ."""
         found = (_changed(self.old.nodes[p.old], self.new.nodes[p.new], p) for p in self.pairs)
         return tuple(change for change in found if change is not None)
 
@@ -132,7 +132,7 @@ def align_graphs(old: ModelGraph, new: ModelGraph) -> GraphAlignment:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known of one node, as far as it may tell it from others.
+    """Facts that identify a node.
 
     Attributes:
         target: operator with its overload
@@ -200,7 +200,7 @@ def _types(node: ModelNode) -> str:
 
 
 def origin(node: ModelNode) -> str:
-    """Return the name of the exported node that a node comes from, empty when unknown."""
+    """Return the name of the exported node that a node comes from, empty if unknown."""
     chain = node.node.from_node
     if chain:
         name, _, number = chain[-1].rpartition(".")
@@ -250,7 +250,7 @@ _SAME, _ALIKE, _PERFECT = 16, 4, 21  # agreement of a pair: what it computes, op
 
 
 def _ordered(sides: tuple[_Side, _Side], levels: Levels) -> dict[int, tuple[int, str]]:
-    """Return the pairs that stand in one order in both, old id -> new id and how it was matched."""
+    """Return the pairs in the same order in both, old id -> new id and how it was matched."""
     found: dict[int, tuple[int, str]] = {}
     stretches: list[Stretch] = [(0, len(sides[0].facts), 0, len(sides[1].facts))]
     for key, how in levels:
@@ -260,7 +260,7 @@ def _ordered(sides: tuple[_Side, _Side], levels: Levels) -> dict[int, tuple[int,
 
 
 def _agreement(sides: tuple[_Side, _Side], found: dict[int, tuple[int, str]]) -> int:
-    """Return how much paired nodes have in common, what they compute before where they are."""
+    """Return the agreement of paired nodes, first in their operation, then in position."""
     total = 0
     for here, (there, _) in found.items():
         one, two = sides[0].facts[here], sides[1].facts[there]
@@ -277,7 +277,7 @@ def _level(
     found: dict[int, tuple[int, str]],
     how: str,
 ) -> list[Stretch]:
-    """Pair what is the same in each stretch; return the stretches that are left."""
+    """Pair equal nodes in each stretch; return the remaining stretches."""
     left: list[Stretch] = []
     for start, stop, begin, end in stretches:
         here, there = start, begin
@@ -295,7 +295,7 @@ _END = (-1, -1)
 
 
 def _moved(sides: tuple[_Side, _Side], found: dict[int, tuple[int, str]]) -> None:
-    """Pair what is left, wherever it stands in the order."""
+    """Pair remaining nodes at any position."""
     for key in (_everything, _place):
         rest = _rest(sides, found)
         one, two = (_singles(side, ids, key) for side, ids in zip(sides, rest, strict=True))
@@ -321,7 +321,7 @@ def _singles(side: _Side, ids: Iterable[int], key: Key) -> dict[Hashable, int]:
 
 
 def _by_neighbours(sides: tuple[_Side, _Side], found: dict[int, tuple[int, str]]) -> bool:
-    """Pair nodes of one operator between the same neighbours; return whether there were any."""
+    """Pair nodes of one operator between the same neighbours; return whether any were found."""
     old, new = _rest(sides, found)
     free = set(new)
     paired = False
@@ -338,7 +338,7 @@ def _by_neighbours(sides: tuple[_Side, _Side], found: dict[int, tuple[int, str]]
 def _candidates(
     sides: tuple[_Side, _Side], found: dict[int, tuple[int, str]], number: int, free: set[int]
 ) -> set[int]:
-    """Return the free nodes of the operator that hang on the partners of all paired neighbours."""
+    """Return unpaired nodes of the operator connected to all partners of paired neighbours."""
     one, two = sides
     groups: list[set[int]] = []
     for near, back in ((one.makers, two.users), (one.users, two.makers)):
@@ -354,7 +354,7 @@ def _candidates(
 def _replaced(
     sides: tuple[_Side, _Side], removed: Sequence[int], added: Sequence[int]
 ) -> tuple[Replacement, ...]:
-    """Return the groups of one origin, module and line that are on both sides."""
+    """Return the groups with equal origin, module and line on both sides."""
     groups: dict[tuple[str, str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for which, ids in enumerate((removed, added)):
         for number in ids:

@@ -1,4 +1,4 @@
-"""What a difference is."""
+"""The data type of a difference."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Change:
 
     Attributes:
         area: one of inspector.compare.differences.AREAS
-        what: the thing that differs
-        old: before, None when it was not there
-        new: after, None when it is gone
+        what: name of the differing fact
+        old: before, None if missing
+        new: after, None if missing
         unit: ms, bytes or empty
-        counts: whether it makes the two different; times of runs always vary and do not
-        note: more words, empty for none
-        samples: the first elements of a tensor that differ
+        counts: whether it counts as a difference; times of runs always vary and do not
+        note: further text, may be empty
+        samples: the first differing elements of a tensor
     """
 
     area: str

@@ -14,11 +14,11 @@ from inspector.jobs.measure import Measurement
 
 
 def comparison_content(found: Comparison, measured: Measurement | None = None) -> dict[str, Any]:
-    """Return everything that was found; graphs as what is not the same in them.
+    """Return the entire comparison; for graphs only their differences.
 
     Args:
         found: the comparison
-        measured: times it was made with
+        measured: measured times used in it
     """
     return {
         "names": list(found.names),

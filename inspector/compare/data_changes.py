@@ -1,4 +1,4 @@
-"""Differences of stored numbers: constants, state, named data, test cases."""
+"""Differences of stored data: constants, state, named data, test cases."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _tensor_pair(method: str, one: StoredTensor, two: StoredTensor, samples: int
 
 @dataclass(slots=True)
 class _Numbers:
-    """How two tensors of one type and shape differ."""
+    """Differences of two tensors of equal type and shape."""
 
     count: int = 0
     different: int = 0
@@ -135,7 +135,7 @@ class _Numbers:
 
 
 def _compare(old: memoryview, new: memoryview, code: int, samples: int) -> _Numbers | None:
-    """Compare elements piece by piece; None where they are not numbers or have no difference."""
+    """Compare elements piece by piece; None if they are not numeric or equal."""
     item = scalar_type(code).item_bytes
     if not has_numbers(code) or len(old) != len(new) or len(old) % item:
         return None
@@ -182,7 +182,7 @@ def named_data_changes(old: Session, new: Session) -> list[Change]:
 
 
 def _blobs(session: Session, external: bool) -> Iterator[tuple[str, memoryview]]:
-    """Yield keys and bytes of the program, and of data files where both sides have some."""
+    """Yield keys and bytes of the program, and of data files if both sides have some."""
     if session.program is not None:
         yield from session.program.named_data_map().items()
     for data in session.external if external else ():
@@ -190,7 +190,7 @@ def _blobs(session: Session, external: bool) -> Iterator[tuple[str, memoryview]]
 
 
 def bundled_changes(old: Session, new: Session, method: str = "") -> list[Change]:
-    """Return test cases that differ, of one method or all, where both are bundled programs."""
+    """Return test cases that differ, of one method or all, if both are bundled programs."""
     if old.bundled is None or new.bundled is None:
         return []
     before, after = _suites(old.bundled), _suites(new.bundled)

@@ -1,7 +1,7 @@
-"""What differs between two sessions: program, delegation, values, data, memory, size and time.
+"""Differences between two sessions: program, delegation, values, data, memory, size and time.
 
 Things are compared by name or structure, never by index: an inserted operator is one difference.
-Times are means over the recorded runs, without a claim whether their difference is real.
+Times are means over the recorded runs, without a verdict on their significance.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def diff_sessions(
     """Return all differences, area by area.
 
     Args:
-        old: on the one side
-        new: on the other
-        samples: elements that differ to list of each tensor, at most
-        method: only this one, and what is of no method; empty for all
+        old: the first session
+        new: the second session
+        samples: largest number of listed elements per tensor
+        method: only this one, and facts without a method; empty for all
     """
     both = [name for name in old.methods if name in new.methods and method in ("", name)]
     found = [*_files(old, new), *_methods(old, new, method)]
@@ -76,7 +76,7 @@ def comparable(old: Session, new: Session) -> bool:
 
 
 def _files(old: Session, new: Session) -> list[Change]:
-    """Name the kinds of files only one side has; alone they make no difference."""
+    """List the kinds of files only one side has, which is not a difference."""
     before, after = ([file.kind for file in session.files] for session in (old, new))
     counts = not comparable(old, new)
     return [
@@ -127,7 +127,7 @@ def _delegation(old: Session, new: Session, both: Sequence[str]) -> list[Change]
     for method in sorted(before.keys() & after.keys() & set(both)):
         one, two = before[method], after[method]
         if one.counting != two.counting:
-            note = "the numbers cannot be compared: one side has no record"
+            note = "the values cannot be compared: one side has no record"
             change = Change(
                 "delegation",
                 f"{method} counting",

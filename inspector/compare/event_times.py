@@ -30,8 +30,8 @@ class EventTime:
     """One event: a kernel, a node inside a delegate, or a delegate without events inside.
 
     Attributes:
-        nodes: ids of the nodes it covers; empty when that is not known
-        operator: what it computes
+        nodes: ids of the nodes it covers; empty if unknown
+        operator: its operator
         where: backend, or ``portable``
         ms: mean over the runs of all its occurrences in a run
         calls: occurrences in a run
@@ -52,12 +52,12 @@ class MethodTimes:
 
     Attributes:
         method: name
-        runs: how many
+        runs: number of runs
         whole_ms: of a run
-        events: what is known of it, in the order of the trace
+        events: in the order of the trace
         unattributed_ms: the rest
         samples: time of each run
-        notes: what could not be used
+        notes: on skipped data
     """
 
     method: str
@@ -70,7 +70,7 @@ class MethodTimes:
 
 
 def logs_tensors(session: Session) -> bool:
-    """Return whether the runs of a session logged values, which takes time of its own."""
+    """Return whether the runs of a session logged values, which costs additional time."""
     runs = (run for dump in session.dumps for run in dump.run_data)
     return any(bool(np.any(run.events.kind == EventKind.DEBUG)) for run in runs)
 
@@ -81,14 +81,14 @@ def timed_methods(session: Session) -> tuple[str, ...]:
 
 
 def method_times(session: Session, method: str, graph: ModelGraph | None) -> MethodTimes | None:
-    """Return the time of a method, None when no run of it is known or ticks are not time.
+    """Return the time of a method, None if no run of it is known or ticks are not time.
 
-    It is that of ``operator_rows``, over all traces whose method is known to be this one.
+    It is that of ``operator_rows``, over all traces known to be of this method.
 
     Args:
-        session: what ran
-        method: name; empty for runs of which no method is known
-        graph: whose nodes the events are of; None to leave them out
+        session: with the traces
+        method: name; empty for runs of unknown methods
+        graph: with the nodes of events; None to skip nodes
     """
     parts = [
         part
@@ -104,7 +104,9 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
     samples = np.concatenate([one.times_ns for one in whole]) / _NS_PER_MS
     total = float(mean(samples))
     rest = total - sum(event.ms for event in events)
-    notes = ("some delegates count cycles: their inside is left out",) if reader.cycles else ()
+    notes = (
+        ("some delegates count cycles: events inside them are skipped",) if reader.cycles else ()
+    )
     times = tuple(samples.tolist())
     return MethodTimes(method, len(samples), total, tuple(events), rest, times, notes)
 
@@ -113,7 +115,7 @@ class _Reader:
     """Finds the nodes that each row covers.
 
     Attributes:
-        cycles: whether something was left out that is not time
+        cycles: whether rows were skipped that are not time
     """
 
     def __init__(
@@ -134,7 +136,7 @@ class _Reader:
                 self._by_delegate.setdefault(node.delegate, []).append(node.id)
 
     def events(self, part: BlockRows) -> Iterator[EventTime]:
-        """Yield the rows of a block that are time, without what nothing accounts for."""
+        """Yield the rows of a block that are time, without unattributed time."""
         sums = part.samples.sum(axis=1)
         for row, kind in enumerate(part.kind.tolist()):
             if kind == LEFT:
@@ -186,7 +188,7 @@ class _Reader:
         return (own,) if own is not None else ()
 
     def _payload_nodes(self, link: Link) -> tuple[int, ...]:
-        """Return the nodes of a payload that stands in the graph in place of its call."""
+        """Return the nodes of a payload that replaces its call in the graph."""
         graph = self._graph
         if graph is None or graph.source == "record" or link.delegate is None:
             return ()

@@ -1,4 +1,4 @@
-"""Errors of several sessions side by side, output by output; each is held to its own reference."""
+"""Errors of several sessions side by side, by output; each has its own reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Reports = Sequence[GapReport | None]
 def gap_rows(
     method: str, reports: Reports, alignments: Sequence[GraphAlignment | None]
 ) -> tuple[GapRow, ...]:
-    """Return the outputs that are compared somewhere, largest difference of errors first."""
+    """Return the outputs that are compared in some session, largest difference of errors first."""
     count = len(reports)
     found: dict[tuple[str, int, int], list[Row | None]] = {}
     for number, report in enumerate(reports):
@@ -33,7 +33,7 @@ def _rows(report: GapReport | None, method: str) -> list[Row]:
 
 
 def _key(row: Row, number: int, alignment: GraphAlignment | None) -> tuple[str, int, int]:
-    """Return the node of the first session that a row is of, else its own with its session."""
+    """Return the node of the first session for a row, else its own node with its session."""
     if number == 0:
         return row.node, row.slot, 0
     if alignment is not None:

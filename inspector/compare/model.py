@@ -1,4 +1,4 @@
-"""What comparing sessions found, as plain data; the others are held to the first session."""
+"""The result of comparing sessions, as plain data; others are compared with the first."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ LESS, MORE, NEUTRAL = "less", "more", ""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in one of the sessions something is.
+    """A location in one of the sessions.
 
     Attributes:
-        session: its number
+        session: its index
         view: overview, graph, operators, timeline, memory, size, partitions, gap or structure
-        method: empty for the whole session
-        node: name of a node of the model graph, empty for none
-        instruction: None for none
-        delegate: None for none
-        part: name of a file part, empty for none
+        method: empty for the entire session
+        node: name of a node of the model graph, may be empty
+        instruction: or None
+        delegate: or None
+        part: name of a file part, may be empty
     """
 
     session: int
@@ -37,19 +37,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One number of every session.
+    """One figure of every session.
 
     Attributes:
         area: time, delegation, memory, size, gap, graph or tensors
-        what: in words
+        what: description
         unit: ms, bytes, share, dB, or empty for counts
-        values: one a session; None where it is missing or unknown
-        better: ``less``, ``more``, or empty where neither is
-        method: empty for the whole session
-        verdicts: of measured times, one a session and None for the first; empty without
-        note: why something is missing, or what the number is
-        places: where to look, one a session; None where there is nothing to see
-        alike: whether the values may be held to each other at all; the note has the reason
+        values: one per session; None if missing or unknown
+        better: ``less``, ``more``, or empty
+        method: empty for the entire session
+        verdicts: of measured times, one per session and None for the first; may be empty
+        note: why a value is missing, or an explanation
+        places: locations, one per session or None
+        alike: whether the values are comparable; the note has the reason
     """
 
     area: str
@@ -64,7 +64,7 @@ class Delta:
     alike: bool = True
 
     def difference(self, number: int) -> float | int | None:
-        """Return a session's value less that of the first, None where it is meaningless."""
+        """Return a session's value less that of the first, None if it is meaningless."""
         if not self.alike:
             return None
         old, new = self.values[0], self.values[number]
@@ -72,16 +72,16 @@ class Delta:
 
     @property
     def differs(self) -> bool:
-        """Return whether some session has another value than the first."""
+        """Return whether a session differs from the first."""
         return any(value != self.values[0] for value in self.values[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeChange:
-    """A field of a recipe that is not the same.
+    """A field of a recipe that differs.
 
     Attributes:
-        session: number of the session compared with the first
+        session: index of the session compared with the first
         field: its dotted name
         old: in the first session, as text
         new: in the other
@@ -95,7 +95,7 @@ class RecipeChange:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChange:
-    """A node that another runs.
+    """A node whose owner changed.
 
     Attributes:
         method: name
@@ -125,7 +125,7 @@ class OwnerChange:
 
     @property
     def other(self) -> bool:
-        """Return whether another backend runs it, and not only another partition of the same."""
+        """Return whether the backend changed, not only the partition."""
         return self.old_owner != self.new_owner
 
     def words(self) -> str:
@@ -149,11 +149,11 @@ class PartitionChange:
         method: name
         session: number of the session compared with the first
         old: its index in the first session, None for a new one
-        new: its index there, None for one that is gone
+        new: its index there, None for a removed one
         backend: backend id
-        old_nodes: how many nodes it had
-        new_nodes: how many it has
-        common: how many of them are the same
+        old_nodes: number of nodes before
+        new_nodes: number of nodes now
+        common: number of nodes in both
     """
 
     method: str
@@ -175,11 +175,11 @@ class TimeRow:
     Attributes:
         method: name
         name: operator, dotted module path, or node
-        ms: one a session; None where it is not there or has no time
-        calls: events a run, one a session
-        where: backends that ran it, one a session
-        nodes: names of the nodes, one tuple a session; empty for operators and modules
-        note: what else to know
+        ms: one per session; None if missing or without time
+        calls: events per run, one per session
+        where: backends that ran it, one per session
+        nodes: names of the nodes, one tuple per session; empty for operators and modules
+        note: further information
     """
 
     method: str
@@ -191,23 +191,23 @@ class TimeRow:
     note: str = ""
 
     def difference(self, number: int) -> float | None:
-        """Return a session's time less that of the first, None where one is missing."""
+        """Return a session's time less that of the first, None if one is missing."""
         old, new = self.ms[0], self.ms[number]
         return None if old is None or new is None else new - old
 
 
 @dataclass(frozen=True, slots=True)
 class GapRow:
-    """How far one output is from the reference, in every session.
+    """The error of one output against its reference, in every session.
 
     Attributes:
         method: name
         node: node of the first session that has it
-        output: which of its outputs
-        operator: what it computes
-        max_abs: one a session; None where it was not compared
-        own: what the node adds by itself
-        reasons: why it was not compared, one a session
+        output: index of the output
+        operator: of the node
+        max_abs: one per session; None if not compared
+        own: error added by the node itself
+        reasons: why it was not compared, one per session
     """
 
     method: str
@@ -221,15 +221,15 @@ class GapRow:
 
 @dataclass(frozen=True, slots=True)
 class WeightChange:
-    """A recorded weight that is not the same.
+    """A recorded weight that differs.
 
     Attributes:
         method: name
         session: number of the session compared with the first
         name: of the parameter, buffer or constant
-        old: type and shape in the first session, None where it is not there
+        old: type and shape in the first session, None if missing
         new: likewise in the other
-        largest: largest difference of two elements; None where they cannot be compared
+        largest: largest difference of two elements; None if not comparable
         share: of the elements that differ; likewise
     """
 
@@ -248,8 +248,8 @@ class MethodGraphs:
 
     Attributes:
         method: name
-        alignments: first session with each other one; None where a graph is missing
-        note: why, empty otherwise
+        alignments: first session with each other one; None if a graph is missing
+        note: the reason, else empty
     """
 
     method: str
@@ -264,20 +264,20 @@ class Comparison:
     Attributes:
         names: of the sessions, unique
         methods: those the first session shares with another
-        summary: what matters most, first
-        recipes: fields that differ, where recipes are recorded
-        graphs: a method
+        summary: the most important figures
+        recipes: differing fields, if recipes are recorded
+        graphs: by method
         owners: nodes that changed owner
-        partitions: delegates that are new, gone, or have other nodes
+        partitions: delegates added, removed, or with other nodes
         operators: time by operator
         modules: time by module
         nodes: time of nodes that are measured together, largest difference first
-        memory: numbers of the arenas
+        memory: figures of planned buffers
         sizes: bytes by kind of part
         gaps: outputs by how much their error differs
         weights: recorded weights that differ
-        changes: everything `etscope diff` finds, one tuple a session after the first
-        notes: what is missing and why
+        changes: all results of `etscope diff`, one tuple per session after the first
+        notes: missing data and reasons
     """
 
     names: tuple[str, ...]
@@ -298,7 +298,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def graph(self, method: str, session: int) -> GraphAlignment | None:
-        """Return the graphs of the first and another session, None where one is missing."""
+        """Return the graphs of the first and another session, None if one is missing."""
         for each in self.graphs:
             if each.method == method:
                 return each.alignments[session - 1]

@@ -1,4 +1,4 @@
-"""Differences of recorded graphs: nodes gone, new, replaced, moved, or run by another."""
+"""Differences of recorded graphs: nodes removed, added, replaced, moved, or with another owner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PASSIVE = ("placeholder", "output", "get_attr")
 
 
 def node_alignment(old: Session, new: Session, method: str) -> GraphAlignment | None:
-    """Return the recorded graphs of a method side by side, None where a record has none."""
+    """Return the recorded graphs of a method side by side, None if a record has none."""
     graphs = [_graph(session, method) for session in (old, new)]
     if graphs[0] is None or graphs[1] is None:
         return None

@@ -1,4 +1,4 @@
-"""The numbers of several sessions side by side: memory plans, bytes of files, delegation."""
+"""The figures of several sessions side by side: memory plans, bytes of files, delegation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def places(sessions: Sessions, view: str, method: str = "") -> tuple[Place | Non
 
 
 def memory_deltas(sessions: Sessions, method: str) -> tuple[Delta, ...]:
-    """Return the numbers of every arena of a method; None where there is no such arena."""
+    """Return the figures of every planned buffer of a method; None if a session lacks it."""
     plans = [_plan(session, method) for session in sessions]
     if all(plan is None for plan in plans):
         return ()
@@ -45,7 +45,7 @@ def memory_deltas(sessions: Sessions, method: str) -> tuple[Delta, ...]:
 
 
 def memory_summary(sessions: Sessions, method: str) -> tuple[Delta, ...]:
-    """Return what all arenas of a method hold together."""
+    """Return the totals of all planned buffers of a method."""
     plans = [_plan(session, method) for session in sessions]
     if all(plan is None for plan in plans):
         return ()
@@ -73,9 +73,9 @@ def _arena(plan: MemoryPlan | None, mem_id: int) -> Arena | None:
 
 
 def size_deltas(sessions: Sessions) -> tuple[Delta, ...]:
-    """Return bytes by kind of part, file kind by file kind; the whole file comes first.
+    """Return bytes by kind of part, file kind by file kind; the entire file comes first.
 
-    A kind of file that a session has not is missing there, not empty.
+    A kind of file that a session lacks is missing there, not empty.
     """
     counts = [_bytes(session) for session in sessions]
     kinds = [{file.kind for file in session.files} for session in sessions]
@@ -109,7 +109,7 @@ def _bytes(session: Session) -> dict[tuple[str, str], int]:
 def delegation_summary(sessions: Sequence[Session], method: str) -> tuple[Delta, ...]:
     """Return how much of a method is delegated.
 
-    Nodes of recorded graphs and nodes of payloads are not the same thing: where not all sessions
+    Nodes of recorded graphs and of payloads are not comparable: unless all sessions
     have a recorded graph, the nodes of all programs are counted.
     """
     entries = [_delegation(session, method) for session in sessions]
@@ -137,7 +137,7 @@ def delegation_summary(sessions: Sequence[Session], method: str) -> tuple[Delta,
 
 @identity_cache
 def without_records(session: Session) -> Session:
-    """Return a session without its ETRecord: what its program alone has."""
+    """Return a session without its ETRecord, as for its program only."""
     files = tuple(file for file in session.files if file.kind != "etrecord")
     return Session(session.name, files, session.options, session.issues)
 

@@ -19,20 +19,20 @@ _PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT, NodeKind.GET_ATTR)
 
 
 def owner(node: ModelNode) -> str:
-    """Return who runs a node: a backend, or the kernels of the runtime."""
+    """Return the owner of a node: a backend, or the kernels of the runtime."""
     return short_backend(node.backend) if node.backend else PORTABLE
 
 
 def owner_changes(
     alignment: GraphAlignment, session: Session, method: str, number: int
 ) -> tuple[OwnerChange, ...]:
-    """Return the nodes in both graphs that another runs, or the same backend in another partition.
+    """Return the nodes in both graphs whose backend or partition changed.
 
     Args:
         alignment: of the first graph with this one
         session: of the second graph, for the verdicts in its record
         method: name
-        number: of that session
+        number: index of that session
     """
     same = same_partitions(alignment)
     reasons = _reasons(session, method)
@@ -78,7 +78,7 @@ def _reasons(session: Session, method: str) -> dict[str, str]:
 
 
 def same_partitions(alignment: GraphAlignment) -> dict[int, int]:
-    """Return delegate in the old graph -> the one in the new graph that is most like it.
+    """Return delegate in the old graph -> the most similar one in the new graph.
 
     A delegate has one partner at most; the pair with most nodes in common comes first.
     """
@@ -102,7 +102,7 @@ def _common(alignment: GraphAlignment) -> Counter[tuple[int, int]]:
 def partition_changes(
     alignment: GraphAlignment, method: str, number: int
 ) -> tuple[PartitionChange, ...]:
-    """Return the delegates that are gone, new, or have other nodes."""
+    """Return the delegates that were removed, added, or have other nodes."""
     same, common = same_partitions(alignment), _common(alignment)
     before, after = _members(alignment.old), _members(alignment.new)
     found: list[PartitionChange] = []

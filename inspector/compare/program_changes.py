@@ -36,7 +36,7 @@ def program_changes(old: Session, new: Session, method: str) -> list[Change]:
 
 @identity_cache
 def labels(plan: m.ExecutionPlan) -> tuple[str, ...]:
-    """Return what each instruction calls; a delegate by its backend, whatever its number."""
+    """Return the callee of each instruction; a delegate by its backend, regardless of its index."""
     found: list[str] = []
     for _, _, instruction in instructions(plan):
         args = instruction.instr_args
@@ -96,7 +96,7 @@ def _counted(
 
 
 def _instructions(method: str, old: m.ExecutionPlan, new: m.ExecutionPlan) -> list[Change]:
-    """Return instructions only on one side, and those called with something else."""
+    """Return instructions on one side only, and those with different arguments."""
     alignment = _alignment(old, new)
     before, after = labels(old), labels(new)
     gone = [
@@ -121,7 +121,7 @@ def _instructions(method: str, old: m.ExecutionPlan, new: m.ExecutionPlan) -> li
 
 
 def _called(plan: m.ExecutionPlan, step: int) -> str:
-    """Return the types and literals an instruction reads and writes, without value numbers."""
+    """Return the types and literals an instruction reads and writes, without value indices."""
     args = instructions(plan)[step][2].instr_args
     if isinstance(args, m.KernelCall):
         return _types(plan, args.args)
@@ -145,7 +145,7 @@ def _argument(plan: m.ExecutionPlan, index: int) -> str:
 
 
 def _values(old: Program, new: Program, method: str) -> list[Change]:
-    """Count planned values by role, type and shape; their numbers and places are not compared."""
+    """Count planned values by role, type and shape; their indices and offsets are not compared."""
     before, after = (
         Counter(
             f"{value.role} {value.scalar_type} {list(value.sizes)}"

@@ -15,7 +15,7 @@ from schema.objects.identity_cache import identity_cache
 
 @identity_cache
 def recipe_fields(session: Session) -> Mapping[str, str] | None:
-    """Return the fields of a session's recipe as text, None where it has none that is whole."""
+    """Return the fields of a session's recipe as text, None if it has no complete recipe."""
     try:
         found = session_recipe(session)
     except RecipeError:

@@ -1,8 +1,8 @@
-"""Aligns two lists of nodes by what they are, so that one inserted node is one difference.
+"""Aligns two lists of nodes by identity, so that one inserted node is one difference.
 
-Equal heads and tails are taken off, then runs that stand once in both lists are anchors; only the
+Equal heads and tails are removed, then runs that are unique in both lists are anchors; only the
 short stretches between them are compared in full. Ten thousand nodes therefore take a moment, and
-in a list of nothing but repetitions the answer is still right though perhaps not the shortest.
+for a list of repetitions the result is correct though perhaps not minimal.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Pairs = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Which entries of two sequences are the same.
+    """The alignment of two sequences.
 
     Attributes:
-        pairs: (index in the old, index in the new) of what is in both, ascending in both
+        pairs: (index in the old, index in the new) of common entries, ascending in both
         removed: indices only in the old
         added: indices only in the new
     """
@@ -69,7 +69,7 @@ Stretch = tuple[int, int, int, int]  # start and stop in the old, begin and end 
 
 
 def _trimmed(left: list[int], right: list[int], stretch: Stretch) -> tuple[Pairs, Stretch]:
-    """Return the pairs of equal heads and tails, and what is between them."""
+    """Return the pairs of equal heads and tails, and the part between them."""
     start, stop, begin, end = stretch
     pairs: Pairs = []
     while start < stop and begin < end and left[start] == right[begin]:
@@ -82,7 +82,7 @@ def _trimmed(left: list[int], right: list[int], stretch: Stretch) -> tuple[Pairs
 
 
 def _anchors(old: list[int], new: list[int]) -> Pairs:
-    """Return the entries of runs that stand once in both, in one order in both."""
+    """Return the entries of runs that are unique in both, in the same order."""
     for size in _RUNS:
         if size > min(len(old), len(new)):
             break

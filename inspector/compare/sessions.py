@@ -1,4 +1,4 @@
-"""Two sessions or more side by side: what moved, and what that gained in time, memory and error."""
+"""Two sessions or more side by side: changes, and their effect on time, memory and error."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def compare_sessions(
     Args:
         sessions: two or more
         measured: times of their programs, measured side by side, in the same order
-        gaps: errors of each, None where there is none; empty for none at all
+        gaps: errors of each or None; may be empty
         method: only this one; empty for all that the first shares with another
-        samples: elements that differ to list of each tensor, at most
+        samples: largest number of listed elements per tensor
 
-    Raises: ValueError for fewer than two sessions, or as many programs or errors as do not fit
+    Raises: ValueError for fewer than two sessions, or mismatching numbers of programs or errors
     """
     if len(sessions) < 2:
         raise ValueError(f"expected two sessions or more, found {len(sessions)}")
@@ -103,7 +103,7 @@ class _Comparing:
         self._weights: list[WeightChange] = []
 
     def result(self, changes: tuple[tuple[Change, ...], ...]) -> Comparison:
-        """Return what was found.
+        """Return the comparison.
 
         Args:
             changes: all differences of each session from the first
@@ -186,7 +186,7 @@ class _Comparing:
 
     # ---- time
     def _measured_times(self) -> None:
-        """Put measured times first, each with the verdict on it."""
+        """Put measured times first, each with its verdict."""
         found = self._measured
         if found is None:
             return
@@ -227,7 +227,7 @@ class _Comparing:
         self._time_notes(method, times)
         runs = ", ".join("none" if each is None else f"{each.runs:,}" for each in times)
         values = tuple(None if each is None else each.whole_ms for each in times)
-        note = f"mean of the recorded runs ({runs}); not measured together, so nothing is claimed"
+        note = f"mean of the recorded runs ({runs}); not measured together, so no verdict"
         slowed = self._slowed(times)
         where = places(self._sessions, "timeline", method)
         delta = Delta(
@@ -253,8 +253,8 @@ class _Comparing:
             return ""
         which = " and ".join(slow)
         return (
-            f"not comparable: the runs of {which} logged tensors, which takes time, and the others"
-            " did not; --measure runs both alike"
+            f"not comparable: the runs of {which} logged tensors, which costs time, and the others"
+            " did not; use --measure for equal conditions"
         )
 
     def _time_notes(self, method: str, times: Sequence[MethodTimes | None]) -> None:
@@ -311,7 +311,7 @@ def _is_tensor(change: Change, *, gone: bool) -> bool:
 
 
 def _graphs(sessions: Sequence[Session], method: str) -> tuple[list[ModelGraph | None], str]:
-    """Return graphs of one kind: the recorded ones where all have one, else those of programs."""
+    """Return graphs of one kind: the recorded ones if all have one, else those of programs."""
     recorded = [
         session.record is not None and edge_graph(session.record, method) is not None
         for session in sessions
@@ -333,7 +333,7 @@ def _aligned(old: ModelGraph | None, new: ModelGraph | None) -> GraphAlignment |
 
 
 def _names(sessions: Sequence[Session]) -> tuple[str, ...]:
-    """Return names that tell the sessions apart: as short as they can be."""
+    """Return the shortest names that distinguish the sessions."""
     names = [session.name for session in sessions]
     if len(set(names)) == len(names):
         return tuple(names)
@@ -347,7 +347,7 @@ def _names(sessions: Sequence[Session]) -> tuple[str, ...]:
 
 
 def _missing(sessions: Sequence[Session], names: Sequence[str]) -> list[str]:
-    """Return what a session has not and the first has, or the other way round."""
+    """Return what only one of a session and the first session has."""
     found: list[str] = []
     for what, has in (
         ("no program", [session.program is not None for session in sessions]),
@@ -369,7 +369,7 @@ def _missing(sessions: Sequence[Session], names: Sequence[str]) -> list[str]:
 
 
 def _other_engines(measured: Measurement, names: Sequence[str]) -> list[str]:
-    """Return what ran the partitions where that is not the same for all."""
+    """Return the engines of partitions if they differ."""
     engines = [", ".join(program.engines) for program in measured.programs]
     if len({each for each in engines if each}) < 2:
         return []

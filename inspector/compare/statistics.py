@@ -1,14 +1,14 @@
 """Whether one program is slower than another, from times measured in blocks.
 
-Times of one process are not independent: where its memory lies, what the machine did before and how
-warm it is stay the same for a while. So runs come in blocks, between which a program is loaded
-again, and a block counts as one sample. That is its fastest run: whatever disturbs a run makes it
-slower, and where there are two speeds a median falls on one or the other by chance. Block i of both
-programs is measured one after the other, so that what changes slowly changes both. The median of
+Times of one process are not independent: memory addresses, load and temperature of the machine
+persist for a while. So runs come in blocks, between which a program is loaded
+again, and a block counts as one sample. That is its fastest run: disturbances only slow a run down,
+and with two speeds a median picks one by chance. Block i of both
+programs is measured one after the other, so that slow drifts affect both. The median of
 the logarithms of their quotients is bootstrapped, and its interval is widened for few blocks. A
-difference counts when it is more than what is treated as none and its interval more than half of
-that; all of this was chosen on simulated noise (tests/inspector/noise.py) and on real runs of a
-machine with five times the work it has processors for.
+difference counts if it exceeds the threshold and its interval half of
+it; these rules were tuned on simulated noise (tests/inspector/noise.py) and on real runs of a
+machine with a load of five times its processors.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Blocks = Sequence[Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class TimeVerdict:
-    """How the times of a new program are to those of an old one.
+    """Comparison of the times of a new program with those of an old one.
 
     Units: old and new in the unit of the samples
 
     Attributes:
-        ratio: new over old; 1.1 is ten percent slower; NaN where nothing was measured
-        low: lower end of the confidence interval of the ratio, 0 when it has none
-        high: upper end, infinity when there is none
+        ratio: new over old; 1.1 is ten percent slower; NaN if nothing was measured
+        low: lower end of the confidence interval of the ratio, 0 if unbounded
+        high: upper end, infinity if unbounded
         word: faster, slower or not distinguishable
         old: median of the medians of the old blocks; the ratio is of their fastest runs
         new: likewise of the new ones
-        blocks: how many blocks of each were compared
+        blocks: number of compared blocks of each
         paired: whether block i of both was measured together
-        reason: why no claim is made where the numbers alone do not show it, else empty
+        reason: why there is no verdict if not evident from the figures, else empty
     """
 
     ratio: float
@@ -77,7 +77,7 @@ class TimeVerdict:
         return f"{self.word} (95 % interval {ends})"
 
     def content(self) -> dict[str, Any]:
-        """Return the verdict as a JSON object; numbers that are not finite become null."""
+        """Return the verdict as a JSON object; non-finite values become null."""
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in asdict(self).items()
@@ -85,20 +85,20 @@ class TimeVerdict:
 
 
 def judge(old_blocks: Blocks, new_blocks: Blocks, *, none: float = NONE) -> TimeVerdict:
-    """Return whether the new program is faster or slower, or that this is not distinguishable.
+    """Return whether the new program is faster, slower or not distinguishable.
 
     Args:
         old_blocks: times of each block of runs, in the order measured
-        new_blocks: likewise; with as many blocks, block i of both is taken for measured together
-        none: relative difference that is treated as none
+        new_blocks: likewise; with as many blocks, block i of both counts as measured together
+        none: relative difference treated as equal
 
-    Raises: ValueError for a time that is not a positive number
+    Raises: ValueError for a time that is not positive
     """
     times = [_times(blocks) for blocks in (old_blocks, new_blocks)]
     old, new = (np.array([float(np.median(each)) for each in side]) for side in times)
     count = min(len(old), len(new))
     if not count:
-        return _nothing(old, new, "there are no times of both")
+        return _nothing(old, new, "no times of both sides")
     paired = len(old) == len(new)
     if count == 1:
         return _nothing(old, new, "one block has no spread; at least two are needed")
@@ -137,10 +137,10 @@ def _exp(value: float) -> float:
 
 
 def _times(blocks: Blocks) -> list[Floats]:
-    """Return the times of each block that has some."""
+    """Return the times of each non-empty block."""
     found = [np.asarray(block, dtype=np.float64) for block in blocks]
     if any(not (np.isfinite(each).all() and (each > 0).all()) for each in found):
-        raise ValueError("a time has to be a positive number")
+        raise ValueError("a time must be positive")
     return [each for each in found if each.size]
 
 
@@ -176,7 +176,7 @@ def _of_two(old: Floats, new: Floats) -> tuple[float, float, float]:
 
 
 def _fewer(values: Floats) -> Floats:
-    """Return the means of neighbours where there are more blocks than are needed."""
+    """Return the means of adjacent blocks if there are more than needed."""
     if len(values) <= _MOST_BLOCKS:
         return values
     return np.array([part.mean() for part in np.array_split(values, _MOST_BLOCKS)])
@@ -191,7 +191,7 @@ def _centres(rows: Floats) -> Floats:
 
 
 def _expanded(centres: Floats, count: int) -> tuple[float, float]:
-    """Return the ends of the bootstrap interval, at a level as wide as few samples ask for.
+    """Return the ends of the bootstrap interval, at a level widened for few samples.
 
     Source: T. Hesterberg, What Teachers Should Know About the Bootstrap (2015), 5.1
     """

@@ -1,4 +1,4 @@
-"""Mean times of two sets of recorded runs: of whole methods, and by operator."""
+"""Mean times of two sets of recorded runs: of entire methods, and by operator."""
 
 from __future__ import annotations
 

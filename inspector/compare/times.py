@@ -16,7 +16,7 @@ _NAMED = 3  # nodes of a group that are named
 
 
 def operator_rows(method: str, times: Times) -> tuple[TimeRow, ...]:
-    """Return the time by operator, largest first; what no instruction accounts for is a row."""
+    """Return the time by operator, largest first; unattributed time is a row."""
     rows = _grouped(method, times, lambda _, event: (event.operator,))
     rest = tuple(None if each is None else each.unattributed_ms for each in times)
     known = tuple(0 for _ in times)
@@ -25,9 +25,9 @@ def operator_rows(method: str, times: Times) -> tuple[TimeRow, ...]:
 
 
 def module_rows(method: str, times: Times, graphs: Graphs) -> tuple[TimeRow, ...]:
-    """Return the time by module, each with what is in its children; events without a module last.
+    """Return the time by module, each including its children; events without a module last.
 
-    An event over nodes of several modules counts for what they have in common.
+    An event over nodes of several modules counts for their common parent.
     """
 
     def paths(number: int, event: EventTime) -> Iterable[str]:
@@ -52,14 +52,14 @@ def _common(paths: Sequence[Sequence[str]]) -> list[str]:
 
 @dataclass(slots=True)
 class _Sum:
-    """What is known of one row."""
+    """Accumulates one row."""
 
     ms: list[float | None]
     calls: list[int]
     where: list[list[str]]
 
     def add(self, number: int, event: EventTime) -> None:
-        """Take an event of a session in."""
+        """Add an event of a session."""
         self.ms[number] = (self.ms[number] or 0.0) + event.ms
         self.calls[number] += event.calls
         if event.where not in self.where[number]:
@@ -97,7 +97,7 @@ class _Groups:
         self._parent: dict[tuple[int, int], tuple[int, int]] = {}
 
     def root(self, node: tuple[int, int]) -> tuple[int, int]:
-        """Return what stands for the group of a node."""
+        """Return the representative of the group of a node."""
         path: list[tuple[int, int]] = []
         while (above := self._parent.get(node, node)) != node:
             path.append(node)
@@ -107,7 +107,7 @@ class _Groups:
         return node
 
     def join(self, one: tuple[int, int], two: tuple[int, int]) -> None:
-        """Put two nodes into one group; the smaller stands for it."""
+        """Merge the groups of two nodes; the smaller represents them."""
         here, there = sorted((self.root(one), self.root(two)))
         if here != there:
             self._parent[there] = here
@@ -121,8 +121,8 @@ def node_rows(
 ) -> tuple[TimeRow, ...]:
     """Return the time of groups of nodes, largest difference first.
 
-    A group is the smallest set of nodes whose time is known in every session: what one event
-    covers in one session is together in all.
+    A group is the smallest set of nodes whose time is known in every session: nodes covered by one
+    event in one session are grouped in all.
     """
     groups = _Groups()
     for number, alignment in enumerate(alignments, 1):

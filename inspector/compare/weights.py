@@ -1,4 +1,4 @@
-"""Weights of recorded programs by name: gone, new, of another type or with other values."""
+"""Differences of weights of recorded programs by name: removed, added, other type or values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERED = re.compile(r"(?:.*\.)?_?(?:lifted_tensor|prop_tensor|tensor)(?:_cons
 
 
 def recorded_weights(session: Session, method: str) -> Mapping[str, TensorData] | None:
-    """Return the weights a record has of a method, None without a record that has them."""
+    """Return the recorded weights of a method, None if they are not recorded."""
     record = session.record
     name = record.roles.edge.get(method) if record is not None else None
     if record is None or name is None:
@@ -32,14 +32,14 @@ def recorded_weights(session: Session, method: str) -> Mapping[str, TensorData] 
 def weight_changes(
     old: Mapping[str, TensorData], new: Mapping[str, TensorData], method: str, number: int
 ) -> tuple[WeightChange, ...]:
-    """Return the weights that are not the same on both sides, by name.
+    """Return the weights that differ, by name.
 
-    Those that a compiler has named by number are the same if the other side has such a value
+    Weights named by a number are equal if the other side has such a value
     under any number.
 
     Args:
         old: of the first session
-        new: of the session with this number
+        new: of the session with this index
         method: name
         number: of the session
     """
@@ -58,9 +58,9 @@ def weight_changes(
 
 
 def _numbered(tensors: Mapping[str, TensorData]) -> dict[str, Hashable]:
-    """Return name -> content of what a compiler has named by number.
+    """Return name -> content of weights named by a number.
 
-    A single number is the same whatever type a compiler has given it.
+    A scalar is equal regardless of its type.
     """
     found: dict[str, Hashable] = {}
     for name, tensor in tensors.items():
@@ -82,7 +82,7 @@ def _kind(tensor: TensorData | None) -> str | None:
 def _pair(one: TensorData, two: TensorData) -> tuple[float | None, float | None] | None:
     """Return the largest difference and the share of elements that differ, None for no change.
 
-    Both are None where numbers cannot be compared: other types or shapes, or missing bytes.
+    Both are None if values cannot be compared: other types or shapes, or missing bytes.
     """
     if _kind(one) != _kind(two):
         return None, None

@@ -217,7 +217,7 @@ def _empty(path: str) -> FormatError:
         return FormatError("an ExecuTorch file", "an empty file", file=path, offset=0)
     found = (
         "an empty file; the runner writes one when event tracing was off. Build it with"
-        " EXECUTORCH_BUILD_DEVTOOLS=ON and EXECUTORCH_ENABLE_EVENT_TRACER=ON, and let it write its"
+        " EXECUTORCH_BUILD_DEVTOOLS=ON and EXECUTORCH_ENABLE_EVENT_TRACER=ON, and write the"
         " ETDump after the run"
     )
     return FormatError("an ETDump", found, file=path, offset=0)

@@ -33,16 +33,16 @@ def session_stages(session: Session) -> FoundStages:
     """
     file = _home(session)
     if file is None:
-        return FoundStages(why="stages are beside a program, and there is none")
+        return FoundStages(why="stages are stored next to a program, but there is none")
     path = Path(file.path).parent / STAGES
     if not path.is_file():
-        return FoundStages(why=f"there is no {STAGES} beside {Path(file.path).name}")
+        return FoundStages(why=f"no {STAGES} next to {Path(file.path).name}")
     try:
         log = read_stages(path)
     except (FormatError, OSError) as error:
         return FoundStages(str(path), why=str(error))
     if file.kind == "pte" and log.program_sha256 != hashlib.sha256(file.data).hexdigest():
-        return FoundStages(str(path), why=f"{path} is of another compile than {file.path}")
+        return FoundStages(str(path), why=f"{path} belongs to another compile than {file.path}")
     return FoundStages(str(path), log)
 
 

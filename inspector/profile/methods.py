@@ -20,7 +20,7 @@ from inspector.trace.blocks import Block, trace_blocks
 from schema.etdump import EMULATED
 from schema.objects.identity_cache import identity_cache
 
-EMULATION = "emulated: torch ran the recorded graph, not what the payload computes"
+EMULATION = "emulated: torch ran the recorded graph, not the payload"
 
 
 @dataclass(frozen=True, slots=True)

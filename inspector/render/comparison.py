@@ -59,7 +59,7 @@ def _list(
 ) -> Markup:
     shown = table_html(detail_table(found, kind, letters), _MOST_ROWS)
     if kind == GAPS and shown:
-        return paragraph("Each session is held to its own recorded program.", "muted") + shown
+        return paragraph("Each session is compared with its recorded program.", "muted") + shown
     if kind == MEMORY and shown:
         maps = (
             _maps(name, session, method)

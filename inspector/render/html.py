@@ -63,7 +63,7 @@ def make_page(
             kept.append((name, body))
         elif body:
             dropped.append(name)
-    said = [*notes, *([f"Left out, too large: {', '.join(dropped)}."] if dropped else [])]
+    said = [*notes, *([f"Omitted, too large: {', '.join(dropped)}."] if dropped else [])]
     html = _page(title, heading, kept, said)
     return Page(html, tuple(name for name, _ in kept), tuple(dropped))
 

@@ -101,7 +101,7 @@ def _check(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
         BELONG: ("good", "The files belong together."),
         DO_NOT_BELONG: ("bad", "The files do not belong together."),
     }
-    tone, sentence = known.get(found.verdict, ("", "Nothing in the files could tell."))
+    tone, sentence = known.get(found.verdict, ("", "The files contain no evidence."))
     mismatch = paragraph(words(found.mismatch)) if found.mismatch else Markup()
     pairs = table_html(link_table(found), _MOST_ROWS, words=words)
     return paragraph(sentence, tone) + mismatch + pairs
@@ -112,7 +112,7 @@ def _time(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
     times = [time for time in profile.methods if not time.method or time.method in methods]
     note = Markup()
     if times and profile.unit_assumed:
-        note = paragraph(f"Ticks are taken for {profile.unit} (assumed).", "muted")
+        note = paragraph(f"Ticks are assumed to be {profile.unit} (assumed).", "muted")
     return Markup().join(map(_method_time, times)) + note
 
 

@@ -69,7 +69,7 @@ def headline(found: Comparison, letters: Sequence[str]) -> str:
     first, worse = _speed(found, letters), _worse(found)
     against = f"{letters[1]} against {letters[0]}"
     if not first and not any_known(found):
-        return f"Nothing of {letters[1]} can be compared with {letters[0]}"
+        return f"{letters[1]} has nothing to compare with {letters[0]}"
     if not worse:
         verdict = _verdict(found, 1)
         slower = verdict is not None and verdict.word == SLOWER

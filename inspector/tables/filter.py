@@ -160,5 +160,5 @@ def _search(pattern: re.Pattern[str], texts: Sequence[str]) -> Mask:
         part = texts[start : start + _CHECK_EVERY]
         found[start : start + len(part)] = [pattern.search(text) is not None for text in part]
         if time.monotonic() > deadline:
-            raise TooSlowError("the regular expression takes too long over this table")
+            raise TooSlowError("the regular expression is too slow for this table")
     return found

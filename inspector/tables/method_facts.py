@@ -131,5 +131,5 @@ def _delegation(entry: MethodDelegation, units: Units, *, sized: bool) -> list[F
     computing = entry.compute_delegated + entry.compute_non_delegated
     if computing and computing != total:
         words += f"; of those that compute {entry.compute_delegated:,} of {computing:,}"
-    hint = f"counted by {entry.counting}; getitems, copies, views and conversions compute nothing"
+    hint = f"counted by {entry.counting}; getitems, copies, views and conversions do not count"
     return [*facts, Fact("nodes", words, hint)]

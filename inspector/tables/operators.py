@@ -54,11 +54,11 @@ JOIN_WORDS = {
     "NONE": "none",
 }
 JOIN_REASONS = {
-    "instruction": "matched by instruction number; the record names no node for it",
-    "exact": "matched by the numbers in the files",
-    "inferred": "no number of its own: same operator, matched by position",
+    "instruction": "matched by instruction index; the record has no node for it",
+    "exact": "matched by ids in the files",
+    "inferred": "no id: same operator, matched by position",
     "call only": "only the delegate call it happened in is known",
-    "none": "matched to nothing in the program",
+    "none": "not matched to the program",
 }
 JOIN_TONES = {"exact": "good", "instruction": "good", "inferred": "warn", "call only": "warn"}
 

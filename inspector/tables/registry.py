@@ -148,7 +148,7 @@ def _of_sessions(
             raise QueryError(f"table {entry.name!r} {words}")
         return cast("Table | Tree", make(sessions, method, units))
     if len(sessions) != 1:
-        raise QueryError(f"table {entry.name!r} is of one session, found {len(sessions)}")
+        raise QueryError(f"table {entry.name!r} requires one session, found {len(sessions)}")
     if entry.subject is Subject.SESSION:
         return cast("Table | Tree", make(sessions[0], units))
     return cast("Table | Tree", make(sessions[0], method_of(sessions[0], method), units))

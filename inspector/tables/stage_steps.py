@@ -88,7 +88,7 @@ def step_words(log: StageLog, number: int) -> str:
     step = log.steps[number]
     if step.change is None:
         if step.nodes is None:
-            return "leaves no graph"
+            return "has no graph"
         return f"{step.nodes:,} nodes" + ("" if step.after is not None else f"; {log.note}")
     one = step.change
     parts = [

@@ -23,7 +23,7 @@ OUTCOMES = {
     Outcome.CYCLE: "dropped because of a cycle",
     Outcome.TOO_SMALL: "dropped as too small",
     Outcome.VETOED: "vetoed by the user",
-    Outcome.DECOMPOSED: "decomposed away",
+    Outcome.DECOMPOSED: "decomposed",
 }
 
 _VETO = "vetoed by the user: "

@@ -76,7 +76,7 @@ def test_tables_tell_what_each_stage_did(folder: Path) -> None:
     ]
     assert step_words(steps.log, 2) == f"nothing changed; {count} kept"
     assert step_words(steps.log, 3) == f"1 added; {count} kept"
-    assert step_words(steps.log, 4) == "leaves no graph"
+    assert step_words(steps.log, 4) == "has no graph"
     added = node_table(steps, 3, CHANGED)
     assert [added.text(0, column) for column in range(3)] == ["added", "", "extra"]
     assert node_table(steps, 3, ALL).length == count + 1
@@ -102,7 +102,7 @@ def test_rows_of_every_stage_lead_to_the_same_node(folder: Path) -> None:
     [
         (None, "there is no stages.json"),
         (b"{}", "expected version 1"),
-        (b"other", "is of another compile"),
+        (b"other", "belongs to another compile"),
     ],
 )
 def test_stages_that_are_not_there_say_why(

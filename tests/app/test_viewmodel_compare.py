@@ -84,8 +84,8 @@ BETTER = Delta("size", "file", "bytes", (3072, 1024), LESS)
         ((times(ALIKE, 1.1),), "The times of B and A are not distinguishable"),
         ((unmeasured(),), "The times of B and A were not measured"),
         ((BETTER,), "B against A: nothing changed for the worse"),
-        ((), "Nothing of B can be compared with A"),
-        ((Delta("size", "file", "bytes", (None, 9), LESS),), "Nothing of B can be compared with A"),
+        ((), "B has nothing to compare with A"),
+        ((Delta("size", "file", "bytes", (None, 9), LESS),), "B has nothing to compare with A"),
     ],
 )
 def test_headline_says_what_is_real_and_what_got_worse(summary, words: str) -> None:

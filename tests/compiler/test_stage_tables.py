@@ -181,4 +181,4 @@ def test_program_of_another_compile_has_no_stages(tmp_path: Path) -> None:
     found = session_stages(load_session([str(tmp_path / "model.pte")]))
     assert found.log is None
     answer = run("graph", tmp_path, "--stages")
-    assert (answer.code, "is of another compile" in answer.err) == (3, True)
+    assert (answer.code, "belongs to another compile" in answer.err) == (3, True)

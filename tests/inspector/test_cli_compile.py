@@ -105,7 +105,7 @@ def test_compile_with_wrong_sources_is_said_before_anything_starts(tmp_path: Pat
     program = DATA / "corpus/v1.5.1/mm_portable/model.pte"
     out = tmp_path / "out"
     for source, code, words in (
-        ("", 2, "what is to be compiled? SOURCE or --recipe FILE names it"),
+        ("", 2, "nothing to compile: pass SOURCE or --recipe FILE"),
         ("model.py", 2, "expected model.py:function"),
         (tmp_path / "none.pt2", 3, "No such file"),
         (tmp_path / "dir", 3, "is not a file"),

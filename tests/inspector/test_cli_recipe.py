@@ -173,7 +173,7 @@ def test_changed_source_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["-o", "out"], 2, "what is to be compiled? SOURCE or --recipe FILE names it"),
+        (["-o", "out"], 2, "nothing to compile: pass SOURCE or --recipe FILE"),
         (["--recipe", "none.json", "-o", "out"], 3, "none.json"),
         (["--recipe", "damaged.json", "-o", "out"], 3, "damaged.json: expected a recipe as JSON"),
         (["--recipe", "damaged.etrecord", "-o", "out"], 3, "damaged.etrecord"),

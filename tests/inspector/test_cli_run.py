@@ -205,7 +205,7 @@ def test_profile_and_summary_say_whether_delegates_were_emulated(
     asked = ("run", folder / "model.pte", "-o", tmp_path, "--debug-level", level, "--runs", "2")
     assert run(*asked, "--force", "--record", folder / "model.etrecord").code == 0
     files = (folder / "model.pte", folder / "model.etrecord", tmp_path / "run.etdp")
-    words = "emulated: torch ran the recorded graph, not what the payload computes"
+    words = "emulated: torch ran the recorded graph, not the payload"
     data = valid(run("profile", *files, "--format", "json"), "profile")["data"]
     assert [one["emulated"] for one in data["methods"].values()] == [emulated]
     for verb in ("profile", "summary"):
@@ -475,7 +475,7 @@ def test_verify_and_bundle_asked_wrongly_are_one_sentence(here: None) -> None:
     for arguments, code, words in (
         (("verify", program), 3, "expected"),
         (("verify", BUNDLE, "--method", "backward"), 2, "available: forward"),
-        (("verify", BUNDLE, "--rtol", "x"), 2, "expected a number from 0"),
+        (("verify", BUNDLE, "--rtol", "x"), 2, "expected a number of at least 0"),
         (("bundle", program), 2, "where to?"),
         (("bundle", program, "-o", program, "--force"), 2, "is one of the files being read"),
         (("bundle", "model.py", "-o", "x.bpte"), 2, "expected model.py:function"),

@@ -86,7 +86,7 @@ def test_link_in_the_folder_does_not_lead_out_of_it(tmp_path: Path) -> None:
     folder = FILES / "corpus/v1.5.1/convnet_portable"
     answer = run("extract", folder, "-o", target, "--force")
     assert answer.code == 2
-    assert "leads out of" in answer.err
+    assert "outside of" in answer.err
     assert list(outside.iterdir()) == []
 
 

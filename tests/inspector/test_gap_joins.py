@@ -77,7 +77,7 @@ def test_gates_judge_by_joins_that_are_certain() -> None:
         found = gap_value(metric, evidence)
         assert found.value is not None
         assert found.value < 1e-5
-        assert "1 with an uncertain join left out" in found.words
+        assert "1 with an uncertain join skipped" in found.words
     only = replace(evidence, gap=report(ROWS[1:2]))
     with pytest.raises(MissingError, match="uncertain"):
         gap_value("gap.max_abs", only)

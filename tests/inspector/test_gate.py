@@ -113,7 +113,7 @@ def test_latency_is_the_median_of_the_runs_of_the_trace(path: Path) -> None:
     medians = [statistics.median(t for block in blocks for t in block) for blocks in times.values()]
     assert value["value"] == pytest.approx(max(medians))
     assert value["unit"] == "ms"
-    assert "a tick taken for a nanosecond" in value["basis"]
+    assert "a tick assumed to be a nanosecond" in value["basis"]
 
 
 def test_unit_of_the_trace_is_what_the_user_says() -> None:

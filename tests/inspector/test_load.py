@@ -193,7 +193,7 @@ def test_folders_with_a_program_or_record_are_a_session_each_and_others_join(
     assert split_sessions([runs, empty]) == ((runs, empty),)
     answer = run("profile", a, runs, b)
     assert answer.code == 2
-    assert f"this verb takes one session, and these are 2: {a} + {runs}, {b}" in answer.err
+    assert f"this verb expects one session, found 2: {a} + {runs}, {b}" in answer.err
     assert "compare A B" in answer.err
 
 

@@ -371,7 +371,7 @@ def interrupted(recipe: Path, tmp_path: Path) -> Iterator[tuple[int, str, Path]]
 def test_ctrl_c_keeps_what_is_done(interrupted: tuple[int, str, Path], recipe: Path) -> None:
     code, said, folder = interrupted
     assert code == 130, said
-    assert "what is done is kept in" in said
+    assert "finished points are in" in said
     assert "Traceback" not in said
     kept = read_results(folder)
     assert kept.points[0].status is Status.DONE
@@ -391,11 +391,15 @@ def test_what_a_point_had_begun_to_write_goes_with_its_runner(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([], 2, "what is varied? --grid FIELD=VALUE"),
+        ([], 2, "nothing to vary: use --grid FIELD=VALUE"),
         (["--grid", "rules.min_nodes=one"], 2, "--grid grid point rules.min_nodes=one: job.rules"),
         (["--grid", "none.json"], 3, "none.json"),
         (["--grid", "bad.json"], 2, "bad.json: expected a grid as JSON"),
-        (["--grid", "bad.json", "--grid", "rules.min_nodes=1"], 2, "a file is the whole grid"),
+        (
+            ["--grid", "bad.json", "--grid", "rules.min_nodes=1"],
+            2,
+            "a file defines the entire grid",
+        ),
         (["--grid", "rules.min_nodes=1", "--pareto", "beauty"], 2, "no metric 'beauty'"),
         (["--grid", "rules.min_nodes=1", "--inputs", "none.pt"], 3, "none.pt"),
         (["--grid", "rules.min_nodes=1"], 2, "where to? -o DIR"),

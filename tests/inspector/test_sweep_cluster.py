@@ -72,7 +72,7 @@ def test_cluster_that_is_not_there_is_one_sentence(
     assert not (tmp_path / "out").exists()
     both = run(*words, "tcp://127.0.0.1:1", "--workers", "2")
     assert both.code == 2
-    assert "--workers counts those of this machine" in both.err
+    assert "--workers applies to this machine" in both.err
 
 
 class Nobody:
@@ -84,7 +84,7 @@ class Nobody:
 
 def test_address_without_a_cluster_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", Nobody())
-    with pytest.raises(ClusterError, match=r"there is no Dask cluster at tcp://127\.0\.0\.1:1"):
+    with pytest.raises(ClusterError, match=r"no Dask cluster at tcp://127\.0\.0\.1:1"):
         ClusterRunner("tcp://127.0.0.1:1", tmp_path, Settings())
 
 

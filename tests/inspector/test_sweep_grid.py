@@ -95,7 +95,7 @@ def test_equal_recipes_come_once_and_have_the_key_of_their_source() -> None:
         (["rules.min_nodes="], "expected an integer, found ''"),
         (["rules.minnodes=1"], "job.rules: unknown minnodes; available:"),
         (["rule.min_nodes=1"], "job: unknown rule; available: source"),
-        (["memory_planner.name=1"], "memory_planner has no fields of its own"),
+        (["memory_planner.name=1"], "memory_planner has no fields"),
         (["external_constants=maybe"], "expected true or false, found 'maybe'"),
         (["rules.granularity=huge"], "expected maximal, module, operator, found 'huge'"),
         (["quantising.mode=int3"], "expected static, dynamic, weight-only"),

@@ -121,7 +121,7 @@ def test_tsv_and_csv_hold_base_units(tmp_path: Path) -> None:
         (("sweep", FOLDER), "results.json is missing"),
         (("trials", FOLDER), "holds no bisection: bisect.json is missing"),
         (("run-times", FOLDER), "run.json is missing"),
-        (("sweep", FOLDER, FOLDER), "takes one folder"),
+        (("sweep", FOLDER, FOLDER), "expects one folder"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(arguments: tuple[object, ...], words: str) -> None:

@@ -66,7 +66,7 @@ def test_words_that_contradict_each_other_are_wrong_usage(
 def test_two_interpreters_for_one_function_are_wrong_usage(tmp_path: Path) -> None:
     answer = stock("compile", "/p", tmp_path / "out", "--python", "/q")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "leave --python away" in answer.err
+    assert "remove --python" in answer.err
 
 
 def test_full_folder_is_refused_before_anything_starts(tmp_path: Path) -> None:

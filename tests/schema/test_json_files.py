@@ -109,7 +109,7 @@ def test_verb_says_what_is_missing(tmp_path: Path) -> None:
     for words, told in (
         (("json", text), "-o FILE names the file"),
         (("json", text, "-o", tmp_path / "b"), "--segments FILE names the .ptd that has them"),
-        (("json", path, "--segments", path), "--segments goes with JSON"),
+        (("json", path, "--segments", path), "--segments requires JSON"),
         (("json", text, "-o", text, "--segments", path), "is one of the files being read"),
         (
             ("json", path.with_name("model.etrecord")),

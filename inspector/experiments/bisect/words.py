@@ -36,7 +36,7 @@ def sentence_of(found: Finding, bound: Bound) -> str:
     """Return what was found as one sentence."""
     before, after = value_of(found.before, bound), value_of(found.after, bound)
     if found.result is Result.FINE:
-        return f"nothing has to be taken out: {before}"
+        return f"nothing needs to be excluded: {before}"
     if found.result is Result.ELSEWHERE:
         return f"it is not due to delegation: {before}, and with nothing delegated {after}"
     nodes = found.nodes

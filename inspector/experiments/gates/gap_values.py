@@ -68,7 +68,7 @@ def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str, doubtful: i
     several = "outputs and nodes" if len(numbers) != 1 else "output or node"
     words = f"worst of {len(numbers):,} {several}, at {place}"
     if doubtful:
-        words += f"; {doubtful:,} with an uncertain join left out"
+        words += f"; {doubtful:,} with an uncertain join skipped"
     return Found(value, words, judged, refused=_odd([found for _, _, found in known]))
 
 
@@ -97,6 +97,4 @@ def _odd(found: list[Metrics]) -> str:
     odd = sum(one.nan != one.nan_reference or one.inf != one.inf_reference for one in found)
     if not odd:
         return ""
-    return (
-        f"{odd:,} of them {'has' if odd == 1 else 'have'} NaN or infinity where the other has not"
-    )
+    return f"{odd:,} of them {'has' if odd == 1 else 'have'} NaN or infinity and the other does not"

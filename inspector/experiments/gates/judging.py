@@ -98,7 +98,7 @@ def judge_requirement(
     """
     found = _value(one, evidence)
     if found.least and one.sign not in LEAST:
-        raise MissingError(f"{one.text}: {found.least}; without it {one.metric} is not known")
+        raise MissingError(f"{one.text}: {found.least}; without it {one.metric} is unknown")
     if not one.relative:
         holds = found.value is not None and not found.refused and one.holds(found.value)
         return Judgement(one, holds, found)

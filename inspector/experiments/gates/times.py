@@ -61,7 +61,7 @@ def latency(evidence: Evidence) -> Found:
     where = "measured here" if evidence.times is not None else "of the trace"
     unit = ""
     if evidence.times is None and evidence.session.options.time_scale_assumed:
-        unit = ", a tick taken for a nanosecond"
+        unit = ", a tick assumed to be a nanosecond"
     words = f"median of {plural(runs, 'run')} {where}{unit}"
     return Found(known[worst], words, _judged(worst, known))
 
@@ -112,7 +112,7 @@ def _times(evidence: Evidence) -> Mapping[str, Blocks]:
         of = f" of {evidence.method}" if evidence.method else ""
         raise MissingError(
             f"latency needs the ETDump of runs{of}, or --measure N to run here;"
-            f" there is none among {evidence.what}"
+            f" none found in {evidence.what}"
         )
     return chosen
 

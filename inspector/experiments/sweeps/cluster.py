@@ -59,7 +59,7 @@ class ClusterRunner(PoolRunner[Mapping[str, Any]]):
                 address, timeout=_CONNECT_SECONDS, set_as_default=False
             )
         except (OSError, ValueError, TimeoutError) as error:
-            raise ClusterError(f"there is no Dask cluster at {address}: {error}") from error
+            raise ClusterError(f"no Dask cluster at {address}: {error}") from error
         self._folder, self._settings = folder, settings
         self._stop_name = f"etscope-{uuid.uuid4().hex}"
         super().__init__(self._client.get_executor(pure=False))

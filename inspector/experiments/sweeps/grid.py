@@ -83,7 +83,7 @@ def parse_grid(texts: Sequence[str]) -> Grid:
         if not equals or not field:
             raise GridError(f"{text!r}: expected FIELD=VALUE,VALUE… as in rules.min_nodes=1,5")
         if field in axes:
-            raise GridError(f"{text!r}: {field} is there twice; one axis has all its values")
+            raise GridError(f"{text!r}: {field} is given twice; list all its values in one axis")
         axes[field] = _values(field, values, text)
     return _product(axes)
 
@@ -129,7 +129,9 @@ def _listed(found: list[object], place: str) -> Grid:
     for number, one in enumerate(points):
         missing = [field for field in fields if field not in one]
         if missing:
-            raise GridError(f"{place}: point {number}: {missing[0]} is missing; others have it")
+            raise GridError(
+                f"{place}: point {number}: {missing[0]} is missing; other points have it"
+            )
     return Grid(fields, tuple(tuple(one[field] for field in fields) for one in points))
 
 
@@ -234,7 +236,7 @@ def _put(content: dict[str, Any], field: str, value: object) -> None:
     for name in path:
         inner = content.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise GridError(f"{field}: {name} has no fields of its own")
+            raise GridError(f"{field}: {name} has no fields")
         content = cast("dict[str, Any]", inner)
     content[last] = value
 

@@ -155,7 +155,7 @@ class PointTask:
         limit = self._settings.timeout
         if outcome is None and limit is not None and time.monotonic() - self._since > limit:
             self._running.close()
-            self._fail(f"stopped: it took too long in {self.stage}")
+            self._fail(f"stopped: timed out in {self.stage}")
         elif outcome is not None:
             self._running.close()
             if outcome.ended is Ended.FINISHED:
