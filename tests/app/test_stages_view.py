@@ -100,7 +100,7 @@ def test_rows_of_every_stage_lead_to_the_same_node(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "there is no stages.json"),
+        (None, "no stages.json"),
         (b"{}", "expected version 1"),
         (b"other", "belongs to another compile"),
     ],

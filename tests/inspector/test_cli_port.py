@@ -61,7 +61,7 @@ def test_write_changes_in_place_and_a_second_time_nothing(project: Path) -> None
     cell = json.loads((project / "n.ipynb").read_text())["cells"][0]
     assert "".join(cell["source"]) == PORTED
     again = run("port", project, "--write")
-    assert (again.code, again.out) == (0, "4 files: nothing of executorch is imported\n")
+    assert (again.code, again.out) == (0, "4 files: no imports of executorch\n")
 
 
 def test_output_is_a_file_of_one_and_a_folder_of_several(project: Path, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_equal_recipes_come_once_and_have_the_key_of_their_source() -> None:
     [
         (["rules.min_nodes"], "expected FIELD=VALUE"),
         (["=1"], "expected FIELD=VALUE"),
-        (["rules.min_nodes=1", "rules.min_nodes=2"], "rules.min_nodes is there twice"),
+        (["rules.min_nodes=1", "rules.min_nodes=2"], "rules.min_nodes is given twice"),
         (["rules.min_nodes=one"], "rules.min_nodes: expected an integer, found 'one'"),
         (["rules.min_nodes=1.5"], "expected an integer, found 1.5"),
         (["rules.min_nodes="], "expected an integer, found ''"),
