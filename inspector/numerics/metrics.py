@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -96,26 +96,6 @@ class Metrics:
     nan_reference: int
     inf: int
     inf_reference: int
-
-    def content(self) -> dict[str, Any]:
-        """Return the metrics as a JSON object; what is infinite is a text."""
-        found = asdict(self)
-        return {key: _json(value) for key, value in found.items()}
-
-
-def metrics_from(content: Mapping[str, Any]) -> Metrics:
-    """Return the metrics of a JSON object that ``Metrics.content`` made."""
-    return Metrics(**{key: _number(value) for key, value in content.items()})
-
-
-def _json(value: object) -> object:
-    if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if value != value else "inf" if value > 0 else "-inf"
-    return value
-
-
-def _number(value: object) -> Any:  # noqa: ANN401 - a number or None
-    return float(value) if isinstance(value, str) else value
 
 
 def measure(

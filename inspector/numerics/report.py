@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from inspector.numerics.grades import ORDER
-from inspector.numerics.metrics import Metrics, metrics_from
+from inspector.numerics.metrics import Metrics
+from schema.objects.codec import from_json, to_json
 
 INSTRUCTION, INSIDE = "instruction", "inside"
 BY_REFERENCE, BY_RUN = "reference", "values of the run"
@@ -94,27 +96,6 @@ class Row:
         """Return whether it differs and may be another node's value: not evidence then."""
         return self.uncertain and self.differs
 
-    def content(self) -> dict[str, Any]:
-        """Return the row as a JSON object."""
-        found = {name: getattr(self, name) for name in Row.__dataclass_fields__}
-        for name in _MEASURED:
-            found[name] = None if found[name] is None else found[name].content()
-        return found
-
-
-_MEASURED = ("total", "own", "inherited")
-_TUPLES = ("covers", "handles", "sizes")
-
-
-def row_from(content: Mapping[str, Any]) -> Row:
-    """Return the row of a JSON object that ``Row.content`` made."""
-    found = dict(content)
-    for name in _MEASURED:
-        found[name] = None if found[name] is None else metrics_from(found[name])
-    for name in _TUPLES:
-        found[name] = tuple(found[name])
-    return Row(**found)
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -185,11 +166,6 @@ class RunGap:
         """Return the rows that differ and are joined by order only."""
         return tuple(row for row in self.rows if row.doubtful)
 
-    def content(self) -> dict[str, Any]:
-        """Return the run as a JSON object."""
-        found = {name: getattr(self, name) for name in RunGap.__dataclass_fields__}
-        return {**found, "rows": [row.content() for row in self.rows]}
-
 
 @dataclass(frozen=True, slots=True)
 class GapReport:
@@ -219,16 +195,24 @@ class GapReport:
         inner = asdict(inside)
         return {**asdict(outside), "inside": {"nodes": inner.pop("instruction_outputs"), **inner}}
 
-    def content(self) -> dict[str, Any]:
-        """Return the report as a JSON object."""
-        return {"runs": [run.content() for run in self.runs], "notes": list(self.notes)}
+    def content(self) -> Any:  # noqa: ANN401 - JSON
+        """Return the report as JSON; floats that are not finite are strings."""
+        return _finite(to_json(self))
 
 
-def report_from(content: Mapping[str, Any]) -> GapReport:
-    """Return the report of a JSON object that ``GapReport.content`` made."""
-    runs: list[RunGap] = []
-    for each in content["runs"]:
-        rows = tuple(row_from(row) for row in each["rows"])
-        found: dict[str, Any] = {**each, "rows": rows, "notes": tuple(each["notes"])}
-        runs.append(RunGap(**found))
-    return GapReport(tuple(runs), tuple(content["notes"]))
+def report_from(content: object) -> GapReport:
+    """Return the report in JSON that ``GapReport.content`` returned.
+
+    Raises: ContentError
+    """
+    return from_json(content, GapReport, "report", strict=False)
+
+
+def _finite(content: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(content, dict):
+        members = cast("dict[str, Any]", content)
+        return {name: _finite(value) for name, value in members.items()}
+    if isinstance(content, list):
+        return [_finite(value) for value in cast("list[Any]", content)]
+    plain = not isinstance(content, float) or math.isfinite(content)
+    return content if plain else str(content)

@@ -88,7 +88,9 @@ def to_json(value: object) -> Any:  # noqa: ANN401 - JSON
     return msgspec.to_builtins(value)
 
 
-def from_json(content: object, kind: type[_T], place: str, *, closed: bool = False) -> _T:
+def from_json(
+    content: object, kind: type[_T], place: str, *, closed: bool = False, strict: bool = True
+) -> _T:
     """Return the value in JSON content.
 
     Args:
@@ -96,11 +98,12 @@ def from_json(content: object, kind: type[_T], place: str, *, closed: bool = Fal
         kind: a dataclass or Struct, or any annotation of them
         place: name of the file, for the error
         closed: whether unknown members are errors
+        strict: whether strings that spell numbers are errors
 
     Raises: ContentError
     """
     try:
-        found = msgspec.convert(content, kind)
+        found = msgspec.convert(content, kind, strict=strict)
     except msgspec.ValidationError as error:
         raise _error(str(error), content, place) from error
     except RecursionError as error:
