@@ -73,6 +73,7 @@ class FlatGraph:
         results: values that leave the graph, those that become state first
         inputs: the user's inputs, in order
         prefixes: nested graph -> what its nodes have before their names in a model graph
+        graphs: nested graph -> its nodes and inputs
     """
 
     graph: Graph
@@ -83,6 +84,7 @@ class FlatGraph:
     results: frozenset[Value]
     inputs: tuple[Value, ...]
     prefixes: Mapping[Scope, str]
+    graphs: Mapping[Scope, Graph] = field(default_factory=dict[Scope, Graph])
     _roots: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
     def root(self, value: Value) -> Value:
@@ -142,6 +144,7 @@ def flat_graph(graph: Graph) -> FlatGraph:
         results=frozenset(results),
         inputs=tuple(((), name) for name in graph.inputs),
         prefixes=laid.prefixes,
+        graphs=laid.graphs,
     )
 
 
@@ -152,9 +155,11 @@ class _Laying:
         self.nodes: list[FlatNode] = []
         self.meta: dict[Value, GraphValue] = {}
         self.prefixes: dict[Scope, str] = {(): ""}
+        self.graphs: dict[Scope, Graph] = {}
 
     def add(self, graph: Graph, scope: Scope) -> None:
         """Add the calls of a graph; a delegate is one node, its inside follows like a branch."""
+        self.graphs[scope] = graph
         self.meta.update(((scope, name), value) for name, value in graph.values.items())
         for node in graph.nodes:
             if node.kind in (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT):

@@ -16,7 +16,7 @@ from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.numerics.flat_graph import FlatNode, Value, is_unread, one_spelling
 from inspector.numerics.grades import FLOW, HANDLE, INSTRUCTION, ORDER
-from inspector.numerics.join_facts import Join, MethodFacts, Target, delegate_members
+from inspector.numerics.join_facts import Join, MethodFacts, Target, delegate_members, innermost
 from inspector.numerics.loop_copies import CLONE, loop_copies
 from inspector.numerics.payload_flow import outputs_by_flow
 from inspector.numerics.traced import COPY_INDEX, VIEW, Output, instruction_outputs
@@ -325,7 +325,7 @@ class _Joining:
                 continue
             flow, grade = told
             grade = ORDER if step in self.facts.unsure and grade != INSTRUCTION else grade
-            value = self.facts.innermost(nodes, flow)
+            value = innermost(self.flat, nodes, flow)
             maker = self.flat.makers.get(value)
             name = maker[0].node.name if maker is not None else value[1]
             target = Target(value, name, names or (name,), handles, grade)

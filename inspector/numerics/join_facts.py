@@ -111,7 +111,12 @@ class MethodFacts:
         self.outputs: dict[int, list[Output]] = {}
         for output in instruction_outputs(session.program, method):
             self.outputs.setdefault(output.instruction, []).append(output)
-        self.calls, self.unsure = _taken(session, graph, method, self.flat, self.plan)
+        steps = [
+            step
+            for step, each in enumerate(instructions(self.plan))
+            if isinstance(each[2].instr_args, m.DelegateCall)
+        ]
+        self.calls, self.unsure = taken_nodes(session, method, self.flat, steps)
         self.delegated = {node.place for nodes in self.calls.values() for node in nodes}
         self.mapped = {handle for own in self.handles.values() for handle in own}
         self._reads: dict[int, list[int]] = {}
@@ -247,30 +252,9 @@ class MethodFacts:
             not isinstance(size, int) or size == other for size, other in pairs
         )
 
-    def innermost(self, nodes: tuple[FlatNode, ...], value: Value) -> Value:
-        """Return the value inside a recorded delegate that leaves it as this one."""
-        for node in nodes:
-            inner = self.flat.graph.subgraphs.get((*node.node.subgraphs, "")[0])
-            if node.node.kind is NodeKind.DELEGATE and inner is not None and value in node.writes:
-                place = node.writes.index(value)
-                if place < len(inner.outputs):
-                    return (*node.scope, inner_name(node.node.name, 0)), inner.outputs[place]
-        return value
-
     def leaving(self, step: int) -> list[Value]:
         """Return the values that others need of the nodes a delegate took, in graph order."""
-        nodes = self.calls.get(step, ())
-        places = {node.place for node in nodes}
-        if len(nodes) == 1 and nodes[0].node.kind is NodeKind.DELEGATE:
-            return list(nodes[0].writes)
-        found: list[Value] = []
-        for node in nodes:
-            for value in node.writes:
-                users = self.flat.users.get(value, ())
-                outside = any(user.place not in places for user in users)
-                if outside or value in self.flat.results:
-                    found.append(value)
-        return found
+        return leaving_values(self.flat, self.calls.get(step, ()))
 
     def inside(self, step: int) -> Callable[[Value], Value | None]:
         """Return a search for the value of a delegate that another value is a view of."""
@@ -309,16 +293,44 @@ def delegate_members(flat: FlatGraph, nodes: tuple[FlatNode, ...]) -> tuple[Flat
     )
 
 
-def _taken(
-    session: Session, graph: Graph, method: str, flat: FlatGraph, plan: m.ExecutionPlan
-) -> tuple[Mapping[int, tuple[FlatNode, ...]], frozenset[int]]:
-    """Return delegate call -> the recorded nodes it took, and the calls that may be others."""
-    recorded = [node for node in flat.nodes if node.node.kind is NodeKind.DELEGATE]
-    steps = [
-        step
-        for step, each in enumerate(instructions(plan))
-        if isinstance(each[2].instr_args, m.DelegateCall)
+def leaving_values(flat: FlatGraph, nodes: Sequence[FlatNode]) -> list[Value]:
+    """Return the values that others need of the nodes a delegate took, in graph order."""
+    if len(nodes) == 1 and nodes[0].node.kind is NodeKind.DELEGATE:
+        return list(nodes[0].writes)
+    places = {node.place for node in nodes}
+    return [
+        value
+        for node in nodes
+        for value in node.writes
+        if value in flat.results
+        or any(user.place not in places for user in flat.users.get(value, ()))
     ]
+
+
+def innermost(flat: FlatGraph, nodes: Sequence[FlatNode], value: Value) -> Value:
+    """Return the value inside a recorded delegate that leaves it as this one."""
+    for node in nodes:
+        scope = (*node.scope, inner_name(node.node.name, 0))
+        inner = flat.graphs.get(scope) if node.node.subgraphs else None
+        if node.node.kind is NodeKind.DELEGATE and inner is not None and value in node.writes:
+            place = node.writes.index(value)
+            if place < len(inner.outputs):
+                return scope, inner.outputs[place]
+    return value
+
+
+def taken_nodes(
+    session: Session, method: str, flat: FlatGraph, steps: Sequence[int]
+) -> tuple[Mapping[int, tuple[FlatNode, ...]], frozenset[int]]:
+    """Return delegate call -> the recorded nodes it took, and the calls that may be others.
+
+    Args:
+        session: with a record
+        method: name
+        flat: its recorded graph
+        steps: delegate calls, in order
+    """
+    recorded = [node for node in flat.nodes if node.node.kind is NodeKind.DELEGATE]
     if recorded:
         pairs = zip(steps, recorded, strict=True) if len(steps) == len(recorded) else ()
         return {step: (node,) for step, node in pairs}, frozenset()
@@ -328,7 +340,7 @@ def _taken(
     told = flow_members(session, method, flat) if shared and not listed else None
     if told is not None:
         return told.calls, told.unsure & shared
-    own = ownership(session, graph, method)
+    own = ownership(session, flat.graph, method)
     by_name: dict[str, FlatNode] = {node.node.name: node for node in flat.nodes if not node.scope}
     found: dict[int, list[FlatNode]] = {step: [] for step in steps}
     for node, call in zip(own.nodes, own.owners, strict=True):

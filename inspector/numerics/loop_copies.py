@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, inner_name
-from schema.graph import Graph
+from inspector.numerics.flat_graph import FlatGraph, Value, inner_name
 
 CLONE = "aten::clone.out"
 _LOOP = "::while_loop"
@@ -37,25 +36,11 @@ def loop_copies(
     handled = [node.node.debug_handle for node in loops]
     for node in loops:
         steps: Sequence[int] = by_handle.get(node.node.debug_handle or 0, ())
-        body = _body(flat.graph, node)
+        inner = (*node.scope, inner_name(node.node.name, _BODY))
+        body = flat.graphs.get(inner)
         if body is None or handled.count(node.node.debug_handle) > 1:
             continue
-        inner = (*node.scope, inner_name(node.node.name, _BODY))
         values = [*node.reads[: len(body.outputs)], *((inner, name) for name in body.outputs)]
         if len(steps) == len(values) == 2 * len(body.outputs):
             found.update(zip(steps, values, strict=True))
     return found
-
-
-def _body(graph: Graph, node: FlatNode) -> Graph | None:
-    """Return the graph of a loop's body, wherever the loop is."""
-    within: Graph | None = graph
-    for part in node.scope:
-        owner, _, number = part.rpartition("/")
-        within = _nested(within, owner, int(number)) if within is not None else None
-    return _nested(within, node.node.name, _BODY) if within is not None else None
-
-
-def _nested(graph: Graph, name: str, number: int) -> Graph | None:
-    names = next((node.subgraphs for node in graph.nodes if node.name == name), ())
-    return graph.subgraphs.get(names[number]) if number < len(names) else None

@@ -179,13 +179,7 @@ class _Bodies:
         return None if owner is None else owner.node.debug_handle
 
     def _body(self, node: FlatNode, number: int) -> Graph | None:
-        graph: Graph | None = self._flat.graph
-        for part in (*node.scope, inner_name(node.node.name, number)):
-            owner, _, place = part.rpartition("/")
-            inner = next((n.subgraphs for n in graph.nodes if n.name == owner), ()) if graph else ()
-            at = int(place)
-            graph = graph.subgraphs.get(inner[at]) if graph and at < len(inner) else None
-        return graph
+        return self._flat.graphs.get((*node.scope, inner_name(node.node.name, number)))
 
     def _return(self, node: FlatNode) -> None:
         """Note what a node with bodies returns, if all of it is known of the run."""

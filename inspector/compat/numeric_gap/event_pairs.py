@@ -14,12 +14,10 @@ from inspector.compat.numeric_gap.groups import handles_of
 from inspector.compat.numeric_gap.recorded import EXPORTED, NodeValue, Recorded
 from inspector.files.session import Session
 from inspector.join import record_maps
-from inspector.join.delegate_owner import ownership
 from inspector.numerics.aten_map import aten_values
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
-from inspector.numerics.join_facts import delegate_members
+from inspector.numerics.flat_graph import FlatGraph, Value, flat_graph
+from inspector.numerics.join_facts import innermost, leaving_values, taken_nodes
 from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
-from schema.graph import NodeKind
 
 if TYPE_CHECKING:
     from inspector.compat.devtools.event import Event
@@ -45,12 +43,14 @@ def event_pairs(
     flat = flat_graph(graph)
     places = aten_values(session.record, flat) if found.name == EXPORTED else None
     values = _Values(flat, places, found)
-    taken = _taken(session, flat, method)
+    calls = sorted(record_maps.delegates(session.record, method))
+    taken, _ = taken_nodes(session, method, flat, calls)
     delegated = {node.place for nodes in taken.values() for node in nodes}
     yield from _kernel_pairs(flat, delegated, events, values)
     for event in events:
-        if event.name == DELEGATE_CALL and event.instruction_id in taken:
-            leaving = _leaving(flat, taken[event.instruction_id])
+        nodes = taken.get(-1 if event.instruction_id is None else event.instruction_id)
+        if event.name == DELEGATE_CALL and nodes is not None:
+            leaving = [innermost(flat, nodes, each) for each in leaving_values(flat, nodes)]
             yield from _delegate_pairs(event, leaving, values)
 
 
@@ -84,40 +84,6 @@ class _Values:
             parts = cast("Sequence[Any]", held)
             return parts[index] if index < len(parts) else None
         return held
-
-
-def _taken(session: Session, flat: FlatGraph, method: str) -> dict[int, tuple[FlatNode, ...]]:
-    """Return delegate call -> the nodes it took, in graph order."""
-    assert session.record is not None
-    lowered = [node for node in flat.nodes if node.node.kind is NodeKind.DELEGATE]
-    calls = sorted(record_maps.delegates(session.record, method))
-    if lowered:
-        pairs = zip(calls, lowered, strict=True) if len(calls) == len(lowered) else ()
-        return {call: (node,) for call, node in pairs}
-    own = ownership(session, flat.graph, method)
-    by_name = {node.node.name: node for node in flat.nodes if not node.scope}
-    found: dict[int, dict[int, FlatNode]] = {}
-    for node, owner in zip(own.nodes, own.owners, strict=True):
-        member = by_name.get(node.source)
-        if owner is not None and member is not None:
-            found.setdefault(own.calls[owner], {})[member.place] = member
-    return {call: tuple(each[place] for place in sorted(each)) for call, each in found.items()}
-
-
-def _leaving(flat: FlatGraph, nodes: tuple[FlatNode, ...]) -> list[Value]:
-    members = delegate_members(flat, nodes)
-    if members is not nodes and nodes[0].node.subgraphs:
-        inner = flat.graph.subgraphs.get(nodes[0].node.subgraphs[0])
-        scope = members[0].scope if members else ()
-        return [(scope, name) for name in inner.outputs] if inner is not None else []
-    places = {node.place for node in nodes}
-    return [
-        value
-        for node in nodes
-        for value in node.writes
-        if value in flat.results
-        or any(user.place not in places for user in flat.users.get(value, ()))
-    ]
 
 
 def _kernel_pairs(

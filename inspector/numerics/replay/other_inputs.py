@@ -113,28 +113,14 @@ def _outermost(graph: FlatGraph, entered: Mapping[Value, Value], value: Value) -
 def _entered(graph: FlatGraph) -> dict[Value, Value]:
     """Return input of a nested graph -> what the node that has it gives it, to begin with."""
     found: dict[Value, Value] = {}
-    inner = {scope: _inputs(graph, scope) for scope in graph.prefixes if scope}
     for node in graph.nodes:
         given = [name for argument in node.node.args for name in argument.values]
         for number in range(len(node.node.subgraphs)):
             scope = (*node.scope, inner_name(node.node.name, number))
-            names = inner.get(scope, ())
+            names = graph.graphs[scope].inputs if scope in graph.graphs else ()
             pairs = zip(names, given[len(given) - len(names) :], strict=False)
             found.update(((scope, name), (node.scope, outer)) for name, outer in pairs)
     return found
-
-
-def _inputs(graph: FlatGraph, scope: tuple[str, ...]) -> Sequence[str]:
-    """Return the inputs of a nested graph."""
-    within = graph.graph
-    for part in scope:
-        owner, _, number = part.rpartition("/")
-        names = next((node.subgraphs for node in within.nodes if node.name == owner), ())
-        place = int(number)
-        if place >= len(names) or names[place] not in within.subgraphs:
-            return ()
-        within = within.subgraphs[names[place]]
-    return within.inputs
 
 
 def _contradicted(rows: Sequence[Row], numbers: Sequence[int]) -> bool:
