@@ -496,7 +496,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-class Place(NamedTuple):
+class NamePlace(NamedTuple):
     """The module of ours that has a documented name, and the name that it has there."""
 
     module: str
@@ -504,17 +504,17 @@ class Place(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def places() -> dict[tuple[str, str], Place]:
+def places() -> dict[tuple[str, str], NamePlace]:
     """Return the place of each (stock module, documented name)."""
-    found: dict[tuple[str, str], Place] = {}
+    found: dict[tuple[str, str], NamePlace] = {}
     for stock, ours, names in _ROWS:
         for name in names.split():
             documented, _, own = name.partition("=")
-            found[stock, documented] = Place(ours, own or documented)
+            found[stock, documented] = NamePlace(ours, own or documented)
     return found
 
 
-def place_of(module: str, name: str) -> Place | None:
+def place_of(module: str, name: str) -> NamePlace | None:
     """Return the counterpart of `from module import name`; None if it has none."""
     return places().get((module, name))
 

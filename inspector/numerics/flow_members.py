@@ -50,7 +50,7 @@ def flow_members(session: Session, method: str, flat: FlatGraph) -> FlowMembers 
     program, record = session.program, session.record
     if program is None or record is None or len(flat.inputs) != len(program.plan(method).inputs):
         return None
-    walk = _Walk(session, method, flat)
+    walk = _MemberWalk(session, method, flat)
     if not walk.walk():
         return None
     found, handles = walk.found(), record_maps.handles(record, method)
@@ -60,7 +60,7 @@ def flow_members(session: Session, method: str, flat: FlatGraph) -> FlowMembers 
     return found if whole else None
 
 
-class _Walk:
+class _MemberWalk:
     """One walk through a program."""
 
     def __init__(self, session: Session, method: str, flat: FlatGraph) -> None:

@@ -12,9 +12,9 @@ from inspector.join import record_maps
 from inspector.join.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
-from inspector.numerics.join_facts import Join, Target, delegate_members
+from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
 from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
-from inspector.numerics.shared_handles import Event, told_apart
+from inspector.numerics.shared_handles import DelegateEvent, told_apart
 from inspector.trace.blocks import Block
 from schema.etdump import DebugTensor
 from schema.payloads.identity import named_node
@@ -56,7 +56,7 @@ class InsideOutput:
     name: str
     node: str
     graph_node: str
-    target: Target | None
+    target: JoinTarget | None
     passes: tuple[DebugTensor, ...]
     reason: str
 
@@ -110,9 +110,9 @@ def _absorbed(nodes: Sequence[FlatNode], origins: Mapping[str, Sequence[str]]) -
 
 def _logged(
     session: Session, links: BlockLinks, block: Block, run: int, origins: _Origins
-) -> dict[int, list[Event]]:
+) -> dict[int, list[DelegateEvent]]:
     """Return call -> what its events logged, in order."""
-    found: dict[int, list[Event]] = {}
+    found: dict[int, list[DelegateEvent]] = {}
     seen: set[int] = set()
     for event in range(len(block)):
         group, number = int(block.layout.group[event]), block.instruction(event)
@@ -132,7 +132,7 @@ def _logged(
         own = _payload_node(session, links.method or "", link, name)
         if recorded or nodes == (name,):  # a graph run in place of the backend has its nodes' names
             grade = DELEGATE_ID
-        told = Event(name, nodes, grade, passes)
+        told = DelegateEvent(name, nodes, grade, passes)
         if own is not None:
             facts = payload_event(own)
             told = replace(
@@ -154,14 +154,14 @@ def _payload_node(session: Session, method: str, link: Link, name: str) -> Insid
 
 
 def _with_fused(
-    graph: FlatGraph, nodes: tuple[FlatNode, ...], logged: dict[str, Event]
-) -> dict[str, Event]:
+    graph: FlatGraph, nodes: tuple[FlatNode, ...], logged: dict[str, DelegateEvent]
+) -> dict[str, DelegateEvent]:
     """Add to each event the nodes fused into it: those behind its last one that none names.
 
     An activation, a batch norm: what follows alone, keeps type and shape and has no event.
     """
     by_name = {node.node.name: node for node in nodes}
-    found: dict[str, Event] = {}
+    found: dict[str, DelegateEvent] = {}
     for event in dict.fromkeys(logged.values()):
         last = by_name.get(event.nodes[-1])
         more: list[str] = []
@@ -179,7 +179,7 @@ def _with_fused(
     return found
 
 
-def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: Event, more: int) -> str:
+def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: DelegateEvent, more: int) -> str:
     """Return how sure it is that an event has the value of the last of some nodes.
 
     Args:
@@ -205,7 +205,9 @@ def _is_copy(node: FlatNode) -> bool:
     return is_transparent(node) or node.operator in _COPIES
 
 
-def _in_its_type(graph: FlatGraph, members: Mapping[str, FlatNode], event: Event) -> Event:
+def _in_its_type(
+    graph: FlatGraph, members: Mapping[str, FlatNode], event: DelegateEvent
+) -> DelegateEvent:
     """Return the event with the node last whose value it logged: a delegate may hold it quantized.
 
     Or it logged the real numbers of what is recorded as integers. It has no passes where none of
@@ -264,7 +266,7 @@ def _inside(
     step: int,
     place: int,
     node: FlatNode,
-    logged: dict[str, Event],
+    logged: dict[str, DelegateEvent],
     outputs: set[Value],
     why: str,
 ) -> InsideOutput:
@@ -280,6 +282,6 @@ def _inside(
         return InsideOutput(step, place, operator, event.name, name, "", None, (), HELD_QUANTISED)
     handle = node.node.debug_handle
     handles = (handle,) if handle else ()
-    target = Target(node.writes[0], name, event.nodes, handles, event.grade)
+    target = JoinTarget(node.writes[0], name, event.nodes, handles, event.grade)
     passes = tuple(each[0] for each in event.passes if each)
     return InsideOutput(step, place, operator, event.name, name, "", target, passes, "")

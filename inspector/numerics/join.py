@@ -16,10 +16,10 @@ from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.numerics.flat_graph import FlatNode, Value, is_unread, one_spelling
 from inspector.numerics.grades import FLOW, HANDLE, INSTRUCTION, ORDER
-from inspector.numerics.join_facts import Join, MethodFacts, Target, delegate_members, innermost
+from inspector.numerics.join_facts import Join, JoinTarget, MethodFacts, delegate_members, innermost
 from inspector.numerics.loop_copies import CLONE, loop_copies
 from inspector.numerics.payload_flow import outputs_by_flow
-from inspector.numerics.traced import COPY_INDEX, VIEW, Output, instruction_outputs
+from inspector.numerics.traced import COPY_INDEX, VIEW, InstructionOutput, instruction_outputs
 from schema.objects.identity_cache import identity_cache
 from schema.program import instructions, operator_name
 from schema.program import model as m
@@ -62,7 +62,7 @@ class _Joining:
         self.surely: set[int] = set()  # of those, the ones that are so for certain
         self.doubted: set[int] = set()  # values of the plan that are known by order only
         self.uses: dict[tuple[int, int], dict[Value, bool]] = {}  # and whether that is certain
-        self.targets: dict[tuple[int, int], Target] = {}
+        self.targets: dict[tuple[int, int], JoinTarget] = {}
         self.unread: set[tuple[int, int]] = set()
         self.made: set[Value] = set()
         inputs = self.flat.inputs
@@ -149,7 +149,7 @@ class _Joining:
     def _copied(self, step: int, value: Value) -> None:
         handles = tuple(self.handles.get(step, ()))
         for output in self.outputs.get(step, ()):
-            self._define(output, Target(value, value[1], (), handles, FLOW, same=False))
+            self._define(output, JoinTarget(value, value[1], (), handles, FLOW, same=False))
 
     def _node(self, step: int, operator: str) -> tuple[FlatNode, str] | None:
         """Return the node an instruction is, and how that is known."""
@@ -238,7 +238,7 @@ class _Joining:
                     self._define(output, None)
                     continue
                 name = node.node.name
-                target = Target(value, name, (name,), tuple(handles), grade)
+                target = JoinTarget(value, name, (name,), tuple(handles), grade)
                 self._define(output, target)
             else:
                 self._define(output, None)
@@ -249,7 +249,9 @@ class _Joining:
             known = self.uses.setdefault(definer, {})
             known[wanted] = known.get(wanted, False) or certain
 
-    def _define(self, output: Output, target: Target | None, flow: Value | None = None) -> None:
+    def _define(
+        self, output: InstructionOutput, target: JoinTarget | None, flow: Value | None = None
+    ) -> None:
         place = (output.instruction, output.slot)
         self.definer[output.value] = place
         self.known.pop(output.value, None)
@@ -258,7 +260,7 @@ class _Joining:
             maker = self.flat.makers.get(told[0])
             name = maker[0].node.name if maker is not None else told[0][1]
             handles = tuple(self.handles.get(output.instruction, ()))
-            target = Target(told[0], name, (), handles, told[1], same=told[0] not in self.made)
+            target = JoinTarget(told[0], name, (), handles, told[1], same=told[0] not in self.made)
         if target is not None:
             self.made.add(target.value)
             self.targets[place] = target
@@ -283,7 +285,7 @@ class _Joining:
             covers = given.covers if given is not None else ()
             handles = given.handles if given is not None else ()
             grade = ORDER if source in self.doubted else FLOW
-            self._define(output, Target(value, name, covers, handles, grade, same=False))
+            self._define(output, JoinTarget(value, name, covers, handles, grade, same=False))
 
     def _view(self, step: int, source: int) -> None:
         """Mark which recorded view a view is, or that it is another view of its source."""
@@ -328,7 +330,7 @@ class _Joining:
             value = innermost(self.flat, nodes, flow)
             maker = self.flat.makers.get(value)
             name = maker[0].node.name if maker is not None else value[1]
-            target = Target(value, name, names or (name,), handles, grade)
+            target = JoinTarget(value, name, names or (name,), handles, grade)
             self._define(output, target, flow)
 
     def _flowing(self, step: int) -> Mapping[int, tuple[Value, str]]:
@@ -348,7 +350,7 @@ class _Joining:
             if index in alike and facts.alike(alike[index], told[0])
         }
 
-    def _sole(self, step: int, output: Output) -> tuple[Value, str] | None:
+    def _sole(self, step: int, output: InstructionOutput) -> tuple[Value, str] | None:
         """Return the value that leaves a delegate of one output."""
         leaving = self.facts.leaving(step)
         if len(leaving) == len(self.outputs[step]) == 1 and self.facts.alike(output, leaving[0]):

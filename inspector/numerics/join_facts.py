@@ -22,7 +22,7 @@ from inspector.numerics.flat_graph import (
 from inspector.numerics.flow_members import flow_members
 from inspector.numerics.grades import EXACT
 from inspector.numerics.moved import moves_alike
-from inspector.numerics.traced import KERNEL, Output, instruction_outputs, tensor_of
+from inspector.numerics.traced import KERNEL, InstructionOutput, instruction_outputs, tensor_of
 from schema.graph import Graph, NodeKind
 from schema.program import instructions
 from schema.program import model as m
@@ -31,7 +31,7 @@ Key = tuple[tuple[int, ...], str]  # handles and operator
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class JoinTarget:
     """The recorded value that an instruction output is.
 
     Attributes:
@@ -70,7 +70,7 @@ class Join:
     """
 
     graph: FlatGraph | None
-    targets: Mapping[tuple[int, int], Target]
+    targets: Mapping[tuple[int, int], JoinTarget]
     reasons: Mapping[tuple[int, int], str]
     inputs: Mapping[int, str]
     calls: Mapping[int, tuple[FlatNode, ...]] = field(
@@ -108,7 +108,7 @@ class MethodFacts:
         self.flat = flat_graph(graph)
         self.handles = record_maps.handles(session.record, method)
         self.origins = record_maps.origins(session.record, method)
-        self.outputs: dict[int, list[Output]] = {}
+        self.outputs: dict[int, list[InstructionOutput]] = {}
         for output in instruction_outputs(session.program, method):
             self.outputs.setdefault(output.instruction, []).append(output)
         steps = [
@@ -239,7 +239,7 @@ class MethodFacts:
         """
         return node.writes[1:] if step in self._silent else node.writes
 
-    def alike(self, output: Output, value: Value) -> bool:
+    def alike(self, output: InstructionOutput, value: Value) -> bool:
         """Return whether type and shape of an output do not contradict a value."""
         meta = self.flat.meta.get(value)
         if meta is None or meta.tensor is None:

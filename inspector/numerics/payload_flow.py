@@ -17,7 +17,7 @@ from inspector.join.record_maps import edge_graph
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
-from inspector.numerics.shared_handles import Event, becomes
+from inspector.numerics.shared_handles import DelegateEvent, becomes
 from inspector.numerics.traced import instruction_outputs
 from schema.dtypes.scalar_type import numel
 from schema.program import instructions
@@ -105,11 +105,11 @@ def outputs_by_flow(
     return {index: made[name] for name, index in results if name in made}
 
 
-def payload_event(node: InsideNode) -> Event:
+def payload_event(node: InsideNode) -> DelegateEvent:
     """Return a node of a payload as an event that logged nothing."""
     makes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
     reads = tuple(one.value.name for one in node.values if one.value.name not in makes)
-    return Event(
+    return DelegateEvent(
         node.node.name, (), ORDER, (), node.node.target, reads, makes, bool(node.activation)
     )
 
@@ -117,9 +117,9 @@ def payload_event(node: InsideNode) -> Event:
 def by_flow(
     graph: FlatGraph,
     nodes: Sequence[FlatNode],
-    events: Sequence[Event],
+    events: Sequence[DelegateEvent],
     border: Mapping[str, Value],
-) -> dict[str, Event]:
+) -> dict[str, DelegateEvent]:
     """Return node -> event for each kind of which all events are known; the rest is left out.
 
     Args:
@@ -128,17 +128,17 @@ def by_flow(
         events: of those handles, in payload order
         border: recorded values of what enters and leaves the payload
     """
-    return _Flow(graph, nodes, events, border).told()
+    return _FlowMatcher(graph, nodes, events, border).told()
 
 
-class _Flow:
+class _FlowMatcher:
     """Takes the nodes that nothing speaks against, those first that leave no choice."""
 
     def __init__(
         self,
         graph: FlatGraph,
         nodes: Sequence[FlatNode],
-        events: Sequence[Event],
+        events: Sequence[DelegateEvent],
         border: Mapping[str, Value],
     ) -> None:
         self._graph = graph
@@ -156,7 +156,7 @@ class _Flow:
             if len(fitting[event.kind]) == kinds[event.kind]:
                 self._open[number] = fitting[event.kind]
 
-    def told(self) -> dict[str, Event]:
+    def told(self) -> dict[str, DelegateEvent]:
         """Return what is known."""
         kinds = {self._events[number].kind for number in self._open}
         while self._open:
@@ -193,7 +193,7 @@ class _Flow:
         for name, value in zip(self._events[number].makes, node.writes, strict=False):
             self._values.setdefault(name, value)
 
-    def _fits(self, event: Event, node: FlatNode) -> bool:
+    def _fits(self, event: DelegateEvent, node: FlatNode) -> bool:
         return (
             self._agree(event.reads, node.reads)
             and self._agree(event.makes, node.writes)
@@ -208,7 +208,7 @@ class _Flow:
         return not known - Counter(map(self._graph.root, values))
 
 
-def is_as_large(graph: FlatGraph, event: Event, node: FlatNode) -> bool:
+def is_as_large(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
     """Return whether what an event logged has as many elements as what a node makes.
 
     Where one of them is not known, nothing speaks against it.

@@ -36,7 +36,7 @@ _NAMES = {"concatenate": "cat"}
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DelegateEvent:
     """What one event inside a delegate logged.
 
     Attributes:
@@ -60,16 +60,16 @@ class Event:
     fused: bool = False
 
 
-Flow = Callable[[Sequence[FlatNode], Sequence[Event]], dict[str, Event]]
-Fits = Callable[[Event, FlatNode], bool]
+Flow = Callable[[Sequence[FlatNode], Sequence[DelegateEvent]], dict[str, DelegateEvent]]
+Fits = Callable[[DelegateEvent, FlatNode], bool]
 
 
 def told_apart(
     members: Sequence[FlatNode],
-    events: Sequence[Event],
+    events: Sequence[DelegateEvent],
     flow: Flow = lambda _n, _e: {},
     fits: Fits = lambda _e, _n: True,
-) -> tuple[dict[str, Event], set[str]]:
+) -> tuple[dict[str, DelegateEvent], set[str]]:
     """Return node -> the event it is in, and the nodes of which that is not known.
 
     Args:
@@ -79,12 +79,12 @@ def told_apart(
         fits: whether an event may be a node: of a kind one of which is not, order proves nothing
     """
     place = {node.node.name: number for number, node in enumerate(members)}
-    groups: dict[tuple[str, ...], list[Event]] = {}
+    groups: dict[tuple[str, ...], list[DelegateEvent]] = {}
     for event in events:  # the order of handles is not that of the nodes: quantize, relu
         own = tuple(sorted({name for name in event.nodes if name in place}, key=place.__getitem__))
         if own:
             groups.setdefault(own, []).append(replace(event, nodes=own))
-    found: dict[str, Event] = {}
+    found: dict[str, DelegateEvent] = {}
     shared: set[str] = set()
     for own, several in groups.items():
         one = _only(own, several, members, fits)
@@ -101,8 +101,8 @@ def told_apart(
 
 
 def _only(
-    own: Sequence[str], events: Sequence[Event], members: Sequence[FlatNode], fits: Fits
-) -> Event | None:
+    own: Sequence[str], events: Sequence[DelegateEvent], members: Sequence[FlatNode], fits: Fits
+) -> DelegateEvent | None:
     """Return the event that has the value of its nodes, None where several nodes may be meant.
 
     A backend may make several steps of one node: a cast, and the convolution behind it. The last
@@ -116,12 +116,14 @@ def _only(
     return (fitting or [*events])[-1]
 
 
-def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event], fits: Fits) -> dict[str, Event]:
+def _by_kind(
+    nodes: Sequence[FlatNode], events: Sequence[DelegateEvent], fits: Fits
+) -> dict[str, DelegateEvent]:
     """Return node -> event where there are as many events of a kind as nodes that become it."""
-    by_kind: dict[str, list[Event]] = {}
+    by_kind: dict[str, list[DelegateEvent]] = {}
     for event in events:
         by_kind.setdefault(event.kind, []).append(event)
-    found: dict[str, Event] = {}
+    found: dict[str, DelegateEvent] = {}
     for kind, own in by_kind.items():
         fitting = [node for node in nodes if kind and becomes(node.operator, kind)]
         if len(fitting) == len(own) and all(map(fits, own, fitting)):
@@ -131,7 +133,9 @@ def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event], fits: Fits) -> 
     return found
 
 
-def _whole(event: Event, parts: Sequence[Event], events: Sequence[Event]) -> Event:
+def _whole(
+    event: DelegateEvent, parts: Sequence[DelegateEvent], events: Sequence[DelegateEvent]
+) -> DelegateEvent:
     """Return the event with the value of a node that became several: what goes on from the first.
 
     A product, and the sum with a bias behind it: the node's value is the sum.

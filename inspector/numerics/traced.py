@@ -21,7 +21,7 @@ _STATIC = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class InstructionOutput:
     """A tensor output of an instruction.
 
     Attributes:
@@ -50,7 +50,7 @@ Bytes = DebugTensor | tuple[DebugTensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LoggedRun:
     """The tensors of one run.
 
     Attributes:
@@ -72,14 +72,14 @@ class Logged:
 
 
 @identity_cache
-def instruction_outputs(program: Program, method: str) -> tuple[Output, ...]:
+def instruction_outputs(program: Program, method: str) -> tuple[InstructionOutput, ...]:
     """Return the tensor outputs of a method's instructions, in order.
 
     Raises: KeyError if there is no such method
     """
     plan = program.plan(method)
     operands = plan_operands(plan, delegate_output_counts(program, plan))
-    found: list[Output] = []
+    found: list[InstructionOutput] = []
     rows = zip(instructions(plan), operands, strict=True)
     for step, ((_, _, instruction), touched) in enumerate(rows):
         args = instruction.instr_args
@@ -111,18 +111,20 @@ def _named(
 
 def _output(
     plan: m.ExecutionPlan, step: int, slot: int, index: int, kind: str, operator: str
-) -> Output:
+) -> InstructionOutput:
     tensor = tensor_of(plan, index)
     assert tensor is not None
     static = int(tensor.shape_dynamism) == _STATIC
-    return Output(step, slot, index, kind, operator, tensor.scalar_type, tensor.sizes, static)
+    return InstructionOutput(
+        step, slot, index, kind, operator, tensor.scalar_type, tensor.sizes, static
+    )
 
 
-def logged_run(program: Program, method: str, block: Block, run: int) -> Logged:
+def logged_run(program: Program, method: str, block: Block, run: int) -> LoggedRun:
     """Return the tensors that one run of a block logged, by instruction, pass and slot."""
     plan = program.plan(method)
     steps = instructions(plan)
-    by_step: dict[int, list[Output]] = {}
+    by_step: dict[int, list[InstructionOutput]] = {}
     for output in instruction_outputs(program, method):
         by_step.setdefault(output.instruction, []).append(output)
     found: dict[int, tuple[Mapping[int, Bytes], ...]] = {}
@@ -153,12 +155,12 @@ def logged_run(program: Program, method: str, block: Block, run: int) -> Logged:
     _add_results(plan, by_step, block.outputs(run), found, odd)
     _derive(plan, by_step, executed, found)
     inner = any(by_instruction.values())
-    return Logged(executed, found, went_in, frozenset(odd), inner)
+    return LoggedRun(executed, found, went_in, frozenset(odd), inner)
 
 
 def _add_results(
     plan: m.ExecutionPlan,
-    outputs: Mapping[int, Sequence[Output]],
+    outputs: Mapping[int, Sequence[InstructionOutput]],
     logged: Sequence[DebugValue | None],
     found: dict[int, tuple[Mapping[int, Bytes], ...]],
     odd: Collection[int],
@@ -186,7 +188,7 @@ def _add_results(
 
 def _derive(
     plan: m.ExecutionPlan,
-    outputs: Mapping[int, Sequence[Output]],
+    outputs: Mapping[int, Sequence[InstructionOutput]],
     executed: frozenset[int] | None,
     found: dict[int, tuple[Mapping[int, Bytes], ...]],
 ) -> None:
@@ -281,7 +283,7 @@ def _by_instruction(block: Block, run: int) -> dict[int, list[DebugTensor]]:
     return found
 
 
-def _wanted(plan: m.ExecutionPlan, args: object, outputs: Sequence[Output]) -> list[int]:
+def _wanted(plan: m.ExecutionPlan, args: object, outputs: Sequence[InstructionOutput]) -> list[int]:
     """Return the values an instruction logs, in order."""
     if isinstance(args, m.DelegateCall):
         return [index for index in args.args if tensor_of(plan, index) is not None]

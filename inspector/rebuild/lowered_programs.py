@@ -82,8 +82,8 @@ def register() -> Torch:
     """Make the operator that holds the place of a call known to torch."""
     from torch._ops import HigherOrderOperator
 
-    class Call(HigherOrderOperator):
+    class RecordedDelegateOperator(HigherOrderOperator):
         def __call__(self, *_arguments: object, **_named: object) -> object:
             raise RuntimeError("a recorded delegate call is run by who knows what is inside")
 
-    return Call(CALL)
+    return RecordedDelegateOperator(CALL)

@@ -17,7 +17,7 @@ from inspector.numerics.flat_graph import FlatNode
 from inspector.numerics.grades import FLOW, HANDLE, ORDER
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import INSTRUCTION, GapReport, Row, RunGap, report_from
-from inspector.numerics.shared_handles import Event, told_apart
+from inspector.numerics.shared_handles import DelegateEvent, told_apart
 from inspector.tables.numeric_gap import gap_table, summary
 from schema.etdump import DebugTensor
 from schema.graph import GraphNode, NodeKind
@@ -93,8 +93,8 @@ def node(place: int, name: str, operator: str, handle: int) -> FlatNode:
     return FlatNode(place, (), made, (), operator)
 
 
-def logged(name: str, nodes: tuple[str, ...], sizes: tuple[int, ...]) -> Event:
-    return Event(name, nodes, HANDLE, ((DebugTensor(6, sizes, sizes, 0),),))
+def logged(name: str, nodes: tuple[str, ...], sizes: tuple[int, ...]) -> DelegateEvent:
+    return DelegateEvent(name, nodes, HANDLE, ((DebugTensor(6, sizes, sizes, 0),),))
 
 
 def test_last_of_several_events_of_one_node_has_its_value() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inspector.numerics.flat_graph import FlatGraph, FlatNode
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.payload_flow import by_flow
-from inspector.numerics.shared_handles import Event, becomes
+from inspector.numerics.shared_handles import DelegateEvent, becomes
 from schema.graph import Graph, GraphNode, NodeKind
 
 KINDS = {
@@ -44,7 +44,7 @@ def program(made: random.Random, count: int, inputs: int) -> FlatGraph:
     return FlatGraph(inside, tuple(nodes), makers, {}, {}, frozenset(), (), {(): ""})
 
 
-def payload(graph: FlatGraph, made: random.Random) -> list[Event]:
+def payload(graph: FlatGraph, made: random.Random) -> list[DelegateEvent]:
     """Return the operators as events in another order in which they can run."""
     left, order = list(graph.nodes), []
     while left:
@@ -53,7 +53,7 @@ def payload(graph: FlatGraph, made: random.Random) -> list[Event]:
         order.append(made.choice(ready))
         left.remove(order[-1])
     return [
-        Event(
+        DelegateEvent(
             node.node.name,
             (),
             ORDER,
@@ -85,7 +85,7 @@ def test_every_node_is_told_in_whatever_order_the_payload_has_them(
 def test_kind_of_which_the_payload_has_more_is_left_out() -> None:
     graph = program(random.Random(4), 6, 3)
     events = payload(graph, random.Random(5))
-    more = Event("bias", (), ORDER, (), events[0].kind, ("p_in0",), ("p_more",))
+    more = DelegateEvent("bias", (), ORDER, (), events[0].kind, ("p_in0",), ("p_more",))
     border = {f"p_in{number}": ((), f"in{number}") for number in range(3)}
     found = by_flow(graph, graph.nodes, [*events, more], border)
     left = {node.node.name for node in graph.nodes if becomes(node.operator, more.kind)}
@@ -98,7 +98,7 @@ def test_fused_activation_is_no_proof_against_its_readers(fused: bool) -> None:
     graph = program(random.Random(6), 6, 3)
     events = payload(graph, random.Random(7))
     wrong = [
-        Event(e.name, (), ORDER, (), e.kind, e.reads, e.makes, fused=fused and not at)
+        DelegateEvent(e.name, (), ORDER, (), e.kind, e.reads, e.makes, fused=fused and not at)
         for at, e in enumerate(events)
     ]
     border = {f"p_in{number}": ((), f"in{number}") for number in range(3)}

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from inspector.compat.porting.notebooks import port_notebook
-from inspector.compat.porting.port import Verdict, port_source
+from inspector.compat.porting.port import PortVerdict, port_source
 
 PART = "executorch.backends.xnnpack.partition.xnnpack_partitioner"
 # before, after; every one leaves nothing to do by hand
@@ -270,7 +270,7 @@ def test_names_gone_from_torch_without_successor_are_said() -> None:
         "import torch\ntorch._export.capture_pre_autograd_graph(m, ())\n",
     ):
         (found,) = port_source(script).missing
-        assert found.verdict is Verdict.MISSING
+        assert found.verdict is PortVerdict.MISSING
         assert "torch.export.export(...).module()" in found.remedy
     (found,) = port_source(
         "import torch\ntorch.ao.quantization.quantize_pt2e.prepare_pt2e\n"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from inspector.compat.names import Place, places
+from inspector.compat.names import NamePlace, places
 from inspector.compat.porting.port import port_source
 
 
@@ -30,7 +30,7 @@ AMBIGUOUS = {module.rpartition(".")[2] for module in MODULES} & {name for _, nam
 class Made:
     """A module that has its documented names, and the modules below it."""
 
-    def __init__(self, path: str, names: Mapping[tuple[str, str], Place]) -> None:
+    def __init__(self, path: str, names: Mapping[tuple[str, str], NamePlace]) -> None:
         for (module, name), place in names.items():
             if module == path:
                 setattr(self, name, place)

@@ -20,7 +20,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from inspector.compat.names import Place, place_of, places
+from inspector.compat.names import NamePlace, place_of, places
 from schema.dtypes.scalar_type import tensor_nbytes
 from tests.suites import missing
 
@@ -249,7 +249,7 @@ def definition(module: str, name: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _by_definition() -> dict[tuple[str, str], Place]:
+def _by_definition() -> dict[tuple[str, str], NamePlace]:
     return {definition(*documented): place for documented, place in places().items()}
 
 
@@ -304,7 +304,7 @@ def _tree(module: str) -> ast.Module:
     return ast.parse(file.read_text("utf-8") if file is not None else "")
 
 
-def _at(place: Place) -> Any:
+def _at(place: NamePlace) -> Any:
     return getattr(importlib.import_module(place.module), place.name)
 
 

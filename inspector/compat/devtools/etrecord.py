@@ -72,7 +72,7 @@ class RebuiltPrograms(dict[str, Any]):
         return {name: self[name] for name in self}
 
 
-class _File:
+class _RecordFile:
     """A record file as the source of an ETRecord's parts."""
 
     def __init__(self, artifact: etrecord.ETRecord) -> None:
@@ -131,7 +131,7 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
 
 def opened(artifact: etrecord.ETRecord) -> ETRecord:
     """Return the documented object over a decoded record."""
-    return ETRecord.from_source(_File(artifact))
+    return ETRecord.from_source(_RecordFile(artifact))
 
 
 def reference_output(record: etrecord.ETRecord, method: str, case: int) -> LazyValues | None:

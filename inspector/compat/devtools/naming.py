@@ -37,7 +37,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class EventFacts:
+class NamedEvent:
     """What is known about an event beyond the trace."""
 
     debug_handles: int | Sequence[int] | None = None
@@ -48,7 +48,7 @@ class EventFacts:
     module_hierarchy: Mapping[str, ModuleStack] = field(default_factory=dict[str, ModuleStack])
 
 
-NOTHING = EventFacts()
+NOTHING = NamedEvent()
 
 
 class Naming:
@@ -81,13 +81,13 @@ class Naming:
         if shown is not None:
             self.symbols = symbols_by_handle(shown, group_by_module)
 
-    def facts(self, event: int) -> EventFacts:
+    def facts(self, event: int) -> NamedEvent:
         """Return what is known about one event."""
         if self._silent:
             return NOTHING
         return self._by_key[int(self._keys[event])]
 
-    def by_event(self) -> tuple[list[EventFacts], NDArray[np.int64]]:
+    def by_event(self) -> tuple[list[NamedEvent], NDArray[np.int64]]:
         """Return all different facts, and which of them is each event's.
 
         Shapes: int64[events]
@@ -113,12 +113,12 @@ class Naming:
         return layout.group * 2 + (layout.name == call)
 
     @cached_property
-    def _by_key(self) -> dict[int, EventFacts]:
+    def _by_key(self) -> dict[int, NamedEvent]:
         keys, first = np.unique(self._keys, return_index=True)
         pairs = zip(keys.tolist(), first.tolist(), strict=True)
         return {key: self._facts(event) for key, event in pairs}
 
-    def _facts(self, event: int) -> EventFacts:
+    def _facts(self, event: int) -> NamedEvent:
         number = self.block.instruction(event)
         if int(self.block.layout.chain[event]) < 0 or number is None:
             return NOTHING
@@ -180,11 +180,11 @@ def _lone_handles(record: ETRecord, method: str) -> frozenset[int]:
 
 def _facts(
     handles: int | Sequence[int] | None, outputs: int, backend: str | None, found: list[Symbol]
-) -> EventFacts:
+) -> NamedEvent:
     traces: dict[str, str | None] = {}
     stacks: dict[str, ModuleStack] = {}
     for symbol in found:
         traces.setdefault(symbol.name, symbol.stack_trace)
         stacks.setdefault(symbol.name, symbol.module_stack)
     operators = tuple(symbol.op for symbol in found)
-    return EventFacts(handles, outputs, backend, operators, traces, stacks)
+    return NamedEvent(handles, outputs, backend, operators, traces, stacks)

@@ -68,7 +68,7 @@ _NO_BYTES = WritableBuffer(memoryview(bytearray()))
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedTensor:
+class TraceTensor:
     """A tensor of a trace.
 
     Attributes:

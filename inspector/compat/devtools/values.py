@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, cast, overload
 
-from inspector.compat.devtools.tensors import LoggedTensor, SavedTensor, WritableBuffer
+from inspector.compat.devtools.tensors import SavedTensor, TraceTensor, WritableBuffer
 from schema.etdump import DebugValue, ValueType
 from schema.etrecord import TensorData
 
@@ -60,7 +60,7 @@ NO_VALUES = LazyValues(tuple)
 
 def as_tensor(source: object) -> Any:  # noqa: ANN401 - whatever was logged
     """Return a value with torch tensors for its tensors."""
-    if isinstance(source, (LoggedTensor, SavedTensor)):
+    if isinstance(source, (TraceTensor, SavedTensor)):
         return source.tensor()
     if isinstance(source, tuple):
         return [as_tensor(item) for item in cast("tuple[object, ...]", source)]
@@ -69,7 +69,7 @@ def as_tensor(source: object) -> Any:  # noqa: ANN401 - whatever was logged
 
 def as_array(source: object) -> Any:  # noqa: ANN401 - whatever was logged
     """Return a value with numpy arrays for its tensors."""
-    if isinstance(source, (LoggedTensor, SavedTensor)):
+    if isinstance(source, (TraceTensor, SavedTensor)):
         return source.array()
     if isinstance(source, tuple):
         return [as_array(item) for item in cast("tuple[object, ...]", source)]
@@ -81,9 +81,9 @@ def logged_source(value: DebugValue | None, buffer: WritableBuffer | None) -> ob
     if value is None:
         return None
     if value.type == ValueType.TENSOR and value.tensor is not None:
-        return LoggedTensor(value.tensor, buffer)
+        return TraceTensor(value.tensor, buffer)
     if value.type == ValueType.TENSOR_LIST and value.tensors is not None:
-        return tuple(LoggedTensor(tensor, buffer) for tensor in value.tensors)
+        return tuple(TraceTensor(tensor, buffer) for tensor in value.tensors)
     scalars = {
         ValueType.INT: value.int_value,
         ValueType.BOOL: value.bool_value,

@@ -16,7 +16,7 @@ _INDENT, _WIDTH = "    ", 100
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ImportedItem:
     """One name of a `from` import.
 
     Attributes:
@@ -81,7 +81,7 @@ class Edits:
         self._edits[start + 1, end - 1] = new.encode()
         return True
 
-    def rename_from(self, node: ast.ImportFrom, items: list[Item]) -> bool:
+    def rename_from(self, node: ast.ImportFrom, items: list[ImportedItem]) -> bool:
         """Change the module of a `from` import and the names that differ, nothing else.
 
         Returns: False if the module is written in an unusual form
@@ -98,7 +98,7 @@ class Edits:
         return True
 
     def replace_statement(
-        self, node: ast.Import | ast.ImportFrom, pieces: Sequence[str | list[Item]]
+        self, node: ast.Import | ast.ImportFrom, pieces: Sequence[str | list[ImportedItem]]
     ) -> None:
         """Replace a statement by import statements; comments are kept with their names.
 
@@ -148,7 +148,7 @@ class _Said:
         return bool(self.before or self.behind or self.after)
 
 
-def _from_import(items: list[Item], comments: dict[ast.alias, _Said], indent: str) -> str:
+def _from_import(items: list[ImportedItem], comments: dict[ast.alias, _Said], indent: str) -> str:
     """Return `from module import names`, on one line if it fits and contains no comment."""
     said = [comments.get(item.alias, _Said()) if item.alias else _Said() for item in items]
     line = f"from {items[0].module} import {', '.join(item.text for item in items)}"

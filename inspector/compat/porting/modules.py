@@ -6,9 +6,9 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from inspector.compat.names import Place
+from inspector.compat.names import NamePlace
 from inspector.compat.porting import resolve
-from inspector.compat.porting.edits import Item
+from inspector.compat.porting.edits import ImportedItem
 from inspector.compat.porting.scopes import Use
 
 
@@ -53,7 +53,7 @@ class Decision:
     local: str
     dotted: bool
     target: str = ""
-    items: list[Item] = field(default_factory=list[Item])
+    items: list[ImportedItem] = field(default_factory=list[ImportedItem])
     keep: bool = False
 
 
@@ -66,7 +66,7 @@ class UseEdit:
     parts: tuple[str, ...]
     text: str
     path: str
-    place: Place
+    place: NamePlace
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class _Found:
     use: Use
     depth: int
     path: str
-    place: Place
+    place: NamePlace
 
 
 def decide(
@@ -174,13 +174,13 @@ def _import_names(
     found: list[_Found], bindings: list[Binding], bound: set[str], decided: Decided
 ) -> None:
     """Import each used name separately, under a name unused in the script."""
-    locals_of: dict[Place, str] = {}
+    locals_of: dict[NamePlace, str] = {}
     for one in found:
         if one.place not in locals_of:
             locals_of[one.place] = _free_name(one, bound)
             bound.add(locals_of[one.place])
         local = locals_of[one.place]
-        item = Item(one.place.module, one.place.name, local)
+        item = ImportedItem(one.place.module, one.place.name, local)
         for decision in _nearest(bindings, one.path, decided):
             if item not in decision.items:
                 decision.items.append(item)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from inspector.compat.names import Place
+from inspector.compat.names import NamePlace
 
 _PT2E = "torchao.quantization.pt2e"
 _QUANTIZER_NAMES = (
@@ -78,11 +78,11 @@ LOGGERS: dict[str, str] = {
 
 
 @lru_cache(maxsize=1)
-def moved_places() -> dict[tuple[str, str], Place]:
+def moved_places() -> dict[tuple[str, str], NamePlace]:
     """Return the successor of each removed (module of torch, name)."""
-    found: dict[tuple[str, str], Place] = {}
+    found: dict[tuple[str, str], NamePlace] = {}
     for old, new, names in _ROWS:
         for name in names.split():
             documented, _, own = name.partition("=")
-            found[old, documented] = Place(new, own or documented)
+            found[old, documented] = NamePlace(new, own or documented)
     return found

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from inspector.compat.names import Place
+from inspector.compat.names import NamePlace
 from inspector.compat.porting import resolve
-from inspector.compat.porting.edits import Edits, Item
+from inspector.compat.porting.edits import Edits, ImportedItem
 from inspector.compat.porting.modules import Binding, Decision, decide
 from inspector.compat.porting.moved import LOGGERS, NOT_NEEDED
 from inspector.compat.porting.scopes import ImportStatement, Script, Use, read_script
@@ -20,7 +20,7 @@ from inspector.compat.porting.scopes import ImportStatement, Script, Use, read_s
 _DOTTED = re.compile(r"executorch(\.[A-Za-z_]\w*)+")
 
 
-class Verdict(Enum):
+class PortVerdict(Enum):
     """Result of porting a name."""
 
     PORTED = "ported"
@@ -46,14 +46,14 @@ class Name:
     line: int
     name: str
     ours: str
-    verdict: Verdict
+    verdict: PortVerdict
     remedy: str = ""
     cell: int = 0
 
     @property
     def is_open(self) -> bool:
         """Return whether a manual change remains."""
-        return self.verdict in (Verdict.MISSING, Verdict.UNRESOLVED)
+        return self.verdict in (PortVerdict.MISSING, PortVerdict.UNRESOLVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +117,18 @@ class _Porter:
             self._port_string(constant, called)
 
     def _say(
-        self, line: int, name: str, found: Place | str, verdict: Verdict, remedy: str = ""
+        self, line: int, name: str, found: NamePlace | str, verdict: PortVerdict, remedy: str = ""
     ) -> None:
         ours = found if isinstance(found, str) else f"{found.module}.{found.name}"
         self.names.append(Name(line, name, ours, verdict, remedy))
 
-    def _say_place(self, line: int, name: str, place: Place) -> None:
+    def _say_place(self, line: int, name: str, place: NamePlace) -> None:
         of_torch = not name.startswith("executorch")
-        verdict = Verdict.MOVED if of_torch else Verdict.PORTED
+        verdict = PortVerdict.MOVED if of_torch else PortVerdict.PORTED
         self._say(line, name, place, verdict, "torch 2.13 no longer has it" if of_torch else "")
 
     def _say_missing(self, line: int, name: str) -> None:
-        self._say(line, name, "", Verdict.MISSING, resolve.remedy(name))
+        self._say(line, name, "", PortVerdict.MISSING, resolve.remedy(name))
 
     # Modules that are used by attribute
 
@@ -156,12 +156,12 @@ class _Porter:
         for edit in decided.edits:
             if edit.use.stored or not self.edits.replace_chain(edit.node, edit.parts, edit.text):
                 words = f"write {edit.text} by hand"
-                self._say(edit.use.line, edit.path, edit.place, Verdict.UNRESOLVED, words)
+                self._say(edit.use.line, edit.path, edit.place, PortVerdict.UNRESOLVED, words)
             else:
                 self._say_place(edit.use.line, edit.path, edit.place)
         for use, module in decided.bare:
             words = "the module itself is used as a value"
-            self._say(use.line, module, "", Verdict.UNRESOLVED, words)
+            self._say(use.line, module, "", PortVerdict.UNRESOLVED, words)
 
     def _port_torch(self, bindings: list[Binding], uses: list[Use]) -> None:
         """Port attributes of torch that it no longer has; its import stays."""
@@ -179,7 +179,9 @@ class _Porter:
                     continue
                 break
 
-    def _replace_in_torch(self, use: Use, depth: int, base: str, path: str, place: Place) -> None:
+    def _replace_in_torch(
+        self, use: Use, depth: int, base: str, path: str, place: NamePlace
+    ) -> None:
         inside = f"{place.module}.{place.name}".removeprefix(f"{base}.")
         parts = use.parts[: depth + 1]
         can = inside != f"{place.module}.{place.name}" and not use.stored
@@ -187,12 +189,12 @@ class _Porter:
             self._say_place(use.line, path, place)
         else:
             words = f"write from {place.module} import {place.name}, and use that"
-            self._say(use.line, path, place, Verdict.UNRESOLVED, words)
+            self._say(use.line, path, place, PortVerdict.UNRESOLVED, words)
 
     # Import statements
 
     def _port_import(self, statement: ImportStatement, node: ast.Import) -> None:
-        pieces: list[str | list[Item]] = []
+        pieces: list[str | list[ImportedItem]] = []
         changed = False
         for alias in node.names:
             decision = self._decisions.get(alias)
@@ -205,7 +207,11 @@ class _Porter:
         self._finish(statement, pieces, changed=changed)
 
     def _finish(
-        self, statement: ImportStatement, pieces: Sequence[str | list[Item]], *, changed: bool
+        self,
+        statement: ImportStatement,
+        pieces: Sequence[str | list[ImportedItem]],
+        *,
+        changed: bool,
     ) -> None:
         if changed and pieces:
             self.edits.replace_statement(statement.node, pieces)
@@ -213,22 +219,26 @@ class _Porter:
             self.edits.remove_statement(statement.node, alone=statement.alone)
 
     def _pieces(
-        self, node: ast.stmt, alias: ast.alias, decision: Decision, kept: list[str | list[Item]]
-    ) -> list[str | list[Item]]:
+        self,
+        node: ast.stmt,
+        alias: ast.alias,
+        decision: Decision,
+        kept: list[str | list[ImportedItem]],
+    ) -> list[str | list[ImportedItem]]:
         """Return the replacement of the import of one module."""
         line, module = node.lineno, decision.module
         if decision.target:
-            self._say(line, module, decision.target, Verdict.PORTED)
+            self._say(line, module, decision.target, PortVerdict.PORTED)
             plain = decision.target == decision.local
             suffix = "" if plain else f" as {decision.local}"
             return [f"import {decision.target}{suffix}"]
         if resolve.is_not_needed(module) and not decision.items and not decision.keep:
-            self._say(line, module, "", Verdict.NOT_NEEDED, NOT_NEEDED["executorch.kernels"])
+            self._say(line, module, "", PortVerdict.NOT_NEEDED, NOT_NEEDED["executorch.kernels"])
             return []
         if decision.items or decision.keep:
             return [*(kept if decision.keep else []), *_grouped(decision.items)]
         if decision.dotted and resolve.is_known_module(module):
-            self._say(line, module, "", Verdict.NOT_NEEDED, "the script does not use it")
+            self._say(line, module, "", PortVerdict.NOT_NEEDED, "the script does not use it")
             return []
         self._say_missing(line, module)
         return kept
@@ -239,11 +249,11 @@ class _Porter:
             if resolve.is_ported(module):
                 self._port_star(statement, node, module)
             return
-        pieces: list[str | list[Item]] = []
-        items: list[Item] = []
+        pieces: list[str | list[ImportedItem]] = []
+        items: list[ImportedItem] = []
         changed = False
         for alias in node.names:
-            item = Item(module, alias.name, alias.asname or alias.name, alias)
+            item = ImportedItem(module, alias.name, alias.asname or alias.name, alias)
             place = resolve.find_place(module, alias.name)
             if alias in self._decisions:
                 found = self._pieces(node, alias, self._decisions[alias], [[item]])
@@ -253,7 +263,7 @@ class _Porter:
                 continue
             if place is not None:
                 self._say_place(alias.lineno, f"{module}.{alias.name}", place)
-                item = Item(place.module, place.name, item.local, alias)
+                item = ImportedItem(place.module, place.name, item.local, alias)
                 changed = True
             elif resolve.is_ported(module) or resolve.is_gone_name(f"{module}.{alias.name}"):
                 self._say_missing(alias.lineno, f"{module}.{alias.name}")
@@ -275,14 +285,16 @@ class _Porter:
         }
         places = resolve.names_of(module)
         items = [
-            Item(places[name].module, places[name].name, name) for name in free if name in places
+            ImportedItem(places[name].module, places[name].name, name)
+            for name in free
+            if name in places
         ]
         for item in sorted(items, key=lambda one: one.local):
             self._say_place(node.lineno, f"{module}.{item.local}", places[item.local])
         unknown = sorted(name for name in free if name not in places and not name.startswith("__"))
         for name in unknown:
             words = f"{name} is not defined in the script; from {module} import * may provide it"
-            self._say(free[name].line, f"{module}.{name}", "", Verdict.UNRESOLVED, words)
+            self._say(free[name].line, f"{module}.{name}", "", PortVerdict.UNRESOLVED, words)
         if items or not unknown:
             groups = [*_grouped(sorted(items, key=lambda one: one.local))]
             self._finish(statement, groups, changed=True)
@@ -293,7 +305,7 @@ class _Porter:
         text = str(constant.value)
         if called == "getLogger" and text in LOGGERS:
             if self.edits.replace_string(constant, LOGGERS[text]):
-                self._say(constant.lineno, text, LOGGERS[text], Verdict.PORTED)
+                self._say(constant.lineno, text, LOGGERS[text], PortVerdict.PORTED)
             return
         if not _DOTTED.fullmatch(text):
             return
@@ -302,16 +314,16 @@ class _Porter:
         home = resolve.only_home(text)
         if place is not None or home or resolve.is_known_module(text):
             words = "a string that names it; change it by hand if it is used for an import"
-            self._say(constant.lineno, text, place or home, Verdict.UNRESOLVED, words)
+            self._say(constant.lineno, text, place or home, PortVerdict.UNRESOLVED, words)
 
 
 def _import_text(alias: ast.alias) -> str:
     return f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
 
 
-def _grouped(items: Iterable[Item]) -> list[list[Item]]:
+def _grouped(items: Iterable[ImportedItem]) -> list[list[ImportedItem]]:
     """Return the items by source module, in the order of the first of each."""
-    groups: dict[str, list[Item]] = {}
+    groups: dict[str, list[ImportedItem]] = {}
     for item in items:
         if item not in groups.setdefault(item.module, []):
             groups[item.module].append(item)

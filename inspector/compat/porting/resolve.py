@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from functools import lru_cache
 
-from inspector.compat.names import Place, place_of, places
+from inspector.compat.names import NamePlace, place_of, places
 from inspector.compat.porting.moved import (
     GONE_MODULES,
     GONE_NAMES,
@@ -18,7 +18,7 @@ from inspector.compat.porting.moved import (
 _ROOT = "executorch"
 
 
-def find_place(module: str, name: str) -> Place | None:
+def find_place(module: str, name: str) -> NamePlace | None:
     """Return the new place of a name of a module; None if it has none.
 
     A package documents names defined in its modules: both imports are supported.
@@ -70,7 +70,7 @@ def only_home(module: str, mentioned: Collection[str] = ()) -> str:
     return most[0][0] if mentioned and most else ""
 
 
-def names_of(module: str) -> dict[str, Place]:
+def names_of(module: str) -> dict[str, NamePlace]:
     """Return the documented names of a module."""
     return {name: place for (stock, name), place in _all().items() if stock == module}
 
@@ -96,7 +96,7 @@ def _is_below(path: str, module: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _all() -> dict[tuple[str, str], Place]:
+def _all() -> dict[tuple[str, str], NamePlace]:
     return {**places(), **moved_places()}
 
 

@@ -20,7 +20,7 @@ from inspector.numerics.flat_graph import Scope
 from inspector.numerics.inside import inside_outputs
 from inspector.numerics.join import join_method
 from inspector.numerics.metrics import Tolerance
-from inspector.numerics.replay.comparing import Comparison, Left, Tell
+from inspector.numerics.replay.comparing import GapComparison, OnProgress, RunLog
 from inspector.numerics.replay.inputs import Inputs, logged_tensor, run_inputs, traced_inputs
 from inspector.numerics.replay.measuring import Kept
 from inspector.numerics.replay.other_inputs import with_other_inputs
@@ -29,7 +29,7 @@ from inspector.numerics.report import (
     GapReport,
     RunGap,
 )
-from inspector.numerics.traced import Logged, instruction_outputs, logged_run
+from inspector.numerics.traced import LoggedRun, instruction_outputs, logged_run
 from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.trace.blocks import Block, trace_blocks
 from runtime.emulation.graph import GraphRun
@@ -70,7 +70,7 @@ class Options:
 
 
 def analyse_gap(
-    session: Session, options: Options = Options(), tell: Tell = lambda done, total: None
+    session: Session, options: Options = Options(), tell: OnProgress = lambda done, total: None
 ) -> GapReport:
     """Compare the runs of a session with its recorded programs; loads torch.
 
@@ -85,7 +85,7 @@ def analyse_gap(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reference:
+class _MappedReference:
     """A recorded program, and where it has the values of the edge graph.
 
     Attributes:
@@ -101,11 +101,11 @@ class _Reference:
 class _Analysis:
     """One comparison."""
 
-    def __init__(self, session: Session, options: Options, tell: Tell) -> None:
+    def __init__(self, session: Session, options: Options, tell: OnProgress) -> None:
         self._session = session
         self._options = options
         self._tell = tell
-        self._references: dict[str, _Reference | str] = {}
+        self._references: dict[str, _MappedReference | str] = {}
         self._state: dict[str, Sides] = {}
         self._kept = Kept(options.folder, options.keep)
 
@@ -159,7 +159,7 @@ class _Analysis:
         return [(number, block, run, method) for _, _, number, block, run, method in found]
 
     # ---- references
-    def _reference(self, method: str) -> _Reference | str:
+    def _reference(self, method: str) -> _MappedReference | str:
         """Return the program to compare with, or the reason why there is none."""
         if method not in self._references:
             try:
@@ -168,7 +168,7 @@ class _Analysis:
                 self._references[method] = str(error)
         return self._references[method]
 
-    def _find_reference(self, method: str) -> _Reference | str:
+    def _find_reference(self, method: str) -> _MappedReference | str:
         record, wanted = self._session.record, self._options.reference
         if record is None:
             return "there is no ETRecord"
@@ -176,7 +176,7 @@ class _Analysis:
         refusal = "the record has no program of this method"
         if wanted in ("", EDGE) and method in roles.edge:
             try:
-                return _Reference(reference_graph(record, roles.edge[method]))
+                return _MappedReference(reference_graph(record, roles.edge[method]))
             except RebuildError as error:
                 if wanted:
                     raise
@@ -185,13 +185,13 @@ class _Analysis:
             join = join_method(self._session, method)
             if join.graph is not None:
                 values = aten_values(record, join.graph)
-                return _Reference(reference_graph(record, roles.exported), values)
+                return _MappedReference(reference_graph(record, roles.exported), values)
         if wanted in roles.extra:
-            return _Reference(reference_graph(record, wanted))
+            return _MappedReference(reference_graph(record, wanted))
         return refusal
 
     @staticmethod
-    def _long_way(reference: _Reference) -> _Reference:
+    def _long_way(reference: _MappedReference) -> _MappedReference:
         """Return a reference as torch reads it, the same where it cannot."""
         try:
             return replace(reference, graph=reference.graph.long_way())
@@ -201,7 +201,7 @@ class _Analysis:
     # ---- one run
     def _run(self, program: Program, number: int, block: Block, run: int, method: str) -> RunGap:
         left = self._left(program, block, run, method)
-        found = Comparison(left, self._options.tolerance, self._kept)
+        found = GapComparison(left, self._options.tolerance, self._kept)
         case = block.bundled_input_index
         reference = self._reference(method)
         recorded = () if left.logged.inner else (ONLY_OUTPUTS,)
@@ -214,14 +214,14 @@ class _Analysis:
         self._compare(found, reference, inputs, prefix)
         if found.errors and reference.graph.program is None:  # torch's reader has the last word
             reference = self._references[method] = self._long_way(reference)
-            found = Comparison(left, self._options.tolerance, self._kept)
+            found = GapComparison(left, self._options.tolerance, self._kept)
             self._state = dict(before)
             self._compare(found, reference, inputs, prefix)
         notes = [*recorded, *inputs.notes]
         if found.other_shapes and not inputs.certain:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()
-            found = Comparison(left, self._options.tolerance, self._kept)
+            found = GapComparison(left, self._options.tolerance, self._kept)
             self._state = before
             self._compare(found, reference, inputs, prefix)
         rows = found.rows("")
@@ -231,7 +231,7 @@ class _Analysis:
         member = reference.graph.member
         return RunGap(method, number, run, case, inputs.source, member, rows, tuple(notes))
 
-    def _left(self, program: Program, block: Block, run: int, method: str) -> Left:
+    def _left(self, program: Program, block: Block, run: int, method: str) -> RunLog:
         session = self._session
         logged = logged_run(program, method, block, run)
         join = join_method(session, method)
@@ -241,10 +241,10 @@ class _Analysis:
             if logged.executed is None or each.instruction in logged.executed
         ]
         inside = inside_outputs(session, block, run, join, method)
-        return Left(method, session.debug_buffer, join, logged, outputs, inside)
+        return RunLog(method, session.debug_buffer, join, logged, outputs, inside)
 
     def _compare(
-        self, found: Comparison, reference: _Reference, inputs: Inputs, prefix: str
+        self, found: GapComparison, reference: _MappedReference, inputs: Inputs, prefix: str
     ) -> None:
         found.attach(reference.values, prefix)
         found.tell = self._tell
@@ -259,7 +259,12 @@ class _Analysis:
         found.errors = run.errors
 
     def _inputs(
-        self, program: Program, method: str, case: int, reference: _Reference, logged: Logged
+        self,
+        program: Program,
+        method: str,
+        case: int,
+        reference: _MappedReference,
+        logged: LoggedRun,
     ) -> Inputs:
         """Return the inputs of a run; what the trace has of them goes before what is assumed."""
         found = run_inputs(

@@ -10,13 +10,13 @@ from inspector.graph.source import user_frame
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.grades import ORDER
 from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
-from inspector.numerics.join_facts import Join, Target
+from inspector.numerics.join_facts import Join, JoinTarget
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.inputs import logged_tensor
-from inspector.numerics.replay.measuring import Kept, Measuring, Values, agrees
+from inspector.numerics.replay.measuring import Kept, Measuring, OutputValues, agrees
 from inspector.numerics.replay.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
-from inspector.numerics.traced import DELEGATE, Logged, Output
+from inspector.numerics.traced import DELEGATE, InstructionOutput, LoggedRun
 from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.backends import backend_of
@@ -35,11 +35,11 @@ NO_INPUTS = "it depends on inputs of this run that no file has"
 
 _PICTURES = 4  # dimensions
 
-Tell = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Left:
+class RunLog:
     """What a run left of a method.
 
     Attributes:
@@ -54,8 +54,8 @@ class Left:
     method: str
     buffer: DebugBuffer | None
     join: Join
-    logged: Logged
-    outputs: Sequence[Output]
+    logged: LoggedRun
+    outputs: Sequence[InstructionOutput]
     inside: Sequence[InsideOutput]
 
 
@@ -64,7 +64,7 @@ class _Wanted:
     """An output that is compared when its node has run."""
 
     key: tuple[str, int, int]
-    target: Target
+    target: JoinTarget
     index: int
     passes: Sequence[Any]
     quantised: bool
@@ -72,10 +72,10 @@ class _Wanted:
     open_layout: bool  # whether the trace may have it with channels last
 
 
-class Comparison:
+class GapComparison:
     """Takes the values of nodes as they are made and compares them with what was logged."""
 
-    def __init__(self, left: Left, tolerance: Tolerance, kept: Kept) -> None:
+    def __init__(self, left: RunLog, tolerance: Tolerance, kept: Kept) -> None:
         """Take what a run left.
 
         Args:
@@ -93,7 +93,7 @@ class Comparison:
         self._wanted: dict[tuple[Scope, str], list[_Wanted]] = {}
         self._why: dict[tuple[str, int, int], str] = {}
         self.errors: dict[tuple[Scope, str], str] = {}
-        self.tell: Tell = lambda done, total: None
+        self.tell: OnProgress = lambda done, total: None
         self.other_shapes = False
         self._tolerance = tolerance
         self._quanta: Quanta | None = None
@@ -141,7 +141,7 @@ class Comparison:
     def _attach(
         self,
         key: tuple[str, int, int],
-        target: Target,
+        target: JoinTarget,
         passes: Sequence[Any],
         values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None,
         *,
@@ -234,11 +234,11 @@ class Comparison:
         self._measuring.take(each.key, values)
         return laid_out, each.target.grade != ORDER or agrees(values, self._tolerance)
 
-    def _values(self, each: _Wanted, pair: Sides, laid_out: Any) -> Values:  # noqa: ANN401
+    def _values(self, each: _Wanted, pair: Sides, laid_out: Any) -> OutputValues:  # noqa: ANN401
         reference, own = (_of_shape(side, laid_out) for side in pair)
         quanta = self._quanta
         quantum = quanta.of(each.target, whole=each.whole) if quanta and each.quantised else 0.0
-        return Values(reference, own, laid_out, each.quantised, quantum)
+        return OutputValues(reference, own, laid_out, each.quantised, quantum)
 
     def _laid_out(self, each: _Wanted, found: Any, pair: Sides, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
         """Return a logged tensor in the graph's shape, None when it is another tensor."""
@@ -279,7 +279,7 @@ class Comparison:
             for place, row in enumerate(found)
         )
 
-    def _row(self, output: Output, refusal: str) -> Row:
+    def _row(self, output: InstructionOutput, refusal: str) -> Row:
         key = (INSTRUCTION, output.instruction, output.slot)
         target = self._join.targets.get((output.instruction, output.slot))
         row = Row(
@@ -308,7 +308,7 @@ class Comparison:
         row = replace(row, node=row.node or inner.node, graph_node=inner.graph_node)
         return self._finished((INSIDE, number, 0), row, refusal or inner.reason)
 
-    def _described(self, row: Row, target: Target | None) -> Row:
+    def _described(self, row: Row, target: JoinTarget | None) -> Row:
         if target is None or self._join.graph is None:
             return row
         node = self._node_of(target)
@@ -326,7 +326,7 @@ class Comparison:
             source=frame.label if frame is not None else "",
         )
 
-    def _node_of(self, target: Target) -> FlatNode | None:
+    def _node_of(self, target: JoinTarget) -> FlatNode | None:
         assert self._join.graph is not None
         maker = self._join.graph.makers.get(target.value)
         return maker[0] if maker is not None else None

@@ -33,7 +33,7 @@ _NESTED = {
 def exported_graph(program: Program) -> RecordedGraph:
     """Return a program ready to run."""
     signature = program.graph_signature
-    graph = _Reader(program.graph_module, inside_of(program))
+    graph = _ModuleReader(program.graph_module, inside_of(program))
     inputs: list[str] = []
     for spec in signature.input_specs:
         name, kind = spec.arg.name, spec.kind.name
@@ -62,14 +62,14 @@ def exported_graph(program: Program) -> RecordedGraph:
 
 def _module_graph(module: Torch, inside: Mapping[str, Program]) -> RecordedGraph:
     """Return a nested graph ready to run."""
-    graph = _Reader(module, inside)
+    graph = _ModuleReader(module, inside)
     inputs = tuple(node.name for node in module.graph.nodes if node.op == "placeholder")
     return RecordedGraph(
         tuple(graph.calls), inputs, graph.outputs, graph.constants, writes=graph.writes
     )
 
 
-class _Reader:
+class _ModuleReader:
     """The nodes of one graph module.
 
     Attributes:

@@ -15,7 +15,7 @@ Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredOutput:
     """What was measured of one output.
 
     Attributes:
@@ -40,7 +40,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Values:
+class OutputValues:
     """The values of one output.
 
     Attributes:
@@ -71,7 +71,7 @@ class Measuring:
         self._kept = kept
         self._going: dict[Key, _Output] = {}
 
-    def take(self, key: Key, values: Values) -> None:
+    def take(self, key: Key, values: OutputValues) -> None:
         """Measure one pass of an output."""
         output = self._going.get(key)
         if output is None:
@@ -80,13 +80,13 @@ class Measuring:
         output.kept = self._kept.add(name, output.passes, _makers(values))
         output.add(values)
 
-    def result(self, key: Key) -> Measured | None:
+    def result(self, key: Key) -> MeasuredOutput | None:
         """Return what was measured, None when nothing came."""
         output = self._going.get(key)
         return None if output is None else output.measured()
 
 
-def agrees(values: Values, allowed: Tolerance) -> bool:
+def agrees(values: OutputValues, allowed: Tolerance) -> bool:
     """Return whether what was logged is what the node makes of the run's inputs, if known.
 
     Otherwise, whether it is the reference's own value.
@@ -103,7 +103,7 @@ def agrees(values: Values, allowed: Tolerance) -> bool:
 class _Output:
     """An output of which some passes were measured."""
 
-    def __init__(self, values: Values, allowed: Tolerance) -> None:
+    def __init__(self, values: OutputValues, allowed: Tolerance) -> None:
         dtype = _dtype(values.own if values.reference is UNKNOWN else values.reference)
         kind = "quantised" if values.quantised else dtype
         self._total, self._own, self._inherited = (Distance(dtype, allowed, kind) for _ in range(3))
@@ -112,7 +112,7 @@ class _Output:
         self.passes = 0
         self.kept = ""
 
-    def add(self, values: Values) -> None:
+    def add(self, values: OutputValues) -> None:
         """Measure a pass."""
         reference, own, found, quantum = values.reference, values.own, values.found, values.quantum
         self.passes += 1
@@ -124,10 +124,10 @@ class _Output:
         if own is not UNKNOWN and reference is not UNKNOWN:
             self._inherited.add(_pieces(reference, own), quantum)
 
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredOutput:
         """Return what was measured so far."""
         both = self._by_reference and self._by_run
-        return Measured(
+        return MeasuredOutput(
             dtype=self._dtype,
             sizes=self._sizes,
             passes=self.passes,
@@ -139,7 +139,7 @@ class _Output:
         )
 
 
-def _makers(values: Values) -> Makers:
+def _makers(values: OutputValues) -> Makers:
     known = {"reference": values.reference, "own": values.own}
     if values.reference is UNKNOWN:
         known = {"reference": values.own}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value
-from inspector.numerics.join_facts import Target
+from inspector.numerics.join_facts import JoinTarget
 from runtime.emulation.recorded import UNKNOWN
 
 Place = tuple[Scope, str, int]  # nested graph, node, output
@@ -48,7 +48,7 @@ class Quanta:
         self._chosen[place] = max((float(side.max()) for side in sides), default=0.0)
         self._least[place] = min((float(side.min()) for side in sides), default=_OF_ZEROS)
 
-    def of(self, target: Target, *, whole: bool) -> float:
+    def of(self, target: JoinTarget, *, whole: bool) -> float:
         """Return the step of what a target is rounded to, 0 where it is not, or unknown.
 
         Args:
@@ -65,7 +65,7 @@ class Quanta:
         nodes = [node for node in nodes if _rounds(node, target)]
         return max((self._step(node, target) for node in nodes), default=0.0)
 
-    def _step(self, node: FlatNode, target: Target) -> float:
+    def _step(self, node: FlatNode, target: JoinTarget) -> float:
         dynamic = list(self._scales(node))
         if "::quantize" in node.operator and node.node.name == target.node:
             return 2.0 if dynamic else 1.0  # of integers: a zero point is rounded too
@@ -88,7 +88,7 @@ class Quanta:
                 yield self._chosen[place]
 
 
-def _rounds(node: FlatNode, target: Target) -> bool:
+def _rounds(node: FlatNode, target: JoinTarget) -> bool:
     """Return whether a target is rounded to the steps of a node: what is read in steps is not."""
     return "::quantize" in node.operator or (
         "::dequantize" in node.operator and node.node.name == target.node
