@@ -1,4 +1,4 @@
-"""Which nodes each delegate call took, where a record lists only debug handles that several share.
+"""Finds the nodes of each delegate call, if a record lists only shared debug handles.
 
 Instructions and the nodes of payloads are walked in order. Each is the recorded node of its kind
 that reads the same values, and, of several, the one whose weights have the same bytes.
@@ -26,15 +26,15 @@ from schema.graph import NodeKind
 from schema.program import instructions, operator_name
 from schema.program import model as m
 
-_PICTURES = 4
-_LOST = 0.8  # of the nodes that calls list: a walk that tells fewer has lost its way
+_IMAGE_DIMS = 4
+_LOST = 0.8  # share of the listed nodes: a walk that finds fewer has gone wrong
 _PASSING = ("Copy", "Convert", "StaticTranspose", "StaticReshape", "Clamp")
 _BOUNDED = ("relu", "clamp", "hardtanh", "relu6")
 
 
 @dataclass(frozen=True, slots=True)
 class FlowMembers:
-    """What was found.
+    """Nodes of delegate calls.
 
     Attributes:
         calls: delegate call -> the nodes it took, in graph order
@@ -46,7 +46,7 @@ class FlowMembers:
 
 
 def flow_members(session: Session, method: str, flat: FlatGraph) -> FlowMembers | None:
-    """Return which nodes the delegate calls of a method took, None where payloads do not tell."""
+    """Return the nodes of the delegate calls of a method, None if payloads do not show them."""
     program, record = session.program, session.record
     if program is None or record is None or len(flat.inputs) != len(program.plan(method).inputs):
         return None
@@ -94,7 +94,7 @@ class _MemberWalk:
         return True
 
     def found(self) -> FlowMembers:
-        """Return the members of the calls, with what their results are handed on by."""
+        """Return the nodes of the calls, with views and constants that belong to them."""
         calls = {step for step, each in enumerate(instructions(self._plan)) if _is_call(each[2])}
         for node in reversed(self._flat.nodes):  # constants that only one call reads
             users = {user.place for value in node.writes for user in self._users(value)}
@@ -194,7 +194,7 @@ class _MemberWalk:
     def _inside(
         self, step: int, node: InsideNode, local: dict[str, Value], held: Collection[str]
     ) -> None:
-        """Tell which node one of a payload is, and what it makes."""
+        """Find the recorded node of a payload node, and the values of its results."""
         makes = [one.value for one in node.values if one.role.startswith("output")]
         given = [one for one in node.values if not one.role.startswith("output")]
         names = [one.value.name for one in given if one.constant is None]
@@ -222,7 +222,7 @@ class _MemberWalk:
             local[value.name] = made
 
     def _bounded(self, step: int, node: FlatNode) -> FlatNode:
-        """Return the activation behind a node, which its step has as well."""
+        """Return the activation after a node that is fused into it."""
         last = node
         while True:
             users = list(self._users(last.writes[0]))
@@ -245,7 +245,7 @@ class _MemberWalk:
     def _choice(
         self, nodes: Sequence[FlatNode], reads: Sequence[Value], constants: Sequence[bytes]
     ) -> tuple[FlatNode | None, bool]:
-        """Return the first node that reads just some values, and whether it is the only one."""
+        """Return the first node that reads exactly some values, and whether it is the only one."""
         wanted = Counter(map(self._flat.root, reads))
         fitting = [
             node
@@ -269,7 +269,7 @@ class _MemberWalk:
 
 
 class _Weights:
-    """What of a recorded graph is known at compile time, and the bytes of its parameters."""
+    """Compile-time constants of a recorded graph, and the bytes of its parameters."""
 
     def __init__(self, session: Session, method: str, flat: FlatGraph) -> None:
         assert session.record is not None
@@ -327,7 +327,7 @@ def _moves_alike(node: FlatNode, payload: InsideNode) -> bool:
     if not isinstance(offsets, (list, tuple)) or not isinstance(dim, int):
         return True
     begins: list[object] = [*offsets]
-    if len(begins) == _PICTURES or not isinstance(start, int) or start < 0:
+    if len(begins) == _IMAGE_DIMS or not isinstance(start, int) or start < 0:
         return True
     return begins[dim] == start
 

@@ -1,4 +1,4 @@
-"""The nodes inside delegates: what a trace has of their tensors."""
+"""Nodes inside delegates, and their logged tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transpa
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
 from inspector.numerics.join_facts import Join, JoinTarget, delegate_members
 from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
-from inspector.numerics.shared_handles import DelegateEvent, told_apart
+from inspector.numerics.shared_handles import DelegateEvent, distinguished
 from inspector.trace.blocks import Block
 from schema.etdump import DebugTensor
 from schema.payloads.identity import named_node
@@ -25,11 +25,11 @@ FUSED = "it is part of a fused operator; the last node of that is compared"
 SHARED = (
     "several operators of this delegate share its debug handle, and no event is known to be its"
 )
-HELD_QUANTISED = "what the trace has of it is quantized, or was, and no recorded node is that"
+HELD_QUANTIZED = "what the trace has of it is quantized, or was, and no recorded node is that"
 ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
 # What makes the same numbers of the same shape and type, in other memory at most.
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
-_QUANTISED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
+_QUANTIZED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
 _GETITEM = "_operator::getitem"
 _Origins = Mapping[int, Mapping[str, tuple[str, ...]]]
 
@@ -64,7 +64,7 @@ class InsideOutput:
 def inside_outputs(
     session: Session, block: Block, run: int, join: Join, method: str
 ) -> tuple[InsideOutput, ...]:
-    """Return the nodes inside the delegates of a method, with what one run logged of each."""
+    """Return the nodes inside the delegates of a method, with their tensors of one run."""
     if join.graph is None or not join.calls:
         return ()
     origins = record_maps.origins(session.record, method).inside if session.record else {}
@@ -74,7 +74,7 @@ def inside_outputs(
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
-        told, shared = told_apart(
+        told, shared = distinguished(
             nodes,
             [
                 replace(event, grade=ORDER)
@@ -99,7 +99,7 @@ def inside_outputs(
 
 
 def _absorbed(nodes: Sequence[FlatNode], origins: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return why nodes have no event that the backend, which declares its own, has none of.
+    """Return reasons for nodes without an operator in a backend that declares its operators.
 
     Empty where it does not.
     """
@@ -111,7 +111,7 @@ def _absorbed(nodes: Sequence[FlatNode], origins: Mapping[str, Sequence[str]]) -
 def _logged(
     session: Session, links: BlockLinks, block: Block, run: int, origins: _Origins
 ) -> dict[int, list[DelegateEvent]]:
-    """Return call -> what its events logged, in order."""
+    """Return delegate call -> its events with tensors, in order."""
     found: dict[int, list[DelegateEvent]] = {}
     seen: set[int] = set()
     for event in range(len(block)):
@@ -143,7 +143,7 @@ def _logged(
 
 
 def _payload_node(session: Session, method: str, link: Link, name: str) -> InsideNode | None:
-    """Return the payload node an event is of, None when it is not known."""
+    """Return the payload node of an event, None if unknown."""
     if link.delegate is None:
         return None
     inside = inside_delegate(session, method, link.delegate)
@@ -156,7 +156,7 @@ def _payload_node(session: Session, method: str, link: Link, name: str) -> Insid
 def _with_fused(
     graph: FlatGraph, nodes: tuple[FlatNode, ...], logged: dict[str, DelegateEvent]
 ) -> dict[str, DelegateEvent]:
-    """Add to each event the nodes fused into it: those behind its last one that none names.
+    """Add to each event the nodes fused into it: those after its last one without an event.
 
     An activation, a batch norm: what follows alone, keeps type and shape and has no event.
     """
@@ -180,7 +180,7 @@ def _with_fused(
 
 
 def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: DelegateEvent, more: int) -> str:
-    """Return how sure it is that an event has the value of the last of some nodes.
+    """Return the grade of the match of an event with the value of the last of some nodes.
 
     Args:
         graph: the recorded graph
@@ -208,7 +208,7 @@ def _is_copy(node: FlatNode) -> bool:
 def _in_its_type(
     graph: FlatGraph, members: Mapping[str, FlatNode], event: DelegateEvent
 ) -> DelegateEvent:
-    """Return the event with the node last whose value it logged: a delegate may hold it quantized.
+    """Return the event with the node of the logged dtype last: a delegate may hold it quantized.
 
     Or it logged the real numbers of what is recorded as integers. It has no passes where none of
     its nodes is of the type that it logged.
@@ -216,11 +216,11 @@ def _in_its_type(
     logged = next((each[0].scalar_type for each in event.passes if each), -1)
     types = {name: _type(graph, members[name]) for name in event.nodes if name in members}
     recorded = types.get(event.nodes[-1], -1)
-    if {_is_quantised(logged), _is_quantised(recorded)} != {True, False}:
+    if {_is_quantized(logged), _is_quantized(recorded)} != {True, False}:
         return event
     fitting = [name for name, code in types.items() if code == logged]
     if not fitting:
-        behind = _quantiser(graph, members, members[event.nodes[-1]], logged)
+        behind = _quantizer(graph, members, members[event.nodes[-1]], logged)
         if not behind:
             return replace(event, passes=())
         return replace(event, nodes=(*event.nodes, behind))
@@ -228,17 +228,17 @@ def _in_its_type(
     return replace(event, nodes=(*others, fitting[-1]))
 
 
-def _quantiser(graph: FlatGraph, members: Mapping[str, FlatNode], node: FlatNode, code: int) -> str:
-    """Return the one node of the delegate that reads a node and makes such a type of it."""
+def _quantizer(graph: FlatGraph, members: Mapping[str, FlatNode], node: FlatNode, code: int) -> str:
+    """Return the only node of the delegate that converts a node to a dtype."""
     users = {user.place: user for user in graph.users.get(node.writes[0], ())}
     found = [user for user in users.values() if _type(graph, user) == code]
     own = [user for user in found if members.get(user.node.name) is user]
     return own[0].node.name if len(own) == len(users) == 1 else ""
 
 
-def _is_quantised(code: int) -> bool | None:
+def _is_quantized(code: int) -> bool | None:
     """Return whether a dtype is that of quantized values, None for neither."""
-    return True if code in _QUANTISED else False if code in _FLOATS else None
+    return True if code in _QUANTIZED else False if code in _FLOATS else None
 
 
 def _type(graph: FlatGraph, node: FlatNode) -> int:
@@ -279,7 +279,7 @@ def _inside(
     if event.nodes[-1] != name:
         return InsideOutput(step, place, operator, event.name, name, "", None, (), FUSED)
     if not event.passes:
-        return InsideOutput(step, place, operator, event.name, name, "", None, (), HELD_QUANTISED)
+        return InsideOutput(step, place, operator, event.name, name, "", None, (), HELD_QUANTIZED)
     handle = node.node.debug_handle
     handles = (handle,) if handle else ()
     target = JoinTarget(node.writes[0], name, event.nodes, handles, event.grade)

@@ -70,7 +70,7 @@ class _Joining:
             self.known.update(zip(self.plan.inputs, inputs, strict=True))
 
     def join(self) -> Join:
-        """Return everything that is known."""
+        """Return the joins."""
         before = -1
         for _ in range(_ROUNDS):
             self._reset()
@@ -78,8 +78,8 @@ class _Joining:
             if len(self.targets) == before:
                 break
             before = len(self.targets)
-            self._settle_boundaries()
-            self._settle_by_use()
+            self._join_boundaries()
+            self._join_by_use()
         reasons = {
             place: UNREAD if place in self.unread else NO_NODE
             for outputs in self.outputs.values()
@@ -164,19 +164,19 @@ class _Joining:
             return None
         if len(fitting) == 1:
             sole = len(self.facts.candidates(step, operator)) == 1 and step in self.handles
-            return fitting[0], HANDLE if sole else self._told(step, operator, fitting[0])
+            return fitting[0], HANDLE if sole else self._grade_of(step, operator, fitting[0])
         told = [node for node in fitting if self._evidence(step, node)]
         if len(told) == 1:
-            return told[0], self._told(step, operator, told[0])
+            return told[0], self._grade_of(step, operator, told[0])
         if all(self._same_call(fitting[0], node) for node in fitting):
-            return fitting[0], self._told(step, operator, *fitting)
+            return fitting[0], self._grade_of(step, operator, *fitting)
         # Several left: in order, where there are as many instructions as nodes.
         if self.waiting[self.facts.key(step, operator)] == len(free):
             return fitting[0], ORDER
         return None
 
-    def _told(self, step: int, operator: str, *nodes: FlatNode) -> str:
-        """Return FLOW if what is certain excludes all but some nodes of one value, else ORDER."""
+    def _grade_of(self, step: int, operator: str, *nodes: FlatNode) -> str:
+        """Return FLOW if certain joins exclude all but some nodes of one value, else ORDER."""
         places = {node.place for node in nodes}
         others = (
             node
@@ -186,7 +186,7 @@ class _Joining:
         return ORDER if any(self._fits(step, node, certain=True) for node in others) else FLOW
 
     def _same_call(self, one: FlatNode, other: FlatNode) -> bool:
-        """Return whether two nodes make the same of the same: it does not matter which is which."""
+        """Return whether two nodes have equal operands, so that they are interchangeable."""
         reads = [[self.flat.root(value) for value in node.reads] for node in (one, other)]
         given = [[(a.name, a.literal) for a in node.node.args] for node in (one, other)]
         return one.scope == other.scope and reads[0] == reads[1] and given[0] == given[1]
@@ -208,7 +208,7 @@ class _Joining:
     def _pairs(
         self, step: int, node: FlatNode, *, certain: bool = False
     ) -> Iterator[tuple[Value, Value]]:
-        """Yield what an instruction is known to read beside what the node reads there."""
+        """Yield known operands of an instruction beside the operands of the node."""
         reads = self.facts.tensor_reads(step)
         if len(reads) != len(node.reads):
             return
@@ -274,7 +274,7 @@ class _Joining:
             self._define(output, None)
 
     def _alike(self, step: int, source: int) -> None:
-        """Mark a move or a write-back: that its output is what it was given."""
+        """Join a move or a write-back: its output is its operand."""
         value, came = self.known.get(source), self.definer.get(source)
         for output in self.outputs.get(step, ()):
             if value is None:
@@ -288,7 +288,7 @@ class _Joining:
             self._define(output, JoinTarget(value, name, covers, handles, grade, same=False))
 
     def _view(self, step: int, source: int) -> None:
-        """Mark which recorded view a view is, or that it is another view of its source."""
+        """Join a view with a recorded view, or with its source."""
         value = self.known.get(source)
         outputs = self.outputs.get(step, ())
         if value is None or len(outputs) != 1:
@@ -357,8 +357,8 @@ class _Joining:
             return leaving[0], HANDLE
         return None
 
-    def _settle_boundaries(self) -> None:
-        """Tell the outputs of delegates by who reads them, then by shape, then by order."""
+    def _join_boundaries(self) -> None:
+        """Join the outputs of delegates by their readers, then by shape, then by order."""
         for step in self.facts.calls:
             leaving = self.facts.leaving(step)
             outputs = self.outputs.get(step, [])
@@ -381,8 +381,8 @@ class _Joining:
                     for output, value in pairs:
                         self.boundaries.setdefault((step, output.slot), (value, grade))
 
-    def _settle_by_use(self) -> None:
-        """Tell what no node stands for by who reads it: the slice of a loop's pass, a copy."""
+    def _join_by_use(self) -> None:
+        """Join outputs without a node by their readers: the slice of a loop pass, a copy."""
         for step, outputs in self.outputs.items():
             for output in outputs:
                 place = (step, output.slot)
@@ -396,7 +396,7 @@ class _Joining:
 
 
 def _one_value(wanted: set[Value]) -> Value | None:
-    """Return the value that is read, also where both graphs of a loop take it, None for several."""
+    """Return the only value that is read, also by both graphs of a loop; None for several."""
     asked = min(wanted, default=None)
     if asked is None or len(wanted) == 1:
         return asked

@@ -52,7 +52,7 @@ class JoinTarget:
 
     @property
     def inferred(self) -> bool:
-        """Return whether order or data flow had to tell what the handle leaves open."""
+        """Return whether it was inferred from order or data flow."""
         return self.grade not in EXACT
 
 
@@ -63,10 +63,10 @@ class Join:
     Attributes:
         graph: the recorded graph
         targets: (instruction, slot) -> what it is
-        reasons: why the others are unknown
+        reasons: (instruction, slot) -> why it is unknown
         inputs: value index of each program input -> the recorded input
         calls: delegate call -> the nodes it took, in graph order
-        unsure: calls of which that is not certain
+        unsure: calls whose nodes are uncertain
     """
 
     graph: FlatGraph | None
@@ -92,7 +92,7 @@ class MethodFacts:
         origins: which nodes the instructions are, where the record has them
         outputs: instruction -> its tensor outputs
         calls: delegate call -> the nodes it took, in graph order
-        unsure: calls of which that is not certain
+        unsure: calls whose nodes are uncertain
         delegated: places of those nodes
         mapped: handles that some instruction has
         views: nodes outside of delegates that only rename, copy or reshape
@@ -166,7 +166,7 @@ class MethodFacts:
         return values if fit and all(map(self.alike, outputs, values)) else []
 
     def key(self, step: int, operator: str) -> Key:
-        """Return what instructions that could be each other's have in common."""
+        """Return the key shared by instructions that can be confused."""
         return tuple(sorted(set(self.handles.get(step, ())))), operator
 
     def waiting(self) -> Counter[Key]:
@@ -186,7 +186,7 @@ class MethodFacts:
         return self._unmapped.get(operator, [])
 
     def rivals(self, step: int, operator: str) -> list[FlatNode]:
-        """Return the candidates, and those that a call may have taken in place of another."""
+        """Return the candidates, and nodes of calls whose nodes are uncertain."""
         own = set(self.handles.get(step, ()))
         taken = [node for call in self.unsure for node in self.calls.get(call, ())]
         more = (node for node in taken if node.node.debug_handle in own)
@@ -233,7 +233,7 @@ class MethodFacts:
         return not isinstance(call, m.KernelCall) or moves_alike(self.plan, call, node)
 
     def made_by(self, step: int, node: FlatNode) -> tuple[Value, ...]:
-        """Return what a node makes, in the order of the outputs of an instruction that it may be.
+        """Return the results of a node, in the order of the outputs of an instruction.
 
         The recorded call of an operator that returns nothing begins with that nothing.
         """
@@ -257,11 +257,11 @@ class MethodFacts:
         return leaving_values(self.flat, self.calls.get(step, ()))
 
     def inside(self, step: int) -> Callable[[Value], Value | None]:
-        """Return a search for the value of a delegate that another value is a view of."""
+        """Return a function that finds the delegate result behind a view."""
         places = {node.place for node in self.calls[step]}
 
         def find(value: Value) -> Value | None:
-            """Return the value of the delegate that this one is a view of."""
+            """Return the delegate result that this value is a view of."""
             for _ in range(len(self.flat.nodes)):
                 maker = self.flat.makers.get(value)
                 if maker is None:
@@ -357,7 +357,7 @@ def taken_nodes(
 def _sharing(
     session: Session, method: str, flat: FlatGraph, steps: Sequence[int]
 ) -> frozenset[int]:
-    """Return the calls with a debug handle of which they did not take every node."""
+    """Return the calls that share a debug handle with nodes outside of them."""
     assert session.record is not None
     handles = record_maps.handles(session.record, method)
     there = Counter(node.node.debug_handle for node in flat.nodes)

@@ -35,7 +35,7 @@ _RELATIVE = {
     "float8_e4m3fnuz": 0.25,
     "float8_e5m2": 0.5,
     "float8_e5m2fnuz": 0.5,
-    "quantised": 0.02,
+    "quantized": 0.02,
 }
 
 

@@ -1,4 +1,4 @@
-"""Which nodes of a delegate the nodes of its payload are, by what they read and make.
+"""Matches the nodes of a payload with the recorded nodes of a delegate, by data flow.
 
 Payloads are ordered by their compiler: of two chains that do not touch, the second may come first.
 """
@@ -27,7 +27,7 @@ _MOST_EVENTS = 400  # of a payload; each choice looks at all that are left
 
 
 def border_values(session: Session, method: str, join: Join) -> Mapping[int, Mapping[str, Value]]:
-    """Return call -> value of its payload -> recorded value, for what goes in and comes out."""
+    """Return delegate call -> payload input or output -> recorded value."""
     program = session.program
     assert program is not None
     plan = program.plan(method)
@@ -64,7 +64,7 @@ def outputs_by_flow(
     nodes: Sequence[FlatNode],
     known: Mapping[int, Value],
 ) -> dict[int, tuple[Value, str]]:
-    """Return index of a value that a call writes -> recorded value, as far as the payload has it.
+    """Return index of a value that a call writes -> recorded value, as far as data flow shows it.
 
     With FLOW where nothing else fits, ORDER where the first of several was taken.
 
@@ -106,7 +106,7 @@ def outputs_by_flow(
 
 
 def payload_event(node: InsideNode) -> DelegateEvent:
-    """Return a node of a payload as an event that logged nothing."""
+    """Return a payload node as an event without tensors."""
     makes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
     reads = tuple(one.value.name for one in node.values if one.value.name not in makes)
     return DelegateEvent(
@@ -120,7 +120,7 @@ def by_flow(
     events: Sequence[DelegateEvent],
     border: Mapping[str, Value],
 ) -> dict[str, DelegateEvent]:
-    """Return node -> event for each kind of which all events are known; the rest is left out.
+    """Return node -> event for each kind whose events are all known.
 
     Args:
         graph: the recorded graph
@@ -132,7 +132,7 @@ def by_flow(
 
 
 class _FlowMatcher:
-    """Takes the nodes that nothing speaks against, those first that leave no choice."""
+    """Assigns nodes without contradiction, those without a choice first."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class _FlowMatcher:
         }
 
     def _next(self) -> int:
-        """Return the event with the least choice, of several the first, and narrow all choices."""
+        """Narrow all choices, and return the first event with the fewest."""
         used = {node.place for node, _ in self._told.values()}
         for number, left in self._open.items():
             event = self._events[number]
@@ -209,7 +209,7 @@ class _FlowMatcher:
 
 
 def is_as_large(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
-    """Return whether what an event logged has as many elements as what a node makes.
+    """Return whether the tensors of an event have as many elements as the result of a node.
 
     Where one of them is not known, nothing speaks against it.
     """

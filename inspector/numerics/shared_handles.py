@@ -10,7 +10,7 @@ from inspector.numerics.grades import DELEGATE_ID, ORDER
 from schema.dtypes.scalar_type import numel
 from schema.etdump import DebugTensor
 
-# payload kind -> operators that become it, where the names do not say so
+# payload kind -> operators that are lowered to it, where the names differ
 _BECOMES: dict[str, tuple[str, ...]] = {
     "Subtract": ("sub",),
     "Multiply": ("mul",),
@@ -37,16 +37,16 @@ _NAMES = {"concatenate": "cat"}
 
 @dataclass(frozen=True, slots=True)
 class DelegateEvent:
-    """What one event inside a delegate logged.
+    """Logged tensors of one event inside a delegate.
 
     Attributes:
         name: identifier the backend gave it
         nodes: recorded nodes of its debug handles, in graph order
-        grade: how it was joined with those nodes; ORDER where another one may be meant
+        grade: how it was joined with those nodes; ORDER if it may be another node's
         passes: logged tensors, one a pass
         kind: of the payload node, empty when it is not known
         reads: values of the payload it reads
-        makes: values of the payload it makes
+        makes: values of the payload it writes
         fused: whether an activation is part of it
     """
 
@@ -64,19 +64,19 @@ Flow = Callable[[Sequence[FlatNode], Sequence[DelegateEvent]], dict[str, Delegat
 Fits = Callable[[DelegateEvent, FlatNode], bool]
 
 
-def told_apart(
+def distinguished(
     members: Sequence[FlatNode],
     events: Sequence[DelegateEvent],
     flow: Flow = lambda _n, _e: {},
     fits: Fits = lambda _e, _n: True,
 ) -> tuple[dict[str, DelegateEvent], set[str]]:
-    """Return node -> the event it is in, and the nodes of which that is not known.
+    """Return node -> its event, and the nodes whose event is unknown.
 
     Args:
         members: nodes of the delegate, in graph order
         events: of one call, in order
-        flow: returns node -> event of nodes that share handles, as far as what they read shows
-        fits: whether an event may be a node: of a kind one of which is not, order proves nothing
+        flow: returns node -> event of nodes that share handles, as far as data flow shows it
+        fits: whether an event may belong to a node; if one of a kind does not, order proves nothing
     """
     place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[DelegateEvent]] = {}
@@ -103,7 +103,7 @@ def told_apart(
 def _only(
     own: Sequence[str], events: Sequence[DelegateEvent], members: Sequence[FlatNode], fits: Fits
 ) -> DelegateEvent | None:
-    """Return the event that has the value of its nodes, None where several nodes may be meant.
+    """Return the event with the value of its nodes, None if it is ambiguous.
 
     A backend may make several steps of one node: a cast, and the convolution behind it. The last
     of them that is as large as the node's value has it.
@@ -119,7 +119,7 @@ def _only(
 def _by_kind(
     nodes: Sequence[FlatNode], events: Sequence[DelegateEvent], fits: Fits
 ) -> dict[str, DelegateEvent]:
-    """Return node -> event where there are as many events of a kind as nodes that become it."""
+    """Return node -> event for kinds with as many events as matching nodes."""
     by_kind: dict[str, list[DelegateEvent]] = {}
     for event in events:
         by_kind.setdefault(event.kind, []).append(event)
@@ -136,9 +136,9 @@ def _by_kind(
 def _whole(
     event: DelegateEvent, parts: Sequence[DelegateEvent], events: Sequence[DelegateEvent]
 ) -> DelegateEvent:
-    """Return the event with the value of a node that became several: what goes on from the first.
+    """Return the event with the value of a node that was lowered to several operators.
 
-    A product, and the sum with a bias behind it: the node's value is the sum.
+    Of a matmul and the addition of a bias after it, the value of the node is the sum.
 
     Args:
         event: the first
@@ -161,7 +161,7 @@ def _form(tensors: Sequence[DebugTensor]) -> list[tuple[int, int]]:
 
 
 def becomes(operator: str, kind: str) -> bool:
-    """Return whether an operator becomes a payload node of a kind."""
+    """Return whether an operator is lowered to a payload node of a kind."""
     stem = operator.rpartition("::")[2].split(".")[0]
     if kind in _BECOMES:
         return stem in _BECOMES[kind]

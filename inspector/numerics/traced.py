@@ -1,4 +1,4 @@
-"""What a run left of the tensors its instructions wrote: which output, which pass, which bytes."""
+"""Logged tensors of the instructions of a run, by output and pass."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LoggedRun:
     """The tensors of one run.
 
     Attributes:
-        executed: instructions that ran; None when the trace does not tell
+        executed: instructions that ran; None if the trace does not show it
         outputs: instruction -> its passes, each slot -> tensor; of moves, views and the stacks of
             loops, which are not logged, that of what they were made of
         arguments: instruction of a delegate -> its passes, each value -> tensor that went in

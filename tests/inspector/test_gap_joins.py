@@ -17,7 +17,7 @@ from inspector.numerics.flat_graph import FlatNode
 from inspector.numerics.grades import FLOW, HANDLE, ORDER
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import INSTRUCTION, GapReport, Row, RunGap, report_from
-from inspector.numerics.shared_handles import DelegateEvent, told_apart
+from inspector.numerics.shared_handles import DelegateEvent, distinguished
 from inspector.tables.numeric_gap import gap_table, summary
 from schema.etdump import DebugTensor
 from schema.graph import GraphNode, NodeKind
@@ -100,7 +100,7 @@ def logged(name: str, nodes: tuple[str, ...], sizes: tuple[int, ...]) -> Delegat
 def test_last_of_several_events_of_one_node_has_its_value() -> None:
     conv = node(0, "conv", "aten::convolution", 1)
     cast, made = logged("0", ("conv",), (1, 8)), logged("1", ("conv",), (2, 8))
-    found, shared = told_apart([conv], [cast, made])
+    found, shared = distinguished([conv], [cast, made])
     assert not shared
     assert found["conv"].name == "1"
 
@@ -108,5 +108,5 @@ def test_last_of_several_events_of_one_node_has_its_value() -> None:
 def test_last_event_that_is_as_large_as_its_node_has_its_value() -> None:
     conv = node(0, "conv", "aten::convolution", 1)
     events = [logged("0", ("conv",), (2, 8)), logged("1", ("conv",), (4, 8))]
-    found, _ = told_apart([conv], events, fits=lambda event, _: event.name == "0")
+    found, _ = distinguished([conv], events, fits=lambda event, _: event.name == "0")
     assert found["conv"].name == "0"

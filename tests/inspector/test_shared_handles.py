@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inspector.numerics.shared_handles import DelegateEvent, told_apart
+from inspector.numerics.shared_handles import DelegateEvent, distinguished
 
 NAMES = ("dequantize", "linear", "relu", "quantize")
 
@@ -23,7 +23,7 @@ def _members() -> list[Any]:
 @pytest.mark.parametrize("order", list(permutations(NAMES)))
 def test_nodes_of_a_fused_event_are_in_graph_order(order: tuple[str, ...]) -> None:
     event = DelegateEvent("0", (*order, "of another delegate", order[0]), False, ())
-    found, shared = told_apart(_members(), [event])
+    found, shared = distinguished(_members(), [event])
     assert {found[name].nodes for name in NAMES} == {NAMES}
     assert set(found) == set(NAMES)
     assert shared == set()
@@ -31,6 +31,6 @@ def test_nodes_of_a_fused_event_are_in_graph_order(order: tuple[str, ...]) -> No
 
 def test_events_of_the_same_nodes_in_another_order_are_one_group() -> None:
     events = [DelegateEvent("0", NAMES, False, ()), DelegateEvent("1", NAMES[::-1], False, ())]
-    found, shared = told_apart(_members(), events)
+    found, shared = distinguished(_members(), events)
     assert found == {}
     assert shared == set(NAMES)

@@ -1,4 +1,4 @@
-"""Compares what a run has logged with the recorded program, run on the same inputs.
+"""Compares the logged values of a run with the recorded program on the same inputs.
 
 Two runs of the recorded graph go side by side: one on the reference's own values, one on the
 values of the run. Their distances show what an instruction adds and what it has received.
@@ -46,7 +46,7 @@ ONLY_OUTPUTS = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to compare, and how.
+    """Options of a comparison.
 
     Attributes:
         method: only this one; empty for all
@@ -70,18 +70,20 @@ class Options:
 
 
 def analyse_gap(
-    session: Session, options: Options = Options(), tell: OnProgress = lambda done, total: None
+    session: Session,
+    options: Options = Options(),
+    report_progress: OnProgress = lambda done, total: None,
 ) -> GapReport:
     """Compare the runs of a session with its recorded programs; loads torch.
 
     Args:
         session: with a program and a trace; a record and a debug buffer make it useful
-        options: what and how
-        tell: called with the number of nodes done and of all
+        options: selection and tolerance
+        report_progress: called with the number of nodes done and of all
 
     Raises: RebuildError if torch cannot make a program of the requested graph
     """
-    return _Analysis(session, options, tell).report()
+    return _Analysis(session, options, report_progress).report()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +101,18 @@ class _MappedReference:
 
 
 class _Analysis:
-    """One comparison."""
+    """State of one comparison."""
 
-    def __init__(self, session: Session, options: Options, tell: OnProgress) -> None:
+    def __init__(self, session: Session, options: Options, report_progress: OnProgress) -> None:
         self._session = session
         self._options = options
-        self._tell = tell
+        self._report_progress = report_progress
         self._references: dict[str, _MappedReference | str] = {}
         self._state: dict[str, Sides] = {}
         self._kept = Kept(options.folder, options.keep)
 
     def report(self) -> GapReport:
-        """Return what was found."""
+        """Return the report."""
         program = self._session.program
         if program is None:
             return GapReport((), ("there is no program: instructions are those of a .pte file",))
@@ -118,10 +120,10 @@ class _Analysis:
             self._run(program, number, block, run, method)
             for number, block, run, method in self._wanted(program)
         ]
-        return GapReport(tuple(runs), () if runs else self._why_none(program))
+        return GapReport(tuple(runs), () if runs else self._reasons(program))
 
-    def _why_none(self, program: Program) -> tuple[str, ...]:
-        """Give the reason why nothing is compared."""
+    def _reasons(self, program: Program) -> tuple[str, ...]:
+        """Return the reasons why nothing is compared."""
         wanted = self._options.method
         blocks = [each for each in trace_blocks(self._session.dumps).blocks if is_execution(each)]
         if not blocks:
@@ -135,7 +137,7 @@ class _Analysis:
         return (f"the method that ran is unknown, {names} fit: name one with --method",)
 
     def _method(self, program: Program, block: Block) -> str | None:
-        """Return the method of a block; of several that fit, the one that the user names."""
+        """Return the method of a block; if several fit, the one that the user names."""
         method = method_of(block, self._session.record, program)
         asked = self._options.method or self._options.assumed
         if method is None and is_execution(block) and asked:
@@ -192,7 +194,7 @@ class _Analysis:
 
     @staticmethod
     def _long_way(reference: _MappedReference) -> _MappedReference:
-        """Return a reference as torch reads it, the same where it cannot."""
+        """Return the reference as torch reads it, unchanged if torch cannot."""
         try:
             return replace(reference, graph=reference.graph.long_way())
         except RebuildError:
@@ -200,38 +202,38 @@ class _Analysis:
 
     # ---- one run
     def _run(self, program: Program, number: int, block: Block, run: int, method: str) -> RunGap:
-        left = self._left(program, block, run, method)
-        found = GapComparison(left, self._options.tolerance, self._kept)
+        log = self._log(program, block, run, method)
+        found = GapComparison(log, self._options.tolerance, self._kept)
         case = block.bundled_input_index
         reference = self._reference(method)
-        recorded = () if left.logged.inner else (ONLY_OUTPUTS,)
+        recorded = () if log.logged.inner else (ONLY_OUTPUTS,)
         if isinstance(reference, str):
             rows = found.rows(reference)
             return RunGap(method, number, run, case, "", "", rows, (*recorded, reference))
-        inputs = self._inputs(program, method, case, reference, left.logged)
+        inputs = self._inputs(program, method, case, reference, log.logged)
         before = dict(self._state)
         prefix = f"{number}-{run}"
         self._compare(found, reference, inputs, prefix)
-        if found.errors and reference.graph.program is None:  # torch's reader has the last word
+        if found.errors and reference.graph.program is None:  # torch's own reader decides
             reference = self._references[method] = self._long_way(reference)
-            found = GapComparison(left, self._options.tolerance, self._kept)
+            found = GapComparison(log, self._options.tolerance, self._kept)
             self._state = dict(before)
             self._compare(found, reference, inputs, prefix)
         notes = [*recorded, *inputs.notes]
         if found.other_shapes and not inputs.certain:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()
-            found = GapComparison(left, self._options.tolerance, self._kept)
+            found = GapComparison(log, self._options.tolerance, self._kept)
             self._state = before
             self._compare(found, reference, inputs, prefix)
         rows = found.rows("")
         if not inputs.certain:
-            rows, told = with_other_inputs(rows, left.join, inputs)
-            notes += told
+            rows, more = with_other_inputs(rows, log.join, inputs)
+            notes += more
         member = reference.graph.member
         return RunGap(method, number, run, case, inputs.source, member, rows, tuple(notes))
 
-    def _left(self, program: Program, block: Block, run: int, method: str) -> RunLog:
+    def _log(self, program: Program, block: Block, run: int, method: str) -> RunLog:
         session = self._session
         logged = logged_run(program, method, block, run)
         join = join_method(session, method)
@@ -247,8 +249,8 @@ class _Analysis:
         self, found: GapComparison, reference: _MappedReference, inputs: Inputs, prefix: str
     ) -> None:
         found.attach(reference.values, prefix)
-        found.tell = self._tell
-        self._tell(0, found.count)
+        found.report_progress = self._report_progress
+        self._report_progress(0, found.count)
         graph = reference.graph.graph
         for name, value in zip(graph.inputs, inputs.values, strict=False):
             if hasattr(value, "shape"):
@@ -266,7 +268,7 @@ class _Analysis:
         reference: _MappedReference,
         logged: LoggedRun,
     ) -> Inputs:
-        """Return the inputs of a run; what the trace has of them goes before what is assumed."""
+        """Return the inputs of a run; those in the trace take precedence over assumed ones."""
         found = run_inputs(
             self._session, method, case, self._session.record, reference.graph, self._options.inputs
         )

@@ -1,4 +1,4 @@
-"""Compares the values of a graph, as they are made, with what a run has logged of them."""
+"""Compares the values of a running graph with the tensors that a run has logged."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ UNCERTAIN = "join uncertain"
 AFTER_UNCERTAIN = "behind an uncertain join: what it received is not known"
 NO_INPUTS = "it depends on inputs of this run that no file has"
 
-_PICTURES = 4  # dimensions
+_IMAGE_DIMS = 4  # dimensions
 
 OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunLog:
-    """What a run left of a method.
+    """Logged tensors of one run of a method, and their joins with the recorded graph.
 
     Attributes:
         method: name
@@ -67,33 +67,33 @@ class _Wanted:
     target: JoinTarget
     index: int
     passes: Sequence[Any]
-    quantised: bool
+    quantized: bool
     whole: bool  # whether its nodes are all of a delegate
     open_layout: bool  # whether the trace may have it with channels last
 
 
 class GapComparison:
-    """Takes the values of nodes as they are made and compares them with what was logged."""
+    """Compares the results of nodes with the logged tensors, while the graph runs."""
 
-    def __init__(self, left: RunLog, tolerance: Tolerance, kept: Kept) -> None:
-        """Take what a run left.
+    def __init__(self, log: RunLog, tolerance: Tolerance, kept: Kept) -> None:
+        """Store the logged tensors.
 
         Args:
-            left: tensors and what they are
+            log: tensors and their joins
             tolerance: when an element counts as different
             kept: where tensors are kept
         """
-        self._buffer = left.buffer
-        self._method = left.method
-        self._join = left.join
-        self._logged = left.logged
-        self._outputs = left.outputs
-        self._inside = left.inside
+        self._buffer = log.buffer
+        self._method = log.method
+        self._join = log.join
+        self._logged = log.logged
+        self._outputs = log.outputs
+        self._inside = log.inside
         self._measuring = Measuring(tolerance, kept)
         self._wanted: dict[tuple[Scope, str], list[_Wanted]] = {}
         self._why: dict[tuple[str, int, int], str] = {}
         self.errors: dict[tuple[Scope, str], str] = {}
-        self.tell: OnProgress = lambda done, total: None
+        self.report_progress: OnProgress = lambda done, total: None
         self.other_shapes = False
         self._tolerance = tolerance
         self._quanta: Quanta | None = None
@@ -101,16 +101,16 @@ class GapComparison:
 
     @property
     def count(self) -> int:
-        """Return how many nodes are looked at."""
+        """Return the number of nodes with a logged output."""
         return len(self._wanted)
 
     def attach(
         self, values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None, prefix: str
     ) -> None:
-        """Note which node makes what is wanted.
+        """Map each logged output to the node that computes it.
 
         Args:
-            values: value of the edge graph -> where the reference makes it; None for itself
+            values: value of the edge graph -> its place in the reference; None for itself
             prefix: of the names of kept tensors
         """
         self._measuring.prefix = prefix
@@ -153,8 +153,8 @@ class GapComparison:
             self._why[key] = "the reference graph has no value that is this one"
             return
         scope, name, index = place
-        quantised = any("quantize" in node or "qparams" in node for node in target.covers)
-        wanted = _Wanted(key, target, index, passes, quantised, whole, open_layout)
+        quantized = any("quantize" in node or "qparams" in node for node in target.covers)
+        wanted = _Wanted(key, target, index, passes, quantized, whole, open_layout)
         self._wanted.setdefault((scope, name), []).append(wanted)
 
     def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
@@ -173,32 +173,32 @@ class GapComparison:
         if not wanted:
             return
         self._done += not times
-        self.tell(self._done, len(self._wanted))
+        self.report_progress(self._done, len(self._wanted))
         copies = [each for each in wanted if not each.target.same]
-        self._go_on([each for each in wanted if each.target.same], scope, pair, times)
-        for each in copies:  # of what the run went on with
+        self._continue([each for each in wanted if each.target.same], scope, pair, times)
+        for each in copies:
             self._at_time(each, scope, pair, times)
 
-    def _go_on(self, wanted: Sequence[_Wanted], scope: Scope, pair: Sides, times: int) -> None:
-        """Compare what a node made, and let the run go on with what it has logged of it."""
-        goes_on: list[tuple[int, Any]] = []
-        doubted: list[int] = []
+    def _continue(self, wanted: Sequence[_Wanted], scope: Scope, pair: Sides, times: int) -> None:
+        """Compare the result of a node, and continue the run with the logged value."""
+        known: list[tuple[int, Any]] = []
+        doubtful: list[int] = []
         for each in wanted:
             found, certain = self._at_time(each, scope, pair, times)
             if found is not UNKNOWN:
-                goes_on += [(each.index, found)] if certain else []
-                doubted += [] if certain else [each.index]
-        told = {index for index, _ in goes_on}
-        for index in doubted:  # it is another value, or it is wrong: what reads it cannot tell
-            if index not in told:
+                known += [(each.index, found)] if certain else []
+                doubtful += [] if certain else [each.index]
+        certain = {index for index, _ in known}
+        for index in doubtful:  # another value or a wrong one: its readers cannot be judged
+            if index not in certain:
                 pair[1] = _without(pair, index)
-        for index, found in goes_on:
+        for index, found in known:
             pair[1] = _replaced(pair, index, found)
 
     def _at_time(
         self, each: _Wanted, scope: Scope, pair: Sequence[Any], times: int
     ) -> tuple[Any, bool]:
-        """Compare a pass of an output; unknown where the run logged none."""
+        """Compare one pass of an output; unknown if the run logged none."""
         # A value from outside of a loop that is logged in it is what the last pass carries on.
         time = times if scope else len(each.passes) - 1
         return self._found(each, time, pair) if time < len(each.passes) else (UNKNOWN, True)
@@ -222,32 +222,32 @@ class GapComparison:
     def _compare(self, each: _Wanted, pair: Sides, found: Any) -> tuple[Any, bool]:  # noqa: ANN401
         known = [side for side in pair if side is not UNKNOWN]
         shapes = [tuple(int(size) for size in side.shape) for side in known]
-        fits = [self._laid_out(each, found, pair, shape) for shape in dict.fromkeys(shapes)]
-        laid_out = next((one for one in fits if one is not None), None)
-        if len(fits) > 1 or laid_out is None:
+        fits = [self._in_shape(each, found, pair, shape) for shape in dict.fromkeys(shapes)]
+        shaped = next((one for one in fits if one is not None), None)
+        if len(fits) > 1 or shaped is None:
             self.other_shapes = self.other_shapes or each.key[0] == INSTRUCTION
-        if laid_out is None:
+        if shaped is None:
             text = f"different shape: {list(found.shape)}, the reference has {list(shapes[0])}"
             self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shapes[0] else text
             return UNKNOWN, True
-        values = self._values(each, pair, laid_out)
+        values = self._values(each, pair, shaped)
         self._measuring.take(each.key, values)
-        return laid_out, each.target.grade != ORDER or agrees(values, self._tolerance)
+        return shaped, each.target.grade != ORDER or agrees(values, self._tolerance)
 
-    def _values(self, each: _Wanted, pair: Sides, laid_out: Any) -> OutputValues:  # noqa: ANN401
-        reference, own = (_of_shape(side, laid_out) for side in pair)
+    def _values(self, each: _Wanted, pair: Sides, shaped: Any) -> OutputValues:  # noqa: ANN401
+        reference, own = (_of_shape(side, shaped) for side in pair)
         quanta = self._quanta
-        quantum = quanta.of(each.target, whole=each.whole) if quanta and each.quantised else 0.0
-        return OutputValues(reference, own, laid_out, each.quantised, quantum)
+        quantum = quanta.of(each.target, whole=each.whole) if quanta and each.quantized else 0.0
+        return OutputValues(reference, own, shaped, each.quantized, quantum)
 
-    def _laid_out(self, each: _Wanted, found: Any, pair: Sides, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
-        """Return a logged tensor in the graph's shape, None when it is another tensor."""
+    def _in_shape(self, each: _Wanted, found: Any, pair: Sides, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+        """Return a logged tensor in the shape of the graph, None if it does not fit."""
         same = tuple(found.shape) == shape
         if each.key[0] == INSTRUCTION:
             numel = load_torch().Size(shape).numel()
             return found if same else found.reshape(shape) if found.numel() == numel else None
         plain = found if same else _without_ones(found, shape, moved=each.open_layout)
-        if not each.open_layout or found.dim() != _PICTURES:
+        if not each.open_layout or found.dim() != _IMAGE_DIMS:
             return plain
         moved = found.permute(0, 3, 1, 2)
         both = [one for one in (plain, moved) if one is not None and tuple(one.shape) == shape]
@@ -271,10 +271,10 @@ class GapComparison:
         for output in self._outputs:
             found += by_call.pop(output.instruction, ())
             found.append(self._row(output, refusal))
-        told = {row.instruction for row in found if row.place == INSTRUCTION and row.compared}
+        compared = {row.instruction for row in found if row.place == INSTRUCTION and row.compared}
         return tuple(
             replace(row, order=place, reason=NO_TENSORS)
-            if row.reason == AT_BOUNDARY and row.instruction not in told
+            if row.reason == AT_BOUNDARY and row.instruction not in compared
             else replace(row, order=place)
             for place, row in enumerate(found)
         )
@@ -375,7 +375,7 @@ def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  #
     """
     wanted = [size for size in shape if size != 1]
     orders = [found]
-    if moved and found.dim() == _PICTURES and len(shape) < _PICTURES:
+    if moved and found.dim() == _IMAGE_DIMS and len(shape) < _IMAGE_DIMS:
         orders.append(found.permute(0, 3, 1, 2))
     fitting = [each for each in orders if [size for size in each.shape if size != 1] == wanted]
     if not fitting or (len(fitting) > 1 and sum(size != 1 for size in found.shape[1:]) > 1):
@@ -398,7 +398,7 @@ def _of_shape(side: Any, like: Any) -> Any:  # noqa: ANN401
 
 
 def _without(pair: Sequence[Any], index: int) -> Any:  # noqa: ANN401
-    """Return what the run goes on with where an output cannot be known."""
+    """Return the value to continue with if an output is unknown."""
     own = pair[1]
     if not isinstance(own, (tuple, list)):
         return UNKNOWN
@@ -407,7 +407,7 @@ def _without(pair: Sequence[Any], index: int) -> Any:  # noqa: ANN401
 
 
 def _replaced(pair: list[Any], index: int, found: Any) -> Any:  # noqa: ANN401
-    """Return what the run goes on with: what it has logged, in the graph's shape."""
+    """Return the value to continue with: the logged one, in the shape of the graph."""
     like, own = _element(pair[0], index), pair[1]
     if like is UNKNOWN:
         like = _element(own, index)
@@ -426,5 +426,5 @@ def _replaced(pair: list[Any], index: int, found: Any) -> Any:  # noqa: ANN401
     if index and own is UNKNOWN:
         return own
     del own, like
-    pair[1] = UNKNOWN  # there is no room for both
+    pair[1] = UNKNOWN  # only one of both is held
     return found.contiguous()

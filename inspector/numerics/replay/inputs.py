@@ -1,4 +1,4 @@
-"""The inputs a run had, as far as any file has them: the trace itself, a test case, the record."""
+"""Inputs of a run: from the trace itself, a test case, or the record."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Inputs:
     """Inputs of a run.
 
     Attributes:
-        values: by position; None where nothing is known
-        source: where they come from, empty when nowhere
-        certain: whether it is certain that this run had them
-        traced: positions of those that the trace itself has
-        notes: what else to know
+        values: by position; None if unknown
+        source: their origin, empty if unknown
+        certain: whether this run certainly had them
+        traced: positions of those in the trace itself
+        notes: further remarks
     """
 
     values: tuple[Any, ...]
@@ -48,7 +48,7 @@ class Inputs:
         return self.source in (RECORDED, TEST_CASE, GIVEN)
 
     def with_traced(self, traced: Mapping[int, Any]) -> Inputs:
-        """Return the inputs with those that the trace has, which are the run's own for certain."""
+        """Return the inputs with those of the trace, which are certainly the run's own."""
         if not traced or self.source == GIVEN:
             return self
         values = list(self.values)
@@ -83,7 +83,7 @@ def run_inputs(
     reference: ReferenceGraph,
     given: Any,  # noqa: ANN401 - any tree of tensors
 ) -> Inputs:
-    """Return the inputs of a run by the best source there is.
+    """Return the inputs of a run from the best available source.
 
     Args:
         session: opened files
@@ -106,12 +106,12 @@ def run_inputs(
         return Inputs(recorded, RECORDED, certain=False)
     example = _leaves(reference.example_inputs() or ())
     if len(example) == wanted and wanted:
-        told = f"assumed: the run had the {EXPORTED}"
-        return Inputs(example, EXPORTED, certain=False, notes=(told,))
+        note = f"assumed: the run had the {EXPORTED}"
+        return Inputs(example, EXPORTED, certain=False, notes=(note,))
     return Inputs((None,) * wanted, "", certain=not wanted)
 
 
-def _same(value: Any, other: Any) -> bool:  # noqa: ANN401 - tensors or numbers
+def _same(value: Any, other: Any) -> bool:  # noqa: ANN401 - tensors or scalars
     torch = load_torch()
     if not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
         return value is None
@@ -146,7 +146,7 @@ def _leaves(tree: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any tree of tensors
     return tuple(torch.utils._pytree.tree_leaves(tree))
 
 
-def _bundled(value: object) -> Any:  # noqa: ANN401 - a tensor or a number
+def _bundled(value: object) -> Any:  # noqa: ANN401 - a tensor or a scalar
     if isinstance(value, BundledTensor):
         order = tuple(value.dim_order) or tuple(range(len(value.sizes)))
         dense = strides_of([value.sizes[dim] for dim in order])
@@ -184,8 +184,8 @@ def traced_inputs(
     return found
 
 
-def logged_tensor(buffer: DebugBuffer | None, logged: Bytes) -> Any:  # noqa: ANN401 - a tensor or why
-    """Return a logged tensor in memory of its own, or the reason why there is none, a text."""
+def logged_tensor(buffer: DebugBuffer | None, logged: Bytes) -> Any:  # noqa: ANN401 - a tensor or a reason
+    """Return a logged tensor in memory of its own, or the reason why it is missing."""
     if isinstance(logged, tuple):
         rows = [logged_tensor(buffer, each) for each in logged]
         wrong = next((row for row in rows if isinstance(row, str)), None)
@@ -197,5 +197,5 @@ def logged_tensor(buffer: DebugBuffer | None, logged: Bytes) -> Any:  # noqa: AN
     except FormatError as error:
         return f"its bytes are missing: {error}"
     memory = memoryview(bytearray(view.raw))
-    made = tensor_over(memory, logged.scalar_type, view.sizes, view.strides)
-    return "torch has no such dtype" if made is None else made
+    tensor = tensor_over(memory, logged.scalar_type, view.sizes, view.strides)
+    return "torch has no such dtype" if tensor is None else tensor

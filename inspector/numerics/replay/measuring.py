@@ -1,4 +1,4 @@
-"""Measures tensors as they come, pass by pass and a piece at a time."""
+"""Accumulates distances of tensors, pass by pass and a piece at a time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Key = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOutput:
-    """What was measured of one output.
+    """Distances of one output.
 
     Attributes:
         dtype: dtype of what was logged
         sizes: its shape, that of one pass
-        passes: how many there were
+        passes: their number
         by_reference: whether the reference's own value was known
         total: distance from the reference, or from the node on the run's inputs
         own: distance from the node on the run's inputs; None when those are unknown
@@ -47,19 +47,19 @@ class OutputValues:
         reference: of the reference, or unknown
         own: of the node on the run's inputs, or unknown
         found: what was logged
-        quantized: whether rounding to steps lies between them
-        quantum: one of those steps, 0 where it is not known
+        quantized: whether they are rounded to a scale
+        quantum: that scale, 0 if unknown
     """
 
     reference: Any
     own: Any
     found: Any
-    quantised: bool = False
+    quantized: bool = False
     quantum: float = 0.0
 
 
 class Measuring:
-    """Collects what is measured, by key.
+    """Distances by key.
 
     Attributes:
         prefix: of the names of kept files
@@ -69,25 +69,25 @@ class Measuring:
         self.prefix = ""
         self._tolerance = tolerance
         self._kept = kept
-        self._going: dict[Key, _Output] = {}
+        self._outputs: dict[Key, _OutputDistances] = {}
 
     def take(self, key: Key, values: OutputValues) -> None:
         """Measure one pass of an output."""
-        output = self._going.get(key)
+        output = self._outputs.get(key)
         if output is None:
-            output = self._going[key] = _Output(values, self._tolerance)
+            output = self._outputs[key] = _OutputDistances(values, self._tolerance)
         name = f"{self.prefix}-{key[0]}-{key[1]}-{key[2]}"
         output.kept = self._kept.add(name, output.passes, _makers(values))
         output.add(values)
 
     def result(self, key: Key) -> MeasuredOutput | None:
-        """Return what was measured, None when nothing came."""
-        output = self._going.get(key)
+        """Return the distances, None without any pass."""
+        output = self._outputs.get(key)
         return None if output is None else output.measured()
 
 
 def agrees(values: OutputValues, allowed: Tolerance) -> bool:
-    """Return whether what was logged is what the node makes of the run's inputs, if known.
+    """Return whether a logged value agrees with the node run on the inputs of the run, if known.
 
     Otherwise, whether it is the reference's own value.
     """
@@ -95,17 +95,17 @@ def agrees(values: OutputValues, allowed: Tolerance) -> bool:
     if side is UNKNOWN or tuple(side.shape) != tuple(values.found.shape):
         return False
     dtype = _dtype(side)
-    distance = Distance(dtype, allowed, "quantised" if values.quantised else dtype)
+    distance = Distance(dtype, allowed, "quantized" if values.quantized else dtype)
     distance.add(_pieces(side, values.found), values.quantum)
     return distance.metrics().out_of_tolerance == 0
 
 
-class _Output:
-    """An output of which some passes were measured."""
+class _OutputDistances:
+    """Running distances of one output."""
 
     def __init__(self, values: OutputValues, allowed: Tolerance) -> None:
         dtype = _dtype(values.own if values.reference is UNKNOWN else values.reference)
-        kind = "quantised" if values.quantised else dtype
+        kind = "quantized" if values.quantized else dtype
         self._total, self._own, self._inherited = (Distance(dtype, allowed, kind) for _ in range(3))
         self._dtype, self._sizes = _dtype(values.found), tuple(values.found.shape)
         self._by_reference = self._by_run = True
@@ -113,7 +113,7 @@ class _Output:
         self.kept = ""
 
     def add(self, values: OutputValues) -> None:
-        """Measure a pass."""
+        """Add one pass."""
         reference, own, found, quantum = values.reference, values.own, values.found, values.quantum
         self.passes += 1
         self._by_reference = self._by_reference and reference is not UNKNOWN
@@ -125,7 +125,7 @@ class _Output:
             self._inherited.add(_pieces(reference, own), quantum)
 
     def measured(self) -> MeasuredOutput:
-        """Return what was measured so far."""
+        """Return the distances so far."""
         both = self._by_reference and self._by_run
         return MeasuredOutput(
             dtype=self._dtype,
@@ -159,14 +159,14 @@ def _pieces(
     reference: Any,  # noqa: ANN401
     found: Any,  # noqa: ANN401
 ) -> Callable[[], Iterator[tuple[Array, Array]]]:
-    """Return a function that gives two tensors a piece at a time, whatever their strides."""
+    """Return a function that yields pieces of two tensors, whatever their strides."""
     shape = tuple(int(size) for size in reference.shape)
 
-    def give() -> Iterator[tuple[Array, Array]]:
+    def pieces() -> Iterator[tuple[Array, Array]]:
         for place in places(shape, PIECE):
             yield as_array(reference[place]).ravel(), as_array(found[place]).ravel()
 
-    return give
+    return pieces
 
 
 def places(shape: tuple[int, ...], most: int) -> Iterator[tuple[int | slice, ...]]:
@@ -192,7 +192,7 @@ def _dtype(tensor: Any) -> str:  # noqa: ANN401
 
 
 def as_array(tensor: Any) -> Array:  # noqa: ANN401
-    """Return a tensor as numpy numbers: narrow floats as float32, complex ones as pairs."""
+    """Return a tensor as a numpy array: narrow floats as float32, complex ones as pairs."""
     torch = load_torch()
     tensor = tensor.detach()
     if tensor.is_complex():

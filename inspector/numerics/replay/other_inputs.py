@@ -1,4 +1,4 @@
-"""Distinguishes a run that had other inputs than those assumed from one that computed wrong."""
+"""Distinguishes a run with other inputs than those assumed from a wrong computation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOTE = "the run had another input here than the one assumed"
 def with_other_inputs(
     rows: Sequence[Row], join: Join, inputs: Inputs
 ) -> tuple[tuple[Row, ...], list[str]]:
-    """Return rows that read an input the run did not have without blaming them, and notes.
+    """Return rows, without divergences that come from a wrong assumed input, and notes.
 
     An input was another one when all that read it differ, and they are several or only move it.
     """
@@ -55,15 +55,15 @@ def with_other_inputs(
         for number in numbers:
             if changed[number].diverges:
                 changed[number] = replace(changed[number], diverges=False, note=_NOTE)
-    told = ", ".join(join.graph.inputs[place][1] for place in sorted(other))
+    named = ", ".join(join.graph.inputs[place][1] for place in sorted(other))
     source = inputs.source or "ones assumed"
-    return tuple(changed), [f"the run had other inputs than the {source}: {told}"]
+    return tuple(changed), [f"the run had other inputs than the {source}: {named}"]
 
 
 def _open_questions(
     rows: list[Row], join: Join, readers: dict[int, list[int]], *, named: bool
 ) -> tuple[tuple[Row, ...], list[str]]:
-    """Mark where an error may as well be another input than the one assumed.
+    """Mark errors that may as well come from another input than the one assumed.
 
     Args:
         rows: are changed
@@ -102,7 +102,7 @@ def _reads(
 
 
 def _outermost(graph: FlatGraph, entered: Mapping[Value, Value], value: Value) -> Value:
-    """Return what a value is a view of, or a row of, outside of all branches and loops."""
+    """Return the source of a view or of a row of a loop, outside of all branches and loops."""
     at = graph.root(value)
     for _ in range(len(value[0])):
         if at in entered:
@@ -111,7 +111,7 @@ def _outermost(graph: FlatGraph, entered: Mapping[Value, Value], value: Value) -
 
 
 def _entered(graph: FlatGraph) -> dict[Value, Value]:
-    """Return input of a nested graph -> what the node that has it gives it, to begin with."""
+    """Return input of a nested graph -> value that it initially gets from its node."""
     found: dict[Value, Value] = {}
     for node in graph.nodes:
         given = [name for argument in node.node.args for name in argument.values]

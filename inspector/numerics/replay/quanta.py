@@ -1,4 +1,4 @@
-"""The steps between quantized numbers, which rounding may go up or down."""
+"""Scales of quantized values: rounding may differ by one step of a scale."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _EPS = 2**-23  # of operators without the argument: that of float32
 
 
 class Quanta:
-    """Keeps the scales that a graph chooses while it runs, and finds those it has as numbers.
+    """Records the scales that a graph chooses while it runs, and finds those it has as literals.
 
     Args:
         graph: the recorded edge graph
-        places: value of that graph -> where the reference makes it; None for itself
+        places: value of that graph -> its place in the reference; None for itself
     """
 
     def __init__(self, graph: FlatGraph, places: Mapping[Value, Place] | None) -> None:
@@ -40,7 +40,7 @@ class Quanta:
         return None if maker is None else (value[0], maker[0].node.name, maker[1])
 
     def note(self, scope: Scope, name: str, pair: list[Any]) -> None:
-        """Note the scales that a node has chosen on both sides, if it is one that does."""
+        """Record the scales that a choose_qparams node has computed on both sides."""
         place = self._wanted.get((scope, name))
         if place is None:
             return
@@ -49,11 +49,11 @@ class Quanta:
         self._least[place] = min((float(side.min()) for side in sides), default=_OF_ZEROS)
 
     def of(self, target: JoinTarget, *, whole: bool) -> float:
-        """Return the step of what a target is rounded to, 0 where it is not, or unknown.
+        """Return the step that a target is rounded to, 0 if it is not rounded or that is unknown.
 
         Args:
-            target: a value and the nodes it is made by
-            whole: whether those are all of a delegate, whose last one counts then
+            target: a value and the nodes that compute it
+            whole: whether those are all nodes of a delegate; only the last one counts then
         """
         scope = target.value[0]
         choosing = self._choosing.get((scope, target.node))
@@ -89,7 +89,7 @@ class Quanta:
 
 
 def _rounds(node: FlatNode, target: JoinTarget) -> bool:
-    """Return whether a target is rounded to the steps of a node: what is read in steps is not."""
+    """Return whether a target is rounded by a node; a dequantized value is not."""
     return "::quantize" in node.operator or (
         "::dequantize" in node.operator and node.node.name == target.node
     )
