@@ -29,9 +29,9 @@ def aten_values(record: ETRecord, edge: FlatGraph) -> Mapping[Value, tuple[Scope
             sources.update((value, source) for value in node.writes)
     found: dict[Value, tuple[Scope, str, int]] = {}
     for name, values in last.items():
-        made = by_name[name].writes
+        results = by_name[name].writes
         for index, value in enumerate(values):
-            if index < len(made) and _alike(edge, value, exported, made[index]):
+            if index < len(results) and _alike(edge, value, exported, results[index]):
                 found[value] = ((), name, index)
     for value, place in list(found.items()):
         _add_views(edge, value, place, sources, found)
@@ -49,13 +49,13 @@ def _add_views(
     found: dict[Value, tuple[Scope, str, int]],
 ) -> None:
     """Add what the result is only a view or a copy of, within the same exported node."""
-    maker = edge.makers.get(value)
+    maker = edge.producers.get(value)
     while maker is not None and is_transparent(maker[0]):
         value = maker[0].reads[0]
         if sources.get(value) != place[1]:
             return
         found.setdefault(value, place)
-        maker = edge.makers.get(value)
+        maker = edge.producers.get(value)
 
 
 def _source(node: GraphNode, suffix: str, names: Mapping[str, object]) -> str:

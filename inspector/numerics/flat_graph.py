@@ -56,7 +56,7 @@ class FlatNode:
 
     @property
     def writes(self) -> tuple[Value, ...]:
-        """Return the values it makes, in order."""
+        """Return its results, in order."""
         return tuple((self.scope, name) for name in self.node.outputs)
 
 
@@ -67,7 +67,7 @@ class FlatGraph:
     Attributes:
         graph: the graph
         nodes: calls in the order they are emitted, nested ones behind the node that has them
-        makers: value -> the node that makes it and which of its outputs it is
+        producers: value -> its node, and its index among the outputs of the node
         meta: value -> what is known of it
         users: value -> nodes that read it
         results: values that leave the graph, those that become state first
@@ -78,7 +78,7 @@ class FlatGraph:
 
     graph: Graph
     nodes: tuple[FlatNode, ...]
-    makers: Mapping[Value, tuple[FlatNode, int]]
+    producers: Mapping[Value, tuple[FlatNode, int]]
     meta: Mapping[Value, GraphValue]
     users: Mapping[Value, tuple[FlatNode, ...]]
     results: frozenset[Value]
@@ -93,7 +93,7 @@ class FlatGraph:
         if found is None:
             at = value
             for _ in range(len(self.nodes) + 1):
-                maker = self.makers.get(at)
+                maker = self.producers.get(at)
                 if maker is None or not is_transparent(maker[0]):
                     break
                 at = maker[0].reads[0]
@@ -125,7 +125,7 @@ def flat_graph(graph: Graph) -> FlatGraph:
     """Return a graph laid flat."""
     laid = _Laying()
     laid.add(graph, ())
-    makers = {
+    producers = {
         value: (node, index) for node in laid.nodes for index, value in enumerate(node.writes)
     }
     users: dict[Value, list[FlatNode]] = {}
@@ -138,7 +138,7 @@ def flat_graph(graph: Graph) -> FlatGraph:
     return FlatGraph(
         graph=graph,
         nodes=tuple(laid.nodes),
-        makers=makers,
+        producers=producers,
         meta=laid.meta,
         users={value: tuple(nodes) for value, nodes in users.items()},
         results=frozenset(results),

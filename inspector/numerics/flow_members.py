@@ -55,8 +55,8 @@ def flow_members(session: Session, method: str, flat: FlatGraph) -> FlowMembers 
         return None
     found, handles = walk.found(), record_maps.handles(record, method)
     listed = {step: len(handles.get(step, ())) for step in record_maps.delegates(record, method)}
-    told = sum(map(len, found.calls.values()))
-    whole = set(listed) <= set(found.calls) and told >= _LOST * sum(listed.values())
+    count = sum(map(len, found.calls.values()))
+    whole = set(listed) <= set(found.calls) and count >= _LOST * sum(listed.values())
     return found if whole else None
 
 
@@ -101,9 +101,11 @@ class _MemberWalk:
             owners = {self._taken.get(place) for place in users}
             if node.place not in self._taken and len(owners) == 1 and None not in owners:
                 self._adopt(node, next(iter(owners)), calls)
-        for node in self._flat.nodes:  # views of what a call made, which no kernel is
-            made = [self._flat.makers.get(value) for value in node.reads[:1]]
-            owner = self._taken.get(made[0][0].place) if made and made[0] is not None else None
+        for node in self._flat.nodes:  # views of results of a call, without a kernel
+            sources = [self._flat.producers.get(value) for value in node.reads[:1]]
+            owner = (
+                self._taken.get(sources[0][0].place) if sources and sources[0] is not None else None
+            )
             if node.place not in self._taken and is_transparent(node):
                 self._adopt(node, owner, calls)
         members: dict[int, list[FlatNode]] = {step: [] for step in calls}
@@ -195,13 +197,13 @@ class _MemberWalk:
         self, step: int, node: InsideNode, local: dict[str, Value], held: Collection[str]
     ) -> None:
         """Find the recorded node of a payload node, and the values of its results."""
-        makes = [one.value for one in node.values if one.role.startswith("output")]
+        outputs = [one.value for one in node.values if one.role.startswith("output")]
         given = [one for one in node.values if not one.role.startswith("output")]
         names = [one.value.name for one in given if one.constant is None]
         reads = [name for name in names if name not in held]
         known = [local[name] for name in reads if name in local]
         kind = node.node.target
-        size = makes[0].tensor if makes else None
+        size = outputs[0].tensor if outputs else None
         candidates = [
             one
             for one in self._free(step)
@@ -214,12 +216,12 @@ class _MemberWalk:
         )
         if chosen is None:
             if kind in _PASSING and known:
-                local.update((value.name, known[0]) for value in makes)
+                local.update((value.name, known[0]) for value in outputs)
             return
         self._take(step, chosen, sure=sure)
         last = self._bounded(step, chosen) if node.activation else chosen
-        for value, made in zip(makes, last.writes, strict=False):
-            local[value.name] = made
+        for value, result in zip(outputs, last.writes, strict=False):
+            local[value.name] = result
 
     def _bounded(self, step: int, node: FlatNode) -> FlatNode:
         """Return the activation after a node that is fused into it."""
@@ -282,10 +284,10 @@ class _Weights:
         """Return whether a value does not depend on inputs."""
         found = self._fixed.get(value)
         if found is None:
-            maker = self._flat.makers.get(value)
+            maker = self._flat.producers.get(value)
             if maker is None:
                 found = not value[0]
-            else:  # zeros to begin with are made by an instruction
+            else:  # initial zeros are computed by an instruction
                 found = bool(maker[0].reads) and all(map(self.is_fixed, maker[0].reads))
             self._fixed[value] = found
         return found
@@ -298,11 +300,11 @@ class _Weights:
         return any(self._bytes.get(name) in constants for name in names)
 
     def _source(self, value: Value) -> Value:
-        """Return what a constant is made of, through nodes of one operand."""
-        maker = self._flat.makers.get(value)
+        """Return the source of a constant, through nodes of one operand."""
+        maker = self._flat.producers.get(value)
         while maker is not None and len(maker[0].reads) == 1:
             value = maker[0].reads[0]
-            maker = self._flat.makers.get(value)
+            maker = self._flat.producers.get(value)
         return value
 
     def _parameters(self) -> Iterable[tuple[str, bytes]]:

@@ -1,10 +1,10 @@
-"""How it is known which recorded node something of a run is."""
+"""Grades of joins between a run and the recorded graph."""
 
 from __future__ import annotations
 
 INSTRUCTION = "INSTRUCTION"  # the compiler recorded the node of the instruction
-HANDLE = "DEBUG_HANDLE"  # one node alone has the debug handle
+HANDLE = "DEBUG_HANDLE"  # only one node has the debug handle
 DELEGATE_ID = "DELEGATE_ID"  # the compiler recorded the nodes of what the delegate logged
-FLOW = "FLOW"  # one node alone fits what is read and made
-ORDER = "ORDER"  # several fit, and this is the next one: it may be another
+FLOW = "FLOW"  # only one node fits by operands and results
+ORDER = "ORDER"  # several fit, the next one is taken: it may be wrong
 EXACT = (INSTRUCTION, HANDLE, DELEGATE_ID)

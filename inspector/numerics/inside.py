@@ -27,7 +27,7 @@ SHARED = (
 )
 HELD_QUANTIZED = "what the trace has of it is quantized, or was, and no recorded node is that"
 ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
-# What makes the same numbers of the same shape and type, in other memory at most.
+# Operators whose result has the same values, shape and dtype as their operand.
 _COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
 _QUANTIZED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # dtypes
 _GETITEM = "_operator::getitem"
@@ -45,7 +45,7 @@ class InsideOutput:
         name: identifier the backend gave it, empty without one
         node: its name
         graph_node: its name behind the nested graphs around it
-        target: the value it makes, where that can be compared
+        target: its value, if that can be compared
         passes: logged tensors, one a pass
         reason: why it is not compared, empty when it is
     """
@@ -74,7 +74,7 @@ def inside_outputs(
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
-        told, shared = distinguished(
+        matched, shared = distinguished(
             nodes,
             [
                 replace(event, grade=ORDER)
@@ -85,7 +85,7 @@ def inside_outputs(
             partial(by_flow, join.graph, border=borders.get(step, {})),
             partial(is_as_large, join.graph),
         )
-        own = _with_fused(join.graph, nodes, told)
+        own = _with_fused(join.graph, nodes, matched)
         why = dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
         found += [
             replace(
@@ -132,13 +132,13 @@ def _logged(
         own = _payload_node(session, links.method or "", link, name)
         if recorded or nodes == (name,):  # a graph run in place of the backend has its nodes' names
             grade = DELEGATE_ID
-        told = DelegateEvent(name, nodes, grade, passes)
+        logged = DelegateEvent(name, nodes, grade, passes)
         if own is not None:
             facts = payload_event(own)
-            told = replace(
-                told, kind=facts.kind, reads=facts.reads, makes=facts.makes, fused=facts.fused
+            logged = replace(
+                logged, kind=facts.kind, reads=facts.reads, writes=facts.writes, fused=facts.fused
             )
-        found.setdefault(number, []).append(told)
+        found.setdefault(number, []).append(logged)
     return found
 
 

@@ -64,7 +64,7 @@ class _Joining:
         self.uses: dict[tuple[int, int], dict[Value, bool]] = {}  # and whether that is certain
         self.targets: dict[tuple[int, int], JoinTarget] = {}
         self.unread: set[tuple[int, int]] = set()
-        self.made: set[Value] = set()
+        self.joined: set[Value] = set()
         inputs = self.flat.inputs
         if len(inputs) == len(self.plan.inputs):
             self.known.update(zip(self.plan.inputs, inputs, strict=True))
@@ -165,9 +165,9 @@ class _Joining:
         if len(fitting) == 1:
             sole = len(self.facts.candidates(step, operator)) == 1 and step in self.handles
             return fitting[0], HANDLE if sole else self._grade_of(step, operator, fitting[0])
-        told = [node for node in fitting if self._evidence(step, node)]
-        if len(told) == 1:
-            return told[0], self._grade_of(step, operator, told[0])
+        evident = [node for node in fitting if self._evidence(step, node)]
+        if len(evident) == 1:
+            return evident[0], self._grade_of(step, operator, evident[0])
         if all(self._same_call(fitting[0], node) for node in fitting):
             return fitting[0], self._grade_of(step, operator, *fitting)
         # Several left: in order, where there are as many instructions as nodes.
@@ -255,14 +255,16 @@ class _Joining:
         place = (output.instruction, output.slot)
         self.definer[output.value] = place
         self.known.pop(output.value, None)
-        told = self.boundaries.get(place)
-        if target is None and told is not None:
-            maker = self.flat.makers.get(told[0])
-            name = maker[0].node.name if maker is not None else told[0][1]
+        boundary = self.boundaries.get(place)
+        if target is None and boundary is not None:
+            maker = self.flat.producers.get(boundary[0])
+            name = maker[0].node.name if maker is not None else boundary[0][1]
             handles = tuple(self.handles.get(output.instruction, ()))
-            target = JoinTarget(told[0], name, (), handles, told[1], same=told[0] not in self.made)
+            target = JoinTarget(
+                boundary[0], name, (), handles, boundary[1], same=boundary[0] not in self.joined
+            )
         if target is not None:
-            self.made.add(target.value)
+            self.joined.add(target.value)
             self.targets[place] = target
             self.known[output.value] = target.value if flow is None else flow
             self.doubted.discard(output.value)
@@ -317,18 +319,18 @@ class _Joining:
         }
         flowing = exact or self._flowing(step)
         for output in outputs:
-            told = (
+            joined = (
                 flowing.get(output.value)
                 or self.boundaries.get((step, output.slot))
                 or self._sole(step, output)
             )
-            if told is None:
+            if joined is None:
                 self._define(output, None)
                 continue
-            flow, grade = told
+            flow, grade = joined
             grade = ORDER if step in self.facts.unsure and grade != INSTRUCTION else grade
             value = innermost(self.flat, nodes, flow)
-            maker = self.flat.makers.get(value)
+            maker = self.flat.producers.get(value)
             name = maker[0].node.name if maker is not None else value[1]
             target = JoinTarget(value, name, names or (name,), handles, grade)
             self._define(output, target, flow)
@@ -345,9 +347,9 @@ class _Joining:
         found = outputs_by_flow(facts.session, facts.method, args, members, known)
         alike = {output.value: output for output in self.outputs[step]}
         return {
-            index: told
-            for index, told in found.items()
-            if index in alike and facts.alike(alike[index], told[0])
+            index: pair
+            for index, pair in found.items()
+            if index in alike and facts.alike(alike[index], pair[0])
         }
 
     def _sole(self, step: int, output: InstructionOutput) -> tuple[Value, str] | None:
@@ -367,8 +369,8 @@ class _Joining:
             inside = self.facts.inside(step)
             for slot in list(left):
                 wanted = self.uses.get((step, slot), {})
-                told = ((inside(value), certain) for value, certain in wanted.items())
-                value, certain = next((found for found in told if found[0]), (None, True))
+                inner = ((inside(value), certain) for value, certain in wanted.items())
+                value, certain = next((found for found in inner if found[0]), (None, True))
                 if value in leaving and self.facts.alike(left[slot], value):
                     sure = sure and certain
                     self.boundaries[step, slot] = value, FLOW if certain else ORDER

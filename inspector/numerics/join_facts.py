@@ -36,7 +36,7 @@ class JoinTarget:
 
     Attributes:
         value: in the flat graph
-        node: node that makes it, the last one of those the instruction covers
+        node: node that computes it, the last one of those the instruction covers
         covers: nodes the instruction covers, in graph order
         handles: their debug handles
         grade: how that is known, one of ``grades``
@@ -263,7 +263,7 @@ class MethodFacts:
         def find(value: Value) -> Value | None:
             """Return the delegate result that this value is a view of."""
             for _ in range(len(self.flat.nodes)):
-                maker = self.flat.makers.get(value)
+                maker = self.flat.producers.get(value)
                 if maker is None:
                     return None
                 if maker[0].place in places:
@@ -337,9 +337,9 @@ def taken_nodes(
     assert session.record is not None
     shared = _sharing(session, method, flat, steps)
     listed = record_maps.taken(session.record, method)
-    told = flow_members(session, method, flat) if shared and not listed else None
-    if told is not None:
-        return told.calls, told.unsure & shared
+    walked = flow_members(session, method, flat) if shared and not listed else None
+    if walked is not None:
+        return walked.calls, walked.unsure & shared
     own = ownership(session, flat.graph, method)
     by_name: dict[str, FlatNode] = {node.node.name: node for node in flat.nodes if not node.scope}
     found: dict[int, list[FlatNode]] = {step: [] for step in steps}

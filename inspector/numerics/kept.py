@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Makers = Mapping[str, tuple[int, Callable[[], Array]]]
-"""Name -> bytes of an array, and what makes it."""
+ArraySources = Mapping[str, tuple[int, Callable[[], Array]]]
+"""Name -> bytes of an array, and a function that returns it."""
 
 
 class Kept:
@@ -23,13 +23,13 @@ class Kept:
         self._left = budget if folder is not None else 0
         self._gone: set[str] = set()
 
-    def add(self, name: str, number: int, arrays: Makers) -> str:
+    def add(self, name: str, number: int, arrays: ArraySources) -> str:
         """Write a pass of a tensor; return the file's name, empty when there was no room.
 
         Args:
             name: of the file, without its suffix
             number: of the pass
-            arrays: one is made at a time
+            arrays: computed one at a time
         """
         if self._folder is None or name in self._gone:
             return ""
@@ -48,11 +48,11 @@ class Kept:
         return ""
 
 
-def _append(path: Path, number: int, arrays: Makers) -> None:
+def _append(path: Path, number: int, arrays: ArraySources) -> None:
     with zipfile.ZipFile(path, "a" if number else "w") as archive:
-        for key, (_, make) in arrays.items():
+        for key, (_, compute) in arrays.items():
             with archive.open(f"{key}.{number}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, make(), allow_pickle=False)
+                np.lib.format.write_array(stream, compute(), allow_pickle=False)
 
 
 def kept_arrays(path: Path) -> dict[str, Array]:

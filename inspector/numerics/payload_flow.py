@@ -94,23 +94,23 @@ def outputs_by_flow(
     if len(events) > _MOST_EVENTS:
         return {}
     graph = flat_graph(edge)
-    told = by_flow(graph, nodes, events, border)
-    made = {
+    matched = by_flow(graph, nodes, events, border)
+    written = {
         name: (node.writes[0], event.grade)
         for node in nodes
-        if (event := told.get(node.node.name)) is not None and not event.fused and node.writes
-        for name in event.makes[:1]
+        if (event := matched.get(node.node.name)) is not None and not event.fused and node.writes
+        for name in event.writes[:1]
     }
     results = zip(payload.outputs, call.args[split:], strict=True)
-    return {index: made[name] for name, index in results if name in made}
+    return {index: written[name] for name, index in results if name in written}
 
 
 def payload_event(node: InsideNode) -> DelegateEvent:
     """Return a payload node as an event without tensors."""
-    makes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
-    reads = tuple(one.value.name for one in node.values if one.value.name not in makes)
+    writes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
+    reads = tuple(one.value.name for one in node.values if one.value.name not in writes)
     return DelegateEvent(
-        node.node.name, (), ORDER, (), node.node.target, reads, makes, bool(node.activation)
+        node.node.name, (), ORDER, (), node.node.target, reads, writes, bool(node.activation)
     )
 
 
@@ -128,7 +128,7 @@ def by_flow(
         events: of those handles, in payload order
         border: recorded values of what enters and leaves the payload
     """
-    return _FlowMatcher(graph, nodes, events, border).told()
+    return _FlowMatcher(graph, nodes, events, border).matches()
 
 
 class _FlowMatcher:
@@ -143,7 +143,7 @@ class _FlowMatcher:
     ) -> None:
         self._graph = graph
         self._values = dict(border)
-        self._told: dict[int, tuple[FlatNode, str]] = {}
+        self._matched: dict[int, tuple[FlatNode, str]] = {}
         self._certain = True  # until the first of several nodes that fit is taken
         self._events = list(events)
         self._open: dict[int, list[FlatNode]] = {}
@@ -156,7 +156,7 @@ class _FlowMatcher:
             if len(fitting[event.kind]) == kinds[event.kind]:
                 self._open[number] = fitting[event.kind]
 
-    def told(self) -> dict[str, DelegateEvent]:
+    def matches(self) -> dict[str, DelegateEvent]:
         """Return what is known."""
         kinds = {self._events[number].kind for number in self._open}
         while self._open:
@@ -165,20 +165,20 @@ class _FlowMatcher:
             self._certain = self._certain and len(left) < 2
             if left:
                 self._take(number, left[0])
-        told = {self._events[number].kind: 0 for number in self._told}
-        for number in self._told:
-            told[self._events[number].kind] += 1
+        counts = {self._events[number].kind: 0 for number in self._matched}
+        for number in self._matched:
+            counts[self._events[number].kind] += 1
         every = Counter(event.kind for event in self._events)
-        whole = {kind for kind in kinds if told.get(kind) == every[kind]}
+        whole = {kind for kind in kinds if counts.get(kind) == every[kind]}
         return {
             node.node.name: replace(event, nodes=(node.node.name,), grade=grade)
-            for number, (node, grade) in self._told.items()
+            for number, (node, grade) in self._matched.items()
             if (event := self._events[number]).kind in whole
         }
 
     def _next(self) -> int:
         """Narrow all choices, and return the first event with the fewest."""
-        used = {node.place for node, _ in self._told.values()}
+        used = {node.place for node, _ in self._matched.values()}
         for number, left in self._open.items():
             event = self._events[number]
             self._open[number] = [
@@ -187,16 +187,16 @@ class _FlowMatcher:
         return min(self._open, key=lambda number: (len(self._open[number]) != 1, number))
 
     def _take(self, number: int, node: FlatNode) -> None:
-        self._told[number] = node, FLOW if self._certain else ORDER
+        self._matched[number] = node, FLOW if self._certain else ORDER
         if self._events[number].fused:
-            return  # it makes the value of a node behind this one
-        for name, value in zip(self._events[number].makes, node.writes, strict=False):
+            return  # it writes the value of a node after this one
+        for name, value in zip(self._events[number].writes, node.writes, strict=False):
             self._values.setdefault(name, value)
 
     def _fits(self, event: DelegateEvent, node: FlatNode) -> bool:
         return (
             self._agree(event.reads, node.reads)
-            and self._agree(event.makes, node.writes)
+            and self._agree(event.writes, node.writes)
             and is_as_large(self._graph, event, node)
         )
 

@@ -32,7 +32,7 @@ class Row:
         covers: recorded nodes that the instruction stands for
         handles: their debug handles
         grade: INSTRUCTION, DEBUG_HANDLE, DELEGATE_ID, FLOW or ORDER; empty when there is no node
-        inferred: whether order or data flow had to tell what the handle leaves open
+        inferred: whether it was inferred from order or data flow
         dtype: dtype of what was logged
         sizes: its shape
         passes: how often a loop went through, 1 outside of loops

@@ -46,7 +46,7 @@ class DelegateEvent:
         passes: logged tensors, one a pass
         kind: of the payload node, empty when it is not known
         reads: values of the payload it reads
-        makes: values of the payload it writes
+        writes: values of the payload it writes
         fused: whether an activation is part of it
     """
 
@@ -56,7 +56,7 @@ class DelegateEvent:
     passes: tuple[tuple[DebugTensor, ...], ...]
     kind: str = ""
     reads: tuple[str, ...] = ()
-    makes: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     fused: bool = False
 
 
@@ -93,8 +93,8 @@ def distinguished(
             continue
         sharing = [node for node in members if node.node.name in own]
         matched = {**_by_kind(sharing, several, fits), **flow(sharing, several)}
-        known = {event.makes for event in matched.values()}
-        parts = [event for event in several if event.makes not in known]
+        known = {event.writes for event in matched.values()}
+        parts = [event for event in several if event.writes not in known]
         found.update({name: _whole(event, parts, events) for name, event in matched.items()})
         shared.update(set(own) - set(matched))
     return found, shared
@@ -147,8 +147,8 @@ def _whole(
     """
     last = event
     for _ in parts:
-        readers = [one for one in events if set(last.makes) & set(one.reads)]
-        if len(readers) != 1 or readers[0].makes not in [part.makes for part in parts]:
+        readers = [one for one in events if set(last.writes) & set(one.reads)]
+        if len(readers) != 1 or readers[0].writes not in [part.writes for part in parts]:
             break
         if [_form(each) for each in readers[0].passes] != [_form(each) for each in last.passes]:
             break

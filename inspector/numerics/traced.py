@@ -56,7 +56,7 @@ class LoggedRun:
     Attributes:
         executed: instructions that ran; None if the trace does not show it
         outputs: instruction -> its passes, each slot -> tensor; of moves, views and the stacks of
-            loops, which are not logged, that of what they were made of
+            loops, which are not logged, the tensor of their source
         arguments: instruction of a delegate -> its passes, each value -> tensor that went in
         odd: instructions whose logged values do not fit their outputs
         inner: whether anything is there but the outputs of the method
@@ -165,7 +165,7 @@ def _add_results(
     found: dict[int, tuple[Mapping[int, Bytes], ...]],
     odd: Collection[int],
 ) -> None:
-    """Add the outputs of the method, where the instructions that made them have logged nothing.
+    """Add the outputs of the method, if their instructions have logged nothing.
 
     In a program with jumps the last pass would have to be
     distinguished from those before: it is left out.
@@ -178,12 +178,12 @@ def _add_results(
     if len(passes) != 1:
         return
     makers = {output.value: output for step in sorted(outputs) for output in outputs[step]}
-    made: dict[int, dict[int, Bytes]] = {}
+    added: dict[int, dict[int, Bytes]] = {}
     for index, tensor in passes[0].items():
         maker = makers.get(index)
         if maker is not None and maker.instruction not in found and maker.instruction not in odd:
-            made.setdefault(maker.instruction, {})[maker.slot] = tensor
-    found.update((step, (slots,)) for step, slots in made.items())
+            added.setdefault(maker.instruction, {})[maker.slot] = tensor
+    found.update((step, (slots,)) for step, slots in added.items())
 
 
 def _derive(
@@ -205,11 +205,11 @@ def _derive(
             continue
         args = instruction.instr_args
         if step not in found and len(outputs.get(step, ())) == 1:
-            made = _derived(plan, args, definer, found)
+            derived = _derived(plan, args, definer, found)
             if writers[_stacked(plan, args)] > 1:
-                made = []  # branches took turns, and nothing says in which order
-            if made:
-                found[step] = tuple({0: each} for each in made)
+                derived = []  # branches took turns in an unknown order
+            if derived:
+                found[step] = tuple({0: each} for each in derived)
         for output in outputs.get(step, ()):
             definer[output.value] = (step, output.slot)
 

@@ -18,7 +18,7 @@ class ValueSource:
     """What a value is in the recorded graph.
 
     Attributes:
-        name: name of the recorded value or node that makes it
+        name: name of the recorded value or of its node
         module: dotted module path, empty when unknown
         source: ``file:line``, empty when unknown
     """
@@ -33,7 +33,7 @@ def value_sources(session: Session, method: str) -> dict[int, ValueSource]:
     """Return value index -> source of each value the record can name; never a guess.
 
     An operator of the user's may become several nodes and instructions of one debug handle. Which
-    of them makes a value follows from what it reads, as in the numeric gap; where that is not
+    of them computes a value follows from its operands, as in the numeric gap; where that is not
     known a value has the name of the only node there is, or none. Inputs are named by position.
     """
     program, record = session.program, session.record
@@ -48,7 +48,7 @@ def value_sources(session: Session, method: str) -> dict[int, ValueSource]:
         target = join.targets.get((output.instruction, output.slot))
         names = index.instruction_nodes.get(output.instruction, ())
         if target is not None and target.same and join.graph is not None:
-            maker = join.graph.makers.get(target.value)
+            maker = join.graph.producers.get(target.value)
             node, name = maker[0].node if maker is not None else None, target.value[1]
         elif (
             target is None

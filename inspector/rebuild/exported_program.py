@@ -1,4 +1,4 @@
-"""Recorded programs as torch.export.ExportedProgram objects, made by torch's own deserialiser.
+"""Recorded programs as torch.export.ExportedProgram objects, read by torch's own deserializer.
 
 This is the part of the package that needs torch, and torch's private reader of exported programs;
 nothing else here depends on it. Weights are loaded without unpickling objects.
@@ -52,7 +52,7 @@ def rebuilt(
             result cannot be called
         edge_ops: let calls of edge operators be such calls, not calls of the operators below
 
-    Raises: RebuildError if torch cannot make a program of it; FormatError
+    Raises: RebuildError if torch cannot read it; FormatError
     """
     try:
         program = _deserialised(load_torch(), record, member, delegates=delegates)
@@ -198,8 +198,8 @@ def _fake_tensor(described: bytes, is_parameter: bool) -> Torch:
     sizes, strides = ([entry["as_int"] for entry in meta[key]] for key in ("sizes", "strides"))
     numbers = {number: name for name, number in _dtype_numbers(serialize).items()}
     dtype = getattr(torch, numbers[meta["dtype"]])
-    made = torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
-    return torch.nn.Parameter(made, requires_grad=False) if is_parameter else made
+    tensor = torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
+    return torch.nn.Parameter(tensor, requires_grad=False) if is_parameter else tensor
 
 
 def restore_handles(module: Torch) -> None:

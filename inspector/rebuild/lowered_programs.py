@@ -1,8 +1,8 @@
 """Programs that were recorded after delegation: their calls of delegates, and the graphs inside.
 
-The JSON of such a program holds each delegate as text in the first argument of its call: payload,
-and the program it was made of. The call becomes an operator of ours that only holds its place; who
-runs the program runs the inner one there.
+The JSON of such a program holds each delegate as a string in the first argument of its call: its
+payload, and the program it was lowered from. The call becomes an operator of ours that only holds
+its place; an executor runs the inner program there.
 """
 
 from __future__ import annotations
@@ -84,6 +84,6 @@ def register() -> Torch:
 
     class RecordedDelegateOperator(HigherOrderOperator):
         def __call__(self, *_arguments: object, **_named: object) -> object:
-            raise RuntimeError("a recorded delegate call is run by who knows what is inside")
+            raise RuntimeError("a recorded delegate call is run by runtime.emulation")
 
     return RecordedDelegateOperator(CALL)

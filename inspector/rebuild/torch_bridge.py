@@ -11,7 +11,7 @@ import numpy as np
 from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord import TensorData
 
-Torch: TypeAlias = Any  # the module, or what is made with it
+Torch: TypeAlias = Any  # the module, or an object of it
 _PACKAGES = {"torchao": "torchao.quantization"}
 _NAMED = 64 << 20  # bytes
 _ALIASES = {

@@ -69,7 +69,7 @@ def test_join_of_a_program_made_here_is_that_of_the_compiler(
         if not target.same or source.target.__name__ == "executorch_call_delegate":
             continue
         assert target.node == source.name, (step, slot, source.target)
-        maker = join.graph.makers[target.value]
+        maker = join.graph.producers[target.value]
         assert (maker[0].node.name, maker[1]) == (source.name, slot)
 
 

@@ -39,9 +39,9 @@ def program(made: random.Random, count: int, inputs: int) -> FlatGraph:
         node = GraphNode(name, NodeKind.CALL, operator, outputs=(name,))
         nodes.append(FlatNode(len(nodes), (), node, reads, operator))
         values.append(((), name))
-    makers = {node.writes[0]: (node, 0) for node in nodes}
+    producers = {node.writes[0]: (node, 0) for node in nodes}
     inside = Graph("delegate", (), {}, (), ())
-    return FlatGraph(inside, tuple(nodes), makers, {}, {}, frozenset(), (), {(): ""})
+    return FlatGraph(inside, tuple(nodes), producers, {}, {}, frozenset(), (), {(): ""})
 
 
 def payload(graph: FlatGraph, made: random.Random) -> list[DelegateEvent]:
@@ -98,7 +98,7 @@ def test_fused_activation_is_no_proof_against_its_readers(fused: bool) -> None:
     graph = program(random.Random(6), 6, 3)
     events = payload(graph, random.Random(7))
     wrong = [
-        DelegateEvent(e.name, (), ORDER, (), e.kind, e.reads, e.makes, fused=fused and not at)
+        DelegateEvent(e.name, (), ORDER, (), e.kind, e.reads, e.writes, fused=fused and not at)
         for at, e in enumerate(events)
     ]
     border = {f"p_in{number}": ((), f"in{number}") for number in range(3)}

@@ -1,8 +1,8 @@
-"""Rows of the documented table for branches and loops: what the nodes inside of them make.
+"""Rows of the documented table for branches and loops: the nodes inside of them.
 
 An instruction of a body is the node that the record names for it. Where the record does not, the
 calls of an operator are the nodes of that operator which the reference went through, in order, if
-there are as many of both. What a branch or loop returns is what its body made.
+there are as many of both. A branch or loop returns the values of its body.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inspector.compat.devtools.event import Event
 
 Executed = Mapping[Value, Sequence[Any]]
-"""Value of a nested graph -> what the reference made of it, pass by pass."""
+"""Value of a nested graph -> values of the reference, pass by pass."""
 _SCOPES = (DELEGATE_CALL, OPERATOR_CALL)
 _LOOP, _MAP, _SCAN = "while_loop", "map_impl", "scan"
 _SLICE = "select_copy"
@@ -35,10 +35,10 @@ class BodyRow:
     Attributes:
         handles: its debug handles
         nodes: its name
-        operators: what the run called
+        operators: kernels of the run
         traces: stack trace by node
-        recorded: what the reference made, passes stacked
-        found: what the run logged
+        recorded: value of the reference, passes stacked
+        found: logged value
     """
 
     handles: tuple[int, ...]
@@ -63,7 +63,7 @@ def body_rows(
         session: with a record
         method: that ran
         events: of its runs
-        executed: what the reference made in nested graphs, and by nodes that have some
+        executed: values of the reference in nested graphs, and of nodes with such graphs
     """
     record = session.record
     graph = record_maps.edge_graph(record, method) if record is not None else None
@@ -160,7 +160,7 @@ class _Bodies:
         for node in reversed(self._flat.nodes):  # a body is behind its node there
             if node.node.kind is NodeKind.CONTROL:
                 self._return(node)
-        for place, made in self._found.items():
+        for place, passes in self._found.items():
             node = self._nodes.get(place)
             name = place[1] if node is None else node.node.name
             handle = node.node.debug_handle if node is not None else self._handle_of(place[0])
@@ -171,7 +171,7 @@ class _Bodies:
                 [self._called[place]],
                 {name: node.node.stack_trace or None if node is not None else None},
                 _stacked(recorded),
-                _stacked(made),
+                _stacked(passes),
             )
 
     def _handle_of(self, scope: Scope) -> int | None:

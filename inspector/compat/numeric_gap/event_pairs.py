@@ -72,7 +72,7 @@ class _Values:
     def of(self, value: Value) -> Any:  # noqa: ANN401 - a tensor, or None
         """Return what the reference has for a value, None where it has nothing."""
         if self._places is None:
-            maker = self._flat.makers.get(value)
+            maker = self._flat.producers.get(value)
             name, index = (maker[0].node.name, maker[1]) if maker is not None else ("", 0)
         else:
             _, name, index = self._places.get(value, ((), "", 0))

@@ -110,7 +110,7 @@ def _why_nothing(inspector: Inspector) -> str:
 def _recorded(
     inspector: Inspector, record: ETRecord, method: str, wanted: str | None, *, best_effort: bool
 ) -> Recorded:
-    """Return what the recorded program makes; it is run once for all distances, if there is room.
+    """Return the values of the recorded program; it runs once for all distances if memory allows.
 
     The tensors are the caller's own: comparators and users may change them.
     """
@@ -147,9 +147,9 @@ def _rows(
     events = [event for event in events if event.name != OPERATOR_CALL]
     names = runtime_names(events)
     pairs, whole = _grouped(found, events)
-    if not whole:  # groups do not tell what is what: event by event, as far as that is known
-        told = event_pairs(inspector.session, method, events, found)
-        pairs = [(handles_of(event), a, b) for event, a, b in told]
+    if not whole:  # groups are ambiguous: event by event, as far as known
+        single = event_pairs(inspector.session, method, events, found)
+        pairs = [(handles_of(event), a, b) for event, a, b in single]
     mapping: IntermediateOutputMapping = {}
     several: list[tuple[Handles, Any, Any]] = []
     for handles, a, b in pairs:
@@ -207,10 +207,10 @@ def _grouped(
 
 
 class _Known:
-    """Finds what rows are made of, by handle: there are thousands of each.
+    """Index of nodes and events by handle: there are thousands of each.
 
     Args:
-        found: what the recorded program makes
+        found: values of the recorded program
         names: events of the run by all their handles
     """
 

@@ -38,7 +38,7 @@ class EventGroup:
 
 
 def all_groups(events: Sequence[Event]) -> list[EventGroup]:
-    """Return groups without common handles: those the stock tool makes, then further ones."""
+    """Return groups without common handles: those of the stock tool, then further ones."""
     groups = merged_groups(groups_of([event for event in events if event.op_types]))
     known = {handle for group in groups for handle in group.handles}
     rest = [event for event in events if not event.op_types and known.isdisjoint(handles_of(event))]

@@ -1,4 +1,4 @@
-"""What the nodes of a recorded program returned, by debug handle."""
+"""Values of the nodes of a recorded program, by debug handle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SKIPPED = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 
 @dataclass(frozen=True, slots=True)
 class NodeValue:
-    """What one node made.
+    """Value of one node.
 
     Attributes:
         name: of the node
@@ -34,13 +34,13 @@ class NodeValue:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recorded program and what its nodes made.
+    """Values of the nodes of a recorded program.
 
     Attributes:
         name: of the graph
         nodes: debug handle -> its nodes, in order
         executed: of a graph with branches or loops: value of a nested graph, or of a node that has
-            some -> what was made of it, pass by pass
+            some -> its values, pass by pass
         inputs: where its inputs come from
     """
 

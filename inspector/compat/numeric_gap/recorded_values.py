@@ -1,4 +1,4 @@
-"""What the nodes of a recorded program make of the representative inputs, by debug handle."""
+"""Runs a recorded program on its representative inputs and keeps the values of its nodes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 def recorded_values(
     session: Session, record: ETRecord, method: str, wanted: str | None, *, best_effort: bool
 ) -> Recorded:
-    """Run a recorded program and return what its nodes made; loads torch.
+    """Run a recorded program and return the values of its nodes; loads torch.
 
     Args:
         session: opened files
@@ -42,7 +42,7 @@ def recorded_values(
             None for the exported one where all handles lead back to it, else the edge one
         best_effort: do not ask that all handles lead back
 
-    Raises: ValueError naming the graphs there are; RebuildError if torch cannot make a program
+    Raises: ValueError naming the available graphs; RebuildError if torch cannot read the program
     """
     artifact = record.artifact
     if wanted is None and has_bodies(record_maps.edge_graph(artifact, method)):
@@ -134,7 +134,7 @@ def _run(
     edge = member in artifact.roles.edge.values()
     keeper = _Keeper(artifact.graph(member), handles, nested=edge)
     errors = _kept(reference, inputs, keeper)
-    if errors and reference.program is None:  # torch's reader has the last word
+    if errors and reference.program is None:  # torch's own reader decides
         reference = reference.long_way()
         keeper = _Keeper(artifact.graph(member), handles, nested=edge)
         errors = _kept(reference, inputs, keeper)

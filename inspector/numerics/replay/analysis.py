@@ -77,11 +77,11 @@ def analyse_gap(
     """Compare the runs of a session with its recorded programs; loads torch.
 
     Args:
-        session: with a program and a trace; a record and a debug buffer make it useful
+        session: with a program and a trace; useful with a record and a debug buffer
         options: selection and tolerance
         report_progress: called with the number of nodes done and of all
 
-    Raises: RebuildError if torch cannot make a program of the requested graph
+    Raises: RebuildError if torch cannot read the requested graph
     """
     return _Analysis(session, options, report_progress).report()
 

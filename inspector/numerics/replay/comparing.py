@@ -159,7 +159,7 @@ class GapComparison:
 
     def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
         assert self._join.graph is not None
-        maker = self._join.graph.makers.get(value)
+        maker = self._join.graph.producers.get(value)
         if maker is None:
             return value[0], value[1], 0
         return value[0], maker[0].node.name, maker[1]
@@ -328,7 +328,7 @@ class GapComparison:
 
     def _node_of(self, target: JoinTarget) -> FlatNode | None:
         assert self._join.graph is not None
-        maker = self._join.graph.makers.get(target.value)
+        maker = self._join.graph.producers.get(target.value)
         return maker[0] if maker is not None else None
 
     def _finished(self, key: tuple[str, int, int], row: Row, reason: str) -> Row:

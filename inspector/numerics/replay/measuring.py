@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.numerics.kept import Array, Kept, Makers
+from inspector.numerics.kept import Array, ArraySources, Kept
 from inspector.numerics.metrics import PIECE, Distance, Metrics, Tolerance
 from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.recorded import UNKNOWN
@@ -77,7 +77,7 @@ class Measuring:
         if output is None:
             output = self._outputs[key] = _OutputDistances(values, self._tolerance)
         name = f"{self.prefix}-{key[0]}-{key[1]}-{key[2]}"
-        output.kept = self._kept.add(name, output.passes, _makers(values))
+        output.kept = self._kept.add(name, output.passes, _sources(values))
         output.add(values)
 
     def result(self, key: Key) -> MeasuredOutput | None:
@@ -139,19 +139,19 @@ class _OutputDistances:
         )
 
 
-def _makers(values: OutputValues) -> Makers:
+def _sources(values: OutputValues) -> ArraySources:
     known = {"reference": values.reference, "own": values.own}
     if values.reference is UNKNOWN:
         known = {"reference": values.own}
     tensors = {**known, "run": values.found}
     return {
-        name: (tensor.numel() * max(tensor.element_size(), 2), _maker(tensor))
+        name: (tensor.numel() * max(tensor.element_size(), 2), _source(tensor))
         for name, tensor in tensors.items()
         if tensor is not UNKNOWN
     }
 
 
-def _maker(tensor: Any) -> Callable[[], Array]:  # noqa: ANN401
+def _source(tensor: Any) -> Callable[[], Array]:  # noqa: ANN401
     return lambda: as_array(tensor)
 
 

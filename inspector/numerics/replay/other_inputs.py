@@ -93,7 +93,7 @@ def _reads(
     target = join.targets.get((row.instruction, row.slot))
     if graph is None or target is None or (not row.diverges and row.own is None):
         return set()
-    maker = graph.makers.get(target.value)
+    maker = graph.producers.get(target.value)
     if not target.same:
         return set()
     read = maker[0].reads if maker is not None else (target.value,)  # a row that a loop is given

@@ -36,7 +36,7 @@ class Quanta:
     def _place(self, value: Value) -> Place | None:
         if self._places is not None:
             return self._places.get(value)
-        maker = self._graph.makers.get(value)
+        maker = self._graph.producers.get(value)
         return None if maker is None else (value[0], maker[0].node.name, maker[1])
 
     def note(self, scope: Scope, name: str, pair: list[Any]) -> None:
@@ -60,8 +60,8 @@ class Quanta:
         if choosing is not None:
             return self._free_choice(choosing)
         names = (target.node,) if whole else target.covers
-        makers = (self._graph.makers.get((scope, name)) for name in names)
-        nodes = [maker[0] for maker in makers if maker is not None]
+        producers = (self._graph.producers.get((scope, name)) for name in names)
+        nodes = [maker[0] for maker in producers if maker is not None]
         nodes = [node for node in nodes if _rounds(node, target)]
         return max((self._step(node, target) for node in nodes), default=0.0)
 
