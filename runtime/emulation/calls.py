@@ -34,8 +34,8 @@ def operator_of(node: GraphNode) -> Callable[..., Any]:
     """
     if node.kind is not NodeKind.CALL:
         raise _refused(f"{node.name} is not an operator call but {node.kind.value}")
-    if node.target in _DIM_ORDER:
-        return _DIM_ORDER[node.target]
+    if node.target in DIM_ORDER:
+        return DIM_ORDER[node.target]
     namespace, _, rest = node.target.partition(".")
     name, _, overload = rest.rpartition(".")
     if namespace in _LISTED_IN:
@@ -58,13 +58,15 @@ def call_of(node: GraphNode) -> GraphCall:
     positional: list[tuple[Argument, str]] = []
     named: dict[str, tuple[Argument, str]] = {}
     kinds = {entry.name: str(getattr(entry, "real_type", entry.type)) for entry in entries}
+    kinds = kinds or _DIM_ORDER_KINDS
     for place, argument in enumerate(node.args):
         entry = entries[place] if place < len(entries) else None
         name = argument.name or (entry.name if entry is not None else "")
         kind = kinds.get(name, "")
         if argument.values and argument.literal is not None:
             raise _refused(f"argument {argument.name!r} of {node.name} mixes values and literals")
-        if not entries or (entry is not None and entry.name == name and not entry.kwarg_only):
+        in_place = entry is not None and entry.name == name and not entry.kwarg_only
+        if in_place or (not entries and not place):
             positional.append((argument, kind))
         elif not any(word in kind for word in _IGNORED):
             named[name] = argument, kind
@@ -123,17 +125,31 @@ def _refused(reason: str) -> ExecutionError:
     return ExecutionError(ErrorCode.NotSupported, reason, remedy="")
 
 
-def _clone_dim_order(tensor: torch.Tensor, *_more: Any) -> torch.Tensor:  # noqa: ANN401
-    return tensor.clone()
+def _clone_dim_order(
+    tensor: torch.Tensor, *, non_blocking: bool = False, dim_order: list[int] | None = None
+) -> torch.Tensor:
+    del non_blocking  # a copy on one device has nothing to wait for
+    return _in_order(tensor.clone(), dim_order)
 
 
-def _to_dim_order_copy(tensor: torch.Tensor, *more: Any) -> torch.Tensor:  # noqa: ANN401
-    named = [dtype_named(entry) for entry in more if isinstance(entry, str)]
-    dtype = next((entry for entry in named if entry is not None), tensor.dtype)
-    return tensor.to(dtype, copy=True)
+def _to_dim_order_copy(
+    tensor: torch.Tensor,
+    *,
+    dim_order: list[int] | None = None,
+    **options: Any,  # noqa: ANN401 - of aten._to_copy
+) -> torch.Tensor:
+    return _in_order(_ops.aten._to_copy.default(tensor, **options), dim_order)
 
 
-_DIM_ORDER: dict[str, Callable[..., Any]] = {
+def _in_order(tensor: torch.Tensor, dim_order: list[int] | None) -> torch.Tensor:
+    if dim_order is None:
+        return tensor
+    back = [dim_order.index(axis) for axis in range(len(dim_order))]
+    return tensor.permute(dim_order).contiguous().permute(back)
+
+
+DIM_ORDER: dict[str, Callable[..., Any]] = {
     "dim_order_ops._clone_dim_order.default": _clone_dim_order,
     "dim_order_ops._to_dim_order_copy.default": _to_dim_order_copy,
 }
+_DIM_ORDER_KINDS = {"dtype": "ScalarType", "layout": "Layout", "device": "Device"}

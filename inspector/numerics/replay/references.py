@@ -13,7 +13,7 @@ from typing import Any
 from inspector.numerics.replay.exported_graph import exported_graph
 from inspector.rebuild.exported_program import rebuilt
 from inspector.rebuild.torch_bridge import load_torch
-from runtime.emulation.calls import call_of, operator_of, tensor_of
+from runtime.emulation.calls import DIM_ORDER, call_of, operator_of, tensor_of
 from runtime.emulation.recorded import GraphCall, RecordedGraph
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
@@ -105,7 +105,7 @@ def _plain(node: GraphNode) -> GraphCall:
     layout: Any = node.attributes.get("outputs", ())
     one_list = len(layout) == 1 and isinstance(layout[0], tuple)
     schema = getattr(operator_of(node), "_schema", None)
-    if schema is None or schema.is_mutable:
+    if node.target not in DIM_ORDER and (schema is None or schema.is_mutable):
         raise _NotPlainError
     if not one_list and not all(isinstance(name, str) for name in layout):
         raise _NotPlainError
