@@ -1,4 +1,4 @@
-"""What the numbers of a tensor look like, read piece by piece so that size does not matter."""
+"""Statistics of the elements of a tensor, computed piece by piece to bound memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECE = 1 << 22  # elements
 
 
 @dataclass(slots=True)
-class _Sums:
+class _RunningMoments:
     count: int = 0
     finite: int = 0
     mean: float = 0.0
@@ -29,7 +29,7 @@ class _Sums:
     zero: int = 0
 
     def add(self, piece: Array) -> None:
-        """Take another piece in (Chan's parallel variance)."""
+        """Add a piece (Chan's parallel variance)."""
         numbers = piece.astype(np.float64) if piece.dtype.kind in "bf" else piece
         self.count += len(numbers)
         if numbers.dtype.kind == "f":
@@ -50,7 +50,7 @@ class _Sums:
         self.finite = total
 
     def facts(self) -> Facts:
-        """Return the numbers; those of no finite element are None."""
+        """Return the statistics; those without a finite element are None."""
         some = self.finite > 0
         return {
             "count": self.count,
@@ -65,7 +65,7 @@ class _Sums:
 
 
 def data_statistics(data: memoryview, code: int) -> Facts | None:
-    """Return the statistics of stored elements; None for a type without order or numbers."""
+    """Return the statistics of stored elements; None for a dtype without order or real values."""
     item = scalar_type(code).item_bytes
     if not has_numbers(code) or len(data) % item:
         return None
@@ -73,7 +73,7 @@ def data_statistics(data: memoryview, code: int) -> Facts | None:
 
 
 def has_numbers(code: int) -> bool:
-    """Return whether stored elements of a type can be shown as numbers."""
+    """Return whether stored elements of a type are real values."""
     item = scalar_type(code).item_bytes
     return item > 0 and to_float64(np.zeros(item, dtype=np.uint8), code) is not None
 
@@ -94,7 +94,7 @@ def statistics(array: Array | None) -> Facts | None:
 
 
 def _statistics(pieces: Iterable[Array]) -> Facts | None:
-    sums = _Sums()
+    sums = _RunningMoments()
     for piece in pieces:
         if piece.dtype.kind not in "biuf":
             return None

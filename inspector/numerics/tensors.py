@@ -40,7 +40,7 @@ class StoredTensor:
         nbytes: bytes of the shape, None when a size below zero leaves them unknown
         data: its bytes, None when they are not in these files
         missing: why there are no bytes, empty otherwise
-        code: number of the dtype
+        code: scalar type code
     """
 
     name: str
@@ -56,19 +56,19 @@ class StoredTensor:
     code: int
 
     def array(self) -> Array | None:
-        """Return the numbers in storage order, None when there are none."""
+        """Return the values in storage order, None if they are missing."""
         if self.data is None:
             return None
         return to_float64(np.frombuffer(self.data, dtype=np.uint8), self.code)
 
     def shaped(self) -> Array | None:
-        """Return the numbers in their shape, None when there are none or they do not fill it."""
+        """Return the values in their shape, None if they are missing or do not fill it."""
         if self.data is None:
             return None
         return shaped(self.data, self.code, self.sizes, self.dim_order)
 
     def statistics(self) -> Facts | None:
-        """Return what the numbers look like, None when there are none."""
+        """Return statistics of the values, None if they are missing."""
         return None if self.data is None else data_statistics(self.data, self.code)
 
 
@@ -101,20 +101,20 @@ class LoggedTensor:
     buffer: DebugBuffer | None
 
     def array(self) -> Array | None:
-        """Return the numbers in their shape, None when there are none."""
+        """Return the values in their shape, None if they are missing."""
         if self.buffer is None or self.missing:
             return None
         return self.buffer.tensor_array(self.tensor).values()
 
     def statistics(self) -> Facts | None:
-        """Return what the numbers look like, None when there are none."""
+        """Return statistics of the values, None if they are missing."""
         return statistics(self.array())
 
 
 def shaped(
     data: memoryview, code: int, sizes: tuple[int, ...], dim_order: tuple[int, ...]
 ) -> Array | None:
-    """Return stored bytes as numbers in their shape, None when they do not fill it."""
+    """Return stored bytes as values in their shape, None if they do not fill it."""
     array = to_float64(np.frombuffer(data, dtype=np.uint8), code) if _whole(data, code) else None
     order = dim_order or tuple(range(len(sizes)))
     if array is None or array.size != numel(sizes) or sorted(order) != list(range(len(sizes))):

@@ -30,7 +30,7 @@ class InstructionOutput:
         value: index in the value table
         kind: kernel, delegate or move
         operator: operator with its overload, backend id, or ``move``
-        code: number of the dtype
+        code: scalar type code
         sizes: shape, an upper bound unless static
         static: whether the shape is fixed
     """

@@ -44,7 +44,7 @@ def _empty(size: list[int], *, dim_order: list[int] | None = None, **options: To
 def _clone(
     tensor: Torch, *, non_blocking: bool = False, dim_order: list[int] | None = None
 ) -> Torch:
-    del non_blocking  # a copy on one device has nothing to wait for
+    del non_blocking  # copies on one device are synchronous
     return _ordered(tensor.clone(), dim_order)
 
 

@@ -91,7 +91,7 @@ def program_of(
         torch: the package
         tree: JSON, changed
         sides: parameters, constants and example inputs
-        member: name, for what goes wrong
+        member: name, for errors
         depth: of delegates in each other that are taken
 
     Raises: RebuildError if torch has not what it calls
@@ -147,7 +147,7 @@ def adopt_edge_ops(text: bytes, program: ExportedProgram) -> None:
     """Let a program call the edge operators that it was recorded with.
 
     Args:
-        text: its JSON
+        text: its JSON as bytes
         program: changed in place
     """
     from compiler.dialect.dim_order import NAMESPACE

@@ -79,7 +79,7 @@ def modules_of(program: object) -> Mapping[str, Json]:
 
 @lru_cache(maxsize=1)
 def register() -> Torch:
-    """Make the operator that holds the place of a call known to torch."""
+    """Register the operator that holds the place of a call with torch."""
     from torch._ops import HigherOrderOperator
 
     class RecordedDelegateOperator(HigherOrderOperator):

@@ -1,4 +1,4 @@
-"""Makes the JSON of a recorded program readable for the deserialiser of the installed torch.
+"""Makes the JSON of a recorded program readable for the deserializer of the installed torch.
 
 ExecuTorch writes its own branch of torch's export format: other numbers for dtypes, another
 version, edge operators in place of torch's. The tree is changed in place; torch is not needed.
@@ -29,7 +29,7 @@ class RebuildError(ValueError):
 
 
 def rewrite(tree: Json, dtype_numbers: Mapping[str, int], version: tuple[int, int]) -> None:
-    """Change the parsed JSON of a recorded program into what torch's deserialiser expects.
+    """Change the parsed JSON of a recorded program into the form that torch's deserializer expects.
 
     Args:
         tree: the JSON, changed in place

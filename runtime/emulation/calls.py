@@ -128,7 +128,7 @@ def _refused(reason: str) -> ExecutionError:
 def _clone_dim_order(
     tensor: torch.Tensor, *, non_blocking: bool = False, dim_order: list[int] | None = None
 ) -> torch.Tensor:
-    del non_blocking  # a copy on one device has nothing to wait for
+    del non_blocking  # copies on one device are synchronous
     return _in_order(tensor.clone(), dim_order)
 
 

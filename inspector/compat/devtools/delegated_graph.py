@@ -1,4 +1,4 @@
-"""Graphs as text with the delegates opened in place, and the payloads of the delegates."""
+"""Graphs as strings with the delegates expanded in place, and the payloads of the delegates."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Payload = tuple[str, list[Any], bytes]
 
 
 def format_delegated_graph(graph_module: object) -> str:
-    """Return a lowered graph as text, each delegate with its backend and its own graph.
+    """Return a lowered graph as a string, each delegate with its backend and its own graph.
 
     Args:
-        graph_module: a torch.fx.GraphModule, or a schema.graph.Graph as an ETRecord holds it
+        graph_module: a torch.fx.GraphModule, or a schema.graph.Graph of an ETRecord
 
     Raises: TypeError for anything else
     """
@@ -27,14 +27,14 @@ def format_delegated_graph(graph_module: object) -> str:
 
 def print_delegated_graph(graph_module: object) -> None:
     """Print what format_delegated_graph returns."""
-    print(format_delegated_graph(graph_module))  # noqa: T201 - this is what was asked for
+    print(format_delegated_graph(graph_module))  # noqa: T201 - the documented output
 
 
 def get_delegated_payload(graph_module: object) -> dict[str, Payload]:
     """Return (backend id, compile specs, processed bytes) of each delegate by its name.
 
     Args:
-        graph_module: a torch.fx.GraphModule, or a schema.graph.Graph as an ETRecord holds it
+        graph_module: a torch.fx.GraphModule, or a schema.graph.Graph of an ETRecord
 
     Raises: TypeError for anything else
     """

@@ -1,4 +1,4 @@
-"""What was delegated and what was not, in the documented numbers and wording.
+"""Delegated and non-delegated operators, with the documented counts and wording.
 
 The counting rules are the documented tool's: calls of the outer graph only, operators distinguished
 by node name without its number. `inspector.graph.delegation` has honest counts beside them.
@@ -31,7 +31,7 @@ class DelegationBreakdown:
     """Occurrences of one operator.
 
     Attributes:
-        op_type: node name without its number
+        op_type: node name without its suffix
         delegated: inside delegates
         non_delegated: outside
     """
@@ -58,7 +58,7 @@ class DelegationInfo:
     delegation_by_operator: Mapping[str, DelegationBreakdown]
 
     def get_summary(self) -> str:
-        """Return the numbers as three lines."""
+        """Return the counts as three lines."""
         return summary_text(
             self.num_delegated_subgraphs, self.num_delegated_nodes, self.num_non_delegated_nodes
         )
@@ -75,7 +75,7 @@ def get_delegation_info(graph_module: object) -> DelegationInfo:
     """Return the delegation of a lowered graph.
 
     Args:
-        graph_module: a torch.fx.GraphModule, or a schema.graph.Graph as an ETRecord holds it
+        graph_module: a torch.fx.GraphModule, or a schema.graph.Graph of an ETRecord
 
     Raises: TypeError for anything else
     """
@@ -92,7 +92,7 @@ def get_delegation_info(graph_module: object) -> DelegationInfo:
 def print_delegation_info(graph_module: object) -> None:
     """Print the summary and the table of operators."""
     info = get_delegation_info(graph_module)
-    print(info.get_summary())  # noqa: T201 - this is what was asked for
+    print(info.get_summary())  # noqa: T201 - the documented output
     print(grid(info.get_operator_delegation_dataframe()))  # noqa: T201
 
 

@@ -28,9 +28,9 @@ class Doubles:
         """Return all elements of a tensor in double precision, changed beside those of another.
 
         Args:
-            a: tensor or number
+            a: tensor or scalar
             b: the same
-            change: takes a block of each; what it does in place to the first is the result
+            change: takes a block of each; its change in place to the first is the result
 
         Returns: one dimension, valid until the next call; None for anything but two large plain
             tensors of real numbers and one shape

@@ -36,7 +36,7 @@ _VALUES = {"_reference_outputs": m.OUTPUTS, "_representative_inputs": m.INPUTS}
 
 
 class RebuiltPrograms(dict[str, Any]):
-    """Programs of a record by name, each made on first access."""
+    """Programs of a record by name, each created on first access."""
 
     def __init__(self, names: dict[str, str], make: Callable[[str], ExportedProgram]) -> None:
         super().__init__(names)
@@ -53,11 +53,13 @@ class RebuiltPrograms(dict[str, Any]):
         self._unmade.pop(name, None)
         super().__setitem__(name, program)
 
-    def __iter__(self) -> Iterator[str]:  # without it, dict(self) would copy what is not made yet
+    def __iter__(
+        self,
+    ) -> Iterator[str]:  # without it, dict(self) would copy names of programs not yet created
         return super().__iter__()
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as of a dict
-        """Return a program, or the default where there is none of this name."""
+        """Return a program, or the default if the name is unknown."""
         return self[name] if super().__contains__(name) else default
 
     def values(self) -> Any:  # noqa: ANN401 - a view, as of a dict
@@ -140,7 +142,7 @@ def reference_output(record: etrecord.ETRecord, method: str, case: int) -> LazyV
     Args:
         record: decoded
         method: name
-        case: index of the test case; -1 is a run without one, which has the only case there is
+        case: index of the test case; -1 is a run without one, which has the only case
     """
     cases = _reference_cases(record).get(method, ())
     if case == -1 and len(cases) == 1:

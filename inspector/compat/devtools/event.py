@@ -22,13 +22,13 @@ class Event:
     Units: perf_data in the target time scale; start_time in ticks of the trace
 
     Attributes:
-        name: the delegate's own id for events inside delegates, else what the runtime logged
+        name: the delegate's own id for events inside delegates, else the logged name
         perf_data: durations, None when only values were logged
         op_types: operators of the recorded graph the event stands for
         delegate_debug_identifier: id a backend gave the event, None outside of delegates
         debug_handles: one handle for a kernel, a list for a delegate, None when unknown
         num_outputs: outputs of a delegate call as recorded, 1 elsewhere
-        stack_traces: node name -> Python traceback text, None where it was not recorded
+        stack_traces: node name -> Python traceback, None where it was not recorded
         module_hierarchy: node name -> module stack, outermost first
         is_delegated_op: whether it happened inside a delegate
         delegate_backend_name: backend id of delegate calls and of events inside them
@@ -107,14 +107,14 @@ class Event:
 
     @cached_property
     def delegate_debug_metadatas(self) -> list[Any] | dict[str, Any]:
-        """Return what the parser makes of the attached metadata, the metadata without a parser."""
+        """Return the parsed metadata, or the metadata itself without a parser."""
         if not self.is_delegated_op or self._delegate_metadata_parser is None:
             return self._delegate_debug_metadatas
         return self._delegate_metadata_parser(self._delegate_debug_metadatas)
 
     @property
     def raw_delegate_debug_metadatas(self) -> list[Any]:
-        """Return what a backend attached, one a run; empty when nothing is."""
+        """Return the metadata of a backend, one entry a run; empty without it."""
         return self._delegate_debug_metadatas
 
     @property
@@ -154,7 +154,7 @@ class Event:
 
 
 def shown_operators(operators: list[str]) -> list[str] | str:
-    """Return a list of operators as tables show it: five and more as a short text."""
+    """Return a list of operators for tables; five and more are abbreviated."""
     if len(operators) <= _SHOWN_OPERATORS:
         return operators
     first, second, last = operators[0], operators[1], operators[-1]

@@ -14,7 +14,7 @@ from inspector.export.pandas_bridge import DataFrame, load_pandas
 
 @dataclass(frozen=True, eq=False)
 class EventBlock:
-    """A pattern of execution: loading, or all runs that made the same events.
+    """A pattern of execution: loading, or all runs with the same events.
 
     Each branch a program takes makes a block of its own.
 
@@ -62,7 +62,7 @@ class EventBlock:
 
         Args:
             include_units: name the unit in the headers of the time columns
-            include_delegate_debug_data: add what backends attached, as columns of its own
+            include_delegate_debug_data: add the metadata of backends, as separate columns
         """
         units = f" ({self.target_time_scale.value})" if include_units else ""
         frame = events_frame(self.name, self.events, units)

@@ -1,4 +1,4 @@
-"""The cells of a table of events as numpy columns, and which rows show what its columns hold."""
+"""The cells of a table of events as numpy columns, and the rows with values in them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Cells:
 
 def event_cells(events: Sequence[Event]) -> Cells:
     """Return the cells of some events, by columns where they are those of a trace."""
-    # A converter of the caller's may give numbers of any type: those rows are made one by one.
+    # A converter of the caller's may return numbers of any type: those rows are built one by one.
     if isinstance(events, TraceEvents) and events.clock.converter is None and not events.changed:
         return _of_trace(events)
     rows = [event.asdict() for event in events]
@@ -100,7 +100,7 @@ def _blanked(cell: Column, events: TraceEvents) -> Column:
 
 
 def _objects(items: Sequence[object]) -> Column:
-    # One by one: numpy would look into sequences to see whether they make a matrix.
+    # One by one: numpy would inspect sequences to see whether they form a matrix.
     column = np.empty(len(items), dtype=object)
     for at, item in enumerate(items):
         column[at] = item

@@ -1,4 +1,4 @@
-"""DataFrames of events, made column by column, with the types that joining row by row would give.
+"""DataFrames of events, built column by column, with the dtypes of joining row by row.
 
 The stock tool makes a frame of each event and joins them; what pandas makes of missing cells then
 depends on its release. One row of each kind is therefore joined the same way here, and the columns
@@ -44,7 +44,7 @@ def _titled(key: str, units: str) -> str:
 
 
 def metadata_frame(events: Sequence[Event]) -> DataFrame | None:
-    """Return one row an event of what backends attached, None when nothing is.
+    """Return one row an event of the metadata of backends, None without any.
 
     Raises: ValueError if a parser returned neither a list nor a dictionary
     """

@@ -22,7 +22,7 @@ def lowered_module(module: Fx, node: Fx) -> Fx:
 
 
 def lowered_graph(lowered: Fx) -> Fx:
-    """Return the graph a lowered module was made from."""
+    """Return the graph that was lowered to a module."""
     return lowered.original_module.graph
 
 

@@ -1,4 +1,4 @@
-"""The Inspector: the events of a trace, named by a record, as objects, tables and text."""
+"""The Inspector: the events of a trace, named by a record, as objects, tables and strings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Inspector:
         program: object = None,
         **aliases: object,
     ) -> None:
-        """Open a trace and what belongs to it.
+        """Open a trace with its record and buffer.
 
         Args:
             etdump_path: the trace
@@ -60,11 +60,11 @@ class Inspector:
             source_time_scale: unit of the ticks of the trace
             target_time_scale: unit of the durations that are reported
             debug_buffer_path: bytes of the logged tensors
-            delegate_metadata_parser: makes strings or columns of what backends attached to events
-            delegate_time_scale_converter: makes a time of (event name, ticks) inside delegates
+            delegate_metadata_parser: converts the metadata of backends to strings or columns
+            delegate_time_scale_converter: converts (event name, ticks) inside delegates
             enable_module_hierarchy: list operators by recorded source function
             reference_graph_name: recorded graph that names the operators
-            program: path of the ``.pte``; joins events the record has no numbers for
+            program: path of the ``.pte``; joins events that the record has no handles for
             **aliases: buffer_path and etrecord_path, as parts of the documentation write
 
         Raises:
@@ -100,7 +100,7 @@ class Inspector:
 
         Args:
             include_units: name the unit in the headers of the time columns
-            include_delegate_debug_data: add what backends attached, as columns of its own
+            include_delegate_debug_data: add the metadata of backends, as separate columns
         """
         blocks = self.event_blocks or [EventBlock("", target_time_scale=self._target)]
         frames = [
@@ -121,7 +121,7 @@ class Inspector:
         Args:
             file: where to print, standard output if None
             include_units: name the unit in the headers
-            include_delegate_debug_data: add what backends attached
+            include_delegate_debug_data: add the metadata of backends
         """
         frame = self.to_dataframe(include_units, include_delegate_debug_data)
         show(printable(frame), sys.stdout if file is None else file)
@@ -132,7 +132,7 @@ class Inspector:
         include_units: bool = True,
         include_delegate_debug_data: bool = False,
     ) -> None:
-        """Write what print_data_tabular prints as tab-separated values.
+        """Write the table of print_data_tabular as tab-separated values.
 
         Raises: OSError
         """
@@ -159,7 +159,7 @@ class Inspector:
 
         Args:
             event_block: name of a block, such as ``Execute``; all blocks of this name count
-            show_delegated_ops: with calls of delegates and what happened inside them
+            show_delegated_ops: with calls of delegates and events inside them
 
         Raises: ValueError naming the blocks there are
         """
@@ -192,7 +192,7 @@ class Inspector:
         It has the mean duration of each event and of each operator as scalars, and a table.
 
         Args:
-            path: of the folder of runs, the ``--logdir`` of TensorBoard; made if it is not there
+            path: of the folder of runs, the ``--logdir`` of TensorBoard; created if missing
 
         Raises: OSError
         """
@@ -223,9 +223,9 @@ class Inspector:
         reference_graph: str | None = None,
         **aliases: bool,
     ) -> DataFrame:
-        """Compare what the run has logged with what the recorded program makes; loads torch.
+        """Compare the logged values of the run with the recorded program; loads torch.
 
-        ``etscope gap`` and ``inspector.numerics`` compare every output, also of methods, runs and
+        ``etscope gap`` compares every output, also of methods, runs and
         operators that share a debug handle; this is the documented table, one row for each group
         of handles, and one more for each operator with several results.
 

@@ -21,12 +21,12 @@ _FORWARD = "forward"
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What the events of every block are made with.
+    """Arguments for the events of every block.
 
     Attributes:
         clock: ticks to time
         buffer: bytes of logged tensors, None without a debug buffer
-        parser: of what backends attached
+        parser: of metadata of backends
         group_by_module: list operators by recorded source function
     """
 
@@ -42,8 +42,8 @@ def event_blocks(
     """Return one block a pattern of execution.
 
     Args:
-        session: traces, and what belongs to them
-        making: what events are made with
+        session: traces, record and program
+        making: arguments for events
         graph: that names the operators, None for the edge graph of each method
         scales: unit of the ticks, and of the durations
     """

@@ -77,7 +77,7 @@ def _steps(source: object, method: str) -> Sequence[Sequence[Allocation]]:
 
 
 def _graph_steps(graph: Fx) -> list[list[Allocation]]:
-    """Return what is live at each node that has a plan; nodes in between take no step."""
+    """Return the live tensors at each node with a plan."""
     found: dict[int, list[Allocation]] = {}
     for node, spec in _planned(graph):
         allocation = Allocation(

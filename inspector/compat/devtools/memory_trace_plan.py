@@ -20,13 +20,13 @@ class Allocation:
     """A tensor with a place.
 
     Attributes:
-        name: node or value that makes it
-        operator: what makes it
-        memory_id: 1-based number of the arena
+        name: node or value of the tensor
+        operator: that computes it
+        memory_id: 1-based index of the planned buffer
         offset: byte offset in the arena
         nbytes: length
-        module: path of the module that made it, empty when unknown
-        source: traceback text, ``None`` as text when unknown
+        module: path of its module, empty when unknown
+        source: traceback, the string ``None`` when unknown
     """
 
     name: str
@@ -41,7 +41,7 @@ class Allocation:
 def steps(
     source: str | os.PathLike[str] | Program | Session, method: str
 ) -> list[list[Allocation]]:
-    """Return what is live at each instruction; tensors that share storage are one.
+    """Return the live tensors at each instruction; those that share storage are one.
 
     Raises: ValueError for a session without a program; KeyError if there is no such method;
         FormatError, OSError

@@ -22,12 +22,12 @@ class ComparedValue:
 
     Attributes:
         equal: whether both are the same, NaN in the same places included
-        elements: numbers compared, 0 when there are none to compare
+        elements: elements compared, 0 if there are none
         nan_reference: NaN in the reference
         nan_run: NaN in the run
         inf_reference: infinities in the reference
         inf_run: infinities in the run
-        max_abs_difference: largest absolute difference, None without numbers
+        max_abs_difference: largest absolute difference, None without elements
         note: why there is no metric, empty when there is one
     """
 
@@ -128,7 +128,7 @@ def _lacks(value: object) -> bool:
 
 
 def numbers_of(value: object) -> Numbers | None:
-    """Return a value as numbers of double precision, None for one that has none.
+    """Return a value as an array of double precision, None for other values.
 
     Tensors of torch are taken without importing it; a list of tensors is one long vector.
     """

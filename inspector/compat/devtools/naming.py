@@ -52,7 +52,7 @@ NOTHING = NamedEvent()
 
 
 class Naming:
-    """The facts of the events of one block, made once for each instruction and delegate id.
+    """The names of the events of one block, computed once for each instruction and delegate id.
 
     Attributes:
         block: the block
@@ -70,7 +70,9 @@ class Naming:
         self.handles: Mapping[int, tuple[int, ...]] = {}
         self.delegates: Mapping[int, DelegateMap] = {}
         self.counts: Mapping[int, int] = {}
-        self.lone: frozenset[int] = frozenset()  # the record has a number for a kernel, not a list
+        self.lone: frozenset[int] = (
+            frozenset()
+        )  # the record has a single handle for a kernel, not a list
         if record is not None and self.method is not None:
             self.handles = record_maps.handles(record, self.method)
             self.delegates = record_maps.delegates(record, self.method)
@@ -82,7 +84,7 @@ class Naming:
             self.symbols = symbols_by_handle(shown, group_by_module)
 
     def facts(self, event: int) -> NamedEvent:
-        """Return what is known about one event."""
+        """Return the names of one event."""
         if self._silent:
             return NOTHING
         return self._by_key[int(self._keys[event])]
@@ -94,7 +96,7 @@ class Naming:
         """
         if self._silent:
             return [NOTHING], np.zeros(len(self.block), dtype=np.int64)
-        keys = list(self._by_key)  # sorted, as np.unique made them
+        keys = list(self._by_key)  # sorted by np.unique
         return list(self._by_key.values()), np.searchsorted(keys, self._keys)
 
     def grade(self, event: int) -> str:
@@ -107,7 +109,7 @@ class Naming:
 
     @cached_property
     def _keys(self) -> NDArray[np.int64]:
-        """Return a number an event: its instruction and delegate id, and whether it is the call."""
+        """Return a key for each event: instruction, delegate id, and whether it is the call."""
         layout, strings = self.block.layout, self.block.strings
         call = strings.index(DELEGATE_CALL) if DELEGATE_CALL in strings else -2
         return layout.group * 2 + (layout.name == call)

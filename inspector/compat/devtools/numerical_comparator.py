@@ -45,7 +45,7 @@ class NumericalComparatorBase(ABC):
         return mapping
 
     @abstractmethod
-    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or scalars
         """Return the distance of a value of the run, b, from the recorded program's, a."""
 
     def compare(
@@ -103,7 +103,7 @@ class _Documented(NumericalComparatorBase):
 class MSEComparator(_Documented):
     """Mean squared difference."""
 
-    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or scalars
         """Return the distance of two values.
 
         Raises: ValueError for tensors of different shapes
@@ -118,7 +118,7 @@ class MSEComparator(_Documented):
 class L1Comparator(_Documented):
     """Sum of absolute differences."""
 
-    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or scalars
         """Return the distance of two values.
 
         Raises: ValueError for tensors of different shapes
@@ -133,7 +133,7 @@ class L1Comparator(_Documented):
 class SNRComparator(_Documented):
     """Signal to noise in decibels; higher is closer, infinite without any difference."""
 
-    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or scalars
         """Return the distance of two values.
 
         Raises: ValueError for tensors of different shapes
@@ -239,7 +239,7 @@ def _said(value: object) -> str:
     return f"a list of {len(cast('Sequence[object]', value))}"
 
 
-def _difference(a: Any, b: Any) -> Torch:  # noqa: ANN401 - tensors or numbers
+def _difference(a: Any, b: Any) -> Torch:  # noqa: ANN401 - tensors or scalars
     one, two = as_doubles(a), as_doubles(b)
     try:
         return one - two
@@ -248,7 +248,7 @@ def _difference(a: Any, b: Any) -> Torch:  # noqa: ANN401 - tensors or numbers
         raise ValueError(f"tensors of shapes {shapes} cannot be compared") from None
 
 
-def as_doubles(value: Any) -> Torch:  # noqa: ANN401 - a tensor or a number
+def as_doubles(value: Any) -> Torch:  # noqa: ANN401 - a tensor or a scalar
     """Return a value as double precision; beside NaN, which becomes 0, infinities become finite."""
     torch = load_torch()
     tensor = torch.as_tensor(value, dtype=torch.float64).detach().cpu()

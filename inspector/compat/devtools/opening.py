@@ -1,4 +1,4 @@
-"""Turns what callers hand to the Inspector into a session of artifacts."""
+"""Opens the arguments of the Inspector as a session of artifacts."""
 
 from __future__ import annotations
 

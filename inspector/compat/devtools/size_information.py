@@ -1,4 +1,4 @@
-"""How large a model is: its tensors, its delegates, and what is left."""
+"""Size of a model: its tensors, its delegates, and the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def generate_model_size_information(
         model: a torch.export.ExportedProgram, an ETRecord (its edge program of ``forward``, or
             of its only method), the path of a ``.pte`` or ``.bpte``, or a decoded program
         delegate_deserializers: backend id -> further facts of a payload
-        flatbuffer: the program file, for what is neither tensor nor payload; a program file is
+        flatbuffer: the program file, for bytes outside of tensors and payloads; a program file is
             its own
 
     Returns: ``tensor_data``, ``delegate_blob_data``, ``overview``; for program files also

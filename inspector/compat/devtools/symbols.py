@@ -27,7 +27,7 @@ class Symbol:
     Attributes:
         name: node name with the stock tool's trailing underscore
         op: operator type
-        stack_trace: traceback text, None when it was not recorded
+        stack_trace: traceback, None when it was not recorded
         module_stack: key -> (module path, module type), outermost first
     """
 
@@ -84,7 +84,7 @@ def _source_function(node: GraphNode) -> str:
 
 @lru_cache(maxsize=4096)
 def module_stack(text: str) -> ModuleStack:
-    """Return the module stack of its recorded text, ``key,path,type`` joined by semicolons.
+    """Return the module stack of its recorded string, ``key,path,type`` joined by semicolons.
 
     Entries of another form are left out.
     """

@@ -1,4 +1,4 @@
-"""Frames as text, with the rows and columns of the stock tool."""
+"""Frames as strings, with the rows and columns of the stock tool."""
 
 from __future__ import annotations
 

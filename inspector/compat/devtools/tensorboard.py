@@ -1,4 +1,4 @@
-"""Files that TensorBoard opens: durations as scalars, the events as a table of text.
+"""Files that TensorBoard opens: durations as scalars, the events as a text table.
 
 Source: tensorflow/core/util/event.proto, summary.proto and lib/io/record_writer.cc: a file of
 records, each a length, its masked CRC-32C, a protobuf ``Event``, and the CRC of that. Neither
@@ -89,7 +89,7 @@ def _scalar(value: float) -> bytes:
 
 
 def _markdown(text: str) -> bytes:
-    """Return a text as a tensor of one string, with the plugin that shows it."""
+    """Return a string as a tensor, with the plugin that shows it."""
     shape = _field(2, _field(2, _number(1, 1)))
     tensor = _number(1, _STRING) + shape + _field(8, text.encode())
     return _field(9, _field(1, _field(1, _TEXT.encode()))) + _field(8, tensor)

@@ -40,7 +40,7 @@ class MissingTensor:
 
 
 class WritableBuffer:
-    """A debug buffer in private memory: tensors made of it may be changed, the file stays.
+    """A debug buffer in private memory: tensors over it may be changed, the file is not.
 
     Attributes:
         memory: the bytes, mapped copy-on-write when they are many

@@ -8,7 +8,7 @@ from inspector.trace import timing
 
 
 class TimeScale(Enum):
-    """A unit of event times; cycles are not time and convert to nothing else."""
+    """A unit of event times; cycles are not time and cannot be converted."""
 
     NS = "ns"
     US = "us"
@@ -18,7 +18,7 @@ class TimeScale(Enum):
 
 
 def as_time_scale(scale: object) -> TimeScale:
-    """Return a unit given as a TimeScale, as its text, or as another library's enum of it.
+    """Return a unit given as a TimeScale, as its value, or as another library's enum of it.
 
     Raises: ValueError if there is no such unit
     """
@@ -26,7 +26,7 @@ def as_time_scale(scale: object) -> TimeScale:
 
 
 def divisor(source: TimeScale, target: TimeScale) -> float:
-    """Return what source ticks are divided by to give target units.
+    """Return the divisor from source ticks to target units.
 
     Raises: RuntimeError if one of them is cycles and the other a time
     """

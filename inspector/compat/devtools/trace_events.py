@@ -1,4 +1,4 @@
-"""The events of a block as a sequence over columns: an Event is made on first access."""
+"""The events of a block as a sequence over columns: an Event is created on first access."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Clock:
     """How ticks become durations.
 
     Attributes:
-        divisor: what ticks are divided by
-        converter: makes time of (event name, ticks) for events inside delegates, None to divide
+        divisor: divisor of ticks
+        converter: converts (event name, ticks) for events inside delegates, None to divide
     """
 
     divisor: float
@@ -47,7 +47,7 @@ class TraceEvents(Sequence[Event]):
     Attributes:
         block: the columns
         clock: ticks to time
-        naming: what is known about the events beyond the trace
+        naming: names of the events from the record
         buffer: bytes of logged tensors, None without a debug buffer
         parser: of the metadata a backend attached
     """
@@ -201,7 +201,7 @@ class TraceEvents(Sequence[Event]):
         return LazyValues(lambda: [logged_source(value, self.buffer) for value in read()])
 
     def metadata(self, at: int) -> list[Any]:
-        """Return what a backend attached to an event, one a run; empty when nothing is."""
+        """Return the metadata of a backend for an event, one entry a run; empty without it."""
         if not self.timed[at]:
             return []
         found = [self.block.metadata(at, run) or "" for run in range(len(self.block.runs))]

@@ -47,7 +47,7 @@ class InstructionEventSignature:
 
 @dataclass(frozen=True, order=True)
 class ProfileEventSignature:
-    """What equal timed events have in common; None for what is not set."""
+    """Key of equal timed events; None for unset members."""
 
     name: str
     instruction_id: int | None
@@ -61,7 +61,7 @@ class ProfileEventSignature:
 
 @dataclass(frozen=True, order=True)
 class DebugEventSignature:
-    """What equal logged values have in common; None for what is not set."""
+    """Key of equal logged values; None for unset members."""
 
     name: str = ""
     instruction_id: int | None = -1
@@ -93,7 +93,7 @@ class InstructionEvent:
     """What one run recorded of one instruction.
 
     Attributes:
-        signature: what its events have in common
+        signature: key of its events
         profile_events: the timed events, of the stock schema
         debug_events: the logged values, of the stock schema
     """
@@ -128,8 +128,8 @@ def event_blocks_of(
         source_time_scale: unit of the ticks of the trace
         target_time_scale: unit of the durations
         output_buffer: bytes of the logged tensors
-        delegate_metadata_parser: of what backends attached
-        delegate_time_scale_converter: makes a time of (event name, ticks) inside delegates
+        delegate_metadata_parser: of metadata of backends
+        delegate_time_scale_converter: converts (event name, ticks) inside delegates
 
     Raises: AssertionError if two runs of one pattern logged different values, as the stock
         function does; an Inspector keeps the values of every run
@@ -182,15 +182,15 @@ def event_of(
     delegate_metadata_parser: MetadataParser | None = None,
     delegate_time_scale_converter: TimeConverter | None = None,
 ) -> Event:
-    """Return the event that stands for what some runs recorded of one instruction.
+    """Return the event of one instruction over several runs.
 
     Args:
         signature: an EventSignature
         events: one InstructionEvent a run
-        scale_factor: what ticks are divided by
+        scale_factor: divisor of ticks
         output_buffer: bytes of the logged tensors
-        delegate_metadata_parser: of what a backend attached
-        delegate_time_scale_converter: makes a time of (event name, ticks) inside delegates
+        delegate_metadata_parser: of metadata of backends
+        delegate_time_scale_converter: converts (event name, ticks) inside delegates
     """
     event = Event(
         "",
@@ -297,7 +297,7 @@ def resolve_debug_handles(
 
     Args:
         block: of a trace
-        handle_map: instruction, as text -> debug handles
+        handle_map: instruction, as a string -> debug handles
         delegate_map: instruction -> its delegate
         instruction_id_to_num_outs_map: instruction -> how many outputs a delegate has
     """
@@ -339,7 +339,7 @@ def _debug(event: Any) -> DebugEvent:  # noqa: ANN401
 
 
 def _place(event: Any) -> tuple[int, int]:  # noqa: ANN401
-    chain = event.chain_index  # "no chain" of debug events is the largest unsigned number
+    chain = event.chain_index  # "no chain" of debug events is the largest unsigned integer
     return chain - (1 << 64) if chain >> 63 == 1 else chain, event.instruction_id
 
 

@@ -1,4 +1,4 @@
-"""Lists of logged and recorded values whose tensors are made when they are looked at.
+"""Lists of logged and recorded values whose tensors are created on access.
 
 Indexing or looping gives torch tensors, as the stock tool's lists hold; `arrays` gives numpy
 arrays and needs no torch.
@@ -77,7 +77,7 @@ def as_array(source: object) -> Any:  # noqa: ANN401 - whatever was logged
 
 
 def logged_source(value: DebugValue | None, buffer: WritableBuffer | None) -> object:
-    """Return one value of a trace as an item of LazyValues; None where nothing readable is."""
+    """Return one value of a trace as an item of LazyValues; None if it is not readable."""
     if value is None:
         return None
     if value.type == ValueType.TENSOR and value.tensor is not None:
