@@ -63,7 +63,7 @@ class _RecordedPolicy:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _CachedPrograms:
     source: ExportedProgram
     ops: frozenset[Any]
     recorded: _RecordedPolicy
@@ -74,7 +74,7 @@ class EdgeCache:
     """A cache of edge programs by their source, all with the same configuration and passes."""
 
     def __init__(self) -> None:
-        self._kept: list[_Kept] = []
+        self._kept: list[_CachedPrograms] = []
         self._sources: list[tuple[ExportedProgram, ExportedProgram]] = []
 
     def source(self, program: ExportedProgram) -> ExportedProgram:
@@ -103,5 +103,5 @@ class EdgeCache:
                 return kept.made
         recorded = _RecordedPolicy(policy)
         made = make(recorded, policy.ops)
-        self._kept = [*self._kept[-_MOST:], _Kept(source, policy.ops, recorded, made)]
+        self._kept = [*self._kept[-_MOST:], _CachedPrograms(source, policy.ops, recorded, made)]
         return made

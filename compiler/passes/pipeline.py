@@ -44,7 +44,7 @@ _USER = InputKind.USER_INPUT
 
 
 @dataclass
-class _Work:
+class _PassState:
     """A program between two passes.
 
     Attributes:
@@ -136,14 +136,14 @@ def transformed(
     return work.program([verifier_for(config)])
 
 
-def _begun(program: ExportedProgram) -> _Work:
+def _begun(program: ExportedProgram) -> _PassState:
     with gc_suspended():
         root, graph = copied_root(program.graph_module), copied_graph(program.graph)
         module = torch.fx.GraphModule(root, graph)
     module.meta = dict(program.graph_module.meta)
     signature = copy.deepcopy(program.graph_signature)
     state, constants = dict(program.state_dict), dict(program.constants)
-    work = _Work(program, module, signature, state, constants, program)
+    work = _PassState(program, module, signature, state, constants, program)
     if _is_incomplete(program.graph_module):
         _complete(work, Snapshot({}), "before the first")
     return work
@@ -188,7 +188,7 @@ def managed(
 
 
 def _all(
-    work: _Work,
+    work: _PassState,
     passes: Sequence[PassType] | PassManager,
     config: EdgeCompileConfig,
     stages: Stages,
@@ -215,7 +215,7 @@ def _holds(one: Any, program: ExportedProgram) -> bool:  # noqa: ANN401
 
 
 def _stage(
-    work: _Work, one: PassType, config: EdgeCompileConfig, stages: Stages, method: str
+    work: _PassState, one: PassType, config: EdgeCompileConfig, stages: Stages, method: str
 ) -> bool:
     name = pass_name(one)
     with stages.stage(f"pass {name}", method) as told:
@@ -225,7 +225,7 @@ def _stage(
     return modified
 
 
-def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bool:
+def _run(work: _PassState, one: PassType, config: EdgeCompileConfig, name: str) -> bool:
     with gc_suspended():
         before = snapshot(work.module)
     if takes_program(one):
@@ -242,7 +242,7 @@ def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bo
     return modified
 
 
-def _complete(work: _Work, before: Snapshot, name: str) -> None:
+def _complete(work: _PassState, before: Snapshot, name: str) -> None:
     _placeholders_first(work.module.graph)
     _lift(work)
     restore_metadata(before, work.module, name)
@@ -259,7 +259,7 @@ def _placeholders_first(graph: torch.fx.Graph) -> None:
             anchor.prepend(node)
 
 
-def _informed(one: PassType, work: _Work) -> PassType:
+def _informed(one: PassType, work: _PassState) -> PassType:
     """Return a pass bound to the constants of the program, if it accepts them."""
     with_values = getattr(one, "with_values", None)
     if with_values is None:
@@ -268,7 +268,7 @@ def _informed(one: PassType, work: _Work) -> PassType:
     return with_values(constant_values(work.signature, held))
 
 
-def _run_on_program(work: _Work, one: PassType, name: str) -> bool:
+def _run_on_program(work: _PassState, one: PassType, name: str) -> bool:
     result = program_result(one, _called(one, work.program([EdgeVerifier]), name))
     made = result.exported_program
     work.base, work.module = made, made.graph_module
@@ -289,7 +289,7 @@ def _called(one: PassType, given: Any, name: str) -> Any:  # noqa: ANN401
         raise PassError(name, f"the pass {name} failed ({what})") from error
 
 
-def _lift(work: _Work) -> None:
+def _lift(work: _PassState) -> None:
     """Turn tensors that a pass added to the module into constants of the program."""
     graph = work.module.graph
     held = [(n, _held(work.module, n)) for n in graph.nodes if n.op == "get_attr"]

@@ -58,7 +58,7 @@ def program_json(program: ExportedProgram, numbers: GraphIds | None = None, *, e
     """
     metadata = MetadataWriter(numbers or GraphIds(program.graph), handles=edge)
     module = {
-        "graph": _Writer(program.graph_module, metadata).graph(),
+        "graph": _GraphWriter(program.graph_module, metadata).graph(),
         "signature": _signature(program),
         "module_call_graph": [_module_call(entry) for entry in program.module_call_graph],
     }
@@ -84,7 +84,7 @@ def _ranges(program: ExportedProgram) -> Json:
     return ranges
 
 
-class _Writer:
+class _GraphWriter:
     def __init__(self, owner: torch.fx.GraphModule, metadata: MetadataWriter) -> None:
         self.owner = owner
         self.metadata = metadata
@@ -141,7 +141,7 @@ class _Writer:
 
     def _body(self, node: torch.fx.Node) -> Json:
         body = getattr(self.owner, str(node.target))
-        graph = _Writer(body, self.metadata).graph()
+        graph = _GraphWriter(body, self.metadata).graph()
         return {"as_graph": {"name": node.target, "graph": graph}}
 
     def _attribute(self, node: torch.fx.Node) -> Json:

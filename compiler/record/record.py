@@ -56,7 +56,7 @@ class RecordSource(Protocol):
         ...
 
 
-class _Part(Generic[T]):
+class _RecordPart(Generic[T]):
     """A part of a record: the value that was set, else that of its file."""
 
     def __set_name__(self, owner: type[object], name: str) -> None:
@@ -79,15 +79,15 @@ class ETRecord:
         graph_map: further programs, with names like ``edge_after_transform/forward``
     """
 
-    exported_program = _Part["ExportedProgram | None"]()
-    export_graph_id = _Part["int | None"]()
-    graph_map = _Part["dict[str, ExportedProgram] | None"]()
-    _edge_programs = _Part["dict[str, ExportedProgram] | None"]()
-    _debug_handle_map = _Part[Any]()
-    _delegate_map = _Part[Any]()
-    _instruction_id_to_num_outs_map = _Part[Any]()
-    _reference_outputs = _Part["dict[str, list[Any]] | None"]()
-    _representative_inputs = _Part["list[Any] | None"]()
+    exported_program = _RecordPart["ExportedProgram | None"]()
+    export_graph_id = _RecordPart["int | None"]()
+    graph_map = _RecordPart["dict[str, ExportedProgram] | None"]()
+    _edge_programs = _RecordPart["dict[str, ExportedProgram] | None"]()
+    _debug_handle_map = _RecordPart[Any]()
+    _delegate_map = _RecordPart[Any]()
+    _instruction_id_to_num_outs_map = _RecordPart[Any]()
+    _reference_outputs = _RecordPart["dict[str, list[Any]] | None"]()
+    _representative_inputs = _RecordPart["list[Any] | None"]()
 
     def __init__(
         self,

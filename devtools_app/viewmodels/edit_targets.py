@@ -11,7 +11,7 @@ from inspector.graph.model_graph import ModelNode
 from inspector.graph.node_text import operator_title
 from inspector.profile.join_index import join_index
 from inspector.recipes.compile_job import CompileJob
-from inspector.recipes.edits import Edit, Target, TargetKind, edits_for
+from inspector.recipes.edits import Edit, EditTarget, TargetKind, edits_for
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.verdicts import known_verdicts
 from schema.backends import short_backend
@@ -39,7 +39,7 @@ class Offer:
     """
 
     edit: Edit
-    target: Target
+    target: EditTarget
     job: CompileJob
 
     @property
@@ -61,7 +61,7 @@ class OfferGroup:
     offers: tuple[Offer, ...]
 
 
-def offers(job: CompileJob, targets: tuple[Target, ...]) -> tuple[OfferGroup, ...]:
+def offers(job: CompileJob, targets: tuple[EditTarget, ...]) -> tuple[OfferGroup, ...]:
     """Return the edits available for targets that would change a recipe."""
     found: list[OfferGroup] = []
     for target in targets:
@@ -73,13 +73,13 @@ def offers(job: CompileJob, targets: tuple[Target, ...]) -> tuple[OfferGroup, ..
     return tuple(found)
 
 
-def _named(target: Target) -> str:
+def _named(target: EditTarget) -> str:
     if target.kind is TargetKind.PARTITION:
         return f"{target.name}, {len(target.nodes):,} nodes"
     return operator_title(target.name) if target.kind is TargetKind.OPERATOR else target.name
 
 
-def edit_targets(session: Session, method: str, selection: Selection) -> tuple[Target, ...]:
+def edit_targets(session: Session, method: str, selection: Selection) -> tuple[EditTarget, ...]:
     """Return the recipe targets of a selection, the most specific first."""
     if selection.kind is SelectionKind.DELEGATE and selection.delegate is not None:
         return _partition(session, method, selection.delegate)
@@ -92,37 +92,37 @@ def edit_targets(session: Session, method: str, selection: Selection) -> tuple[T
     return _of_node(session, method, nodes[0]) if nodes else ()
 
 
-def _of_node(session: Session, method: str, node: ModelNode) -> tuple[Target, ...]:
+def _of_node(session: Session, method: str, node: ModelNode) -> tuple[EditTarget, ...]:
     inner = node.node
     if inner.kind is not NodeKind.CALL:
         return ()
     verdicts = known_verdicts(session, method).get(inner.name, ())
-    found: list[Target] = []
+    found: list[EditTarget] = []
     if session.record is not None and "/" not in node.name:
-        found.append(Target(TargetKind.NODE, inner.name))
+        found.append(EditTarget(TargetKind.NODE, inner.name))
     if node.delegate is not None:
         found += _partition(session, method, node.delegate)
     operator = verdicts[0].operator if verdicts else inner.target.replace("::", ".")
     if operator:
-        found.append(Target(TargetKind.OPERATOR, operator))
+        found.append(EditTarget(TargetKind.OPERATOR, operator))
     if inner.module_path:
-        found.append(Target(TargetKind.MODULE, inner.module_path))
+        found.append(EditTarget(TargetKind.MODULE, inner.module_path))
     return (*found, *_of_verdicts(verdicts))
 
 
-def _of_verdicts(verdicts: tuple[Verdict, ...]) -> list[Target]:
+def _of_verdicts(verdicts: tuple[Verdict, ...]) -> list[EditTarget]:
     rules = dict.fromkeys((one.rule, one.partitioner) for one in verdicts if one.rule)
-    found = [Target(TargetKind.RULE, rule, partitioner=who) for rule, who in rules]
+    found = [EditTarget(TargetKind.RULE, rule, partitioner=who) for rule, who in rules]
     names = dict.fromkeys(one.partitioner for one in verdicts if one.partitioner)
-    return found + [Target(TargetKind.PARTITIONER, name) for name in names]
+    return found + [EditTarget(TargetKind.PARTITIONER, name) for name in names]
 
 
-def _partition(session: Session, method: str, number: int) -> tuple[Target, ...]:
+def _partition(session: Session, method: str, number: int) -> tuple[EditTarget, ...]:
     for entry in analyse_delegation(session):
         if entry.method != method:
             continue
         for one in entry.delegates:
             if one.index == number and one.nodes:
                 name = f"{short_backend(one.backend_id)} delegate {number}"
-                return (Target(TargetKind.PARTITION, name, nodes=one.nodes),)
+                return (EditTarget(TargetKind.PARTITION, name, nodes=one.nodes),)
     return ()

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
-from inspector.graph.model_graph import ModelGraph, ModelNode, Region
+from inspector.graph.model_graph import GraphRegion, ModelGraph, ModelNode
 from inspector.graph.node_text import operator_title
 from inspector.join.operator_names import quantizes
 from schema.graph import NodeKind
 
 MODULE, DELEGATE, BRANCH, QUANTIZED = "module", "delegate", "branch", "quantized"
-Regions = tuple[Region, ...]
+Regions = tuple[GraphRegion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Clusters:
 
     paths: tuple[ClusterPath, ...]
     titles: Mapping[ClusterPath, str]
-    regions: Mapping[ClusterPath, Region]
+    regions: Mapping[ClusterPath, GraphRegion]
 
 
 def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
@@ -44,7 +44,7 @@ def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
         regions = _with_quantized(graph, nested_delegates([node.regions for node in graph.nodes]))
         regions = _without_chains(_without_singles(regions))
     titles: dict[ClusterPath, str] = {}
-    kinds: dict[ClusterPath, Region] = {}
+    kinds: dict[ClusterPath, GraphRegion] = {}
     for own in regions:
         _name(own, titles, kinds)
     return Clusters(tuple(_path(own) for own in regions), titles, kinds)
@@ -52,8 +52,8 @@ def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
 
 def nested_delegates(regions: Sequence[Regions]) -> list[Regions]:
     """Return the regions of each node with delegates moved into the modules that hold them."""
-    common: dict[Region, Regions] = {}
-    owners: dict[str, set[Region | None]] = {}
+    common: dict[GraphRegion, Regions] = {}
+    owners: dict[str, set[GraphRegion | None]] = {}
     for own in regions:
         delegate, modules = _split(own)
         for module in modules:
@@ -67,11 +67,11 @@ def nested_delegates(regions: Sequence[Regions]) -> list[Regions]:
     return [_moved(own, around) for own in regions]
 
 
-def _split(own: Regions) -> tuple[Region | None, Regions]:
+def _split(own: Regions) -> tuple[GraphRegion | None, Regions]:
     """Return the outermost delegate and the modules, named as they are outside of it."""
     delegate = own[0] if own and own[0].kind == DELEGATE else None
     inside = own[1:] if delegate is not None else own
-    modules: list[Region] = []
+    modules: list[GraphRegion] = []
     for region in inside:
         if region.kind != MODULE:
             break
@@ -87,7 +87,7 @@ def _shared(one: Regions, other: Regions) -> Regions:
     return one[:count]
 
 
-def _moved(own: Regions, around: Mapping[Region, Regions]) -> Regions:
+def _moved(own: Regions, around: Mapping[GraphRegion, Regions]) -> Regions:
     delegate, modules = _split(own)
     if delegate is None or delegate not in around:
         return own
@@ -129,7 +129,7 @@ def _without_chains(regions: list[Regions]) -> list[Regions]:
 
 
 def _name(
-    regions: Regions, titles: dict[ClusterPath, str], kinds: dict[ClusterPath, Region]
+    regions: Regions, titles: dict[ClusterPath, str], kinds: dict[ClusterPath, GraphRegion]
 ) -> None:
     path: ClusterPath = ()
     around = ""
@@ -144,7 +144,7 @@ def _name(
         around = module
 
 
-def _title(region: Region) -> str:
+def _title(region: GraphRegion) -> str:
     """Return the title of a region; that of a branch names the operator it belongs to."""
     if region.kind != BRANCH:
         return region.label
@@ -152,7 +152,7 @@ def _title(region: Region) -> str:
     return f"{owner} · {region.label}"
 
 
-def branch_owner(region: Region) -> str:
+def branch_owner(region: GraphRegion) -> str:
     """Return the name of the node that a nested graph belongs to."""
     return region.key.removesuffix(f"/{region.label}")
 
@@ -172,7 +172,7 @@ def _with_quantized(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
     for members in found.groups():
         main = graph.nodes[members[0]]
         title = f"cluster ({operator_title(main.node.target)})"
-        region = Region(f"quantized {main.name}", title, QUANTIZED)
+        region = GraphRegion(f"quantized {main.name}", title, QUANTIZED)
         for member in members:
             result[member] = (*regions[main.id], region)
     return result

@@ -12,7 +12,7 @@ import numpy as np
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
 from inspector.files.session import LoadedFile, Session
 from inspector.size.files import SizedFile, session_sizes
-from inspector.size.owners import Part, mark_duplicates
+from inspector.size.owners import FilePart, mark_duplicates
 from inspector.units import format_bytes, plural
 from schema.backends import short_backend
 
@@ -46,7 +46,7 @@ class SizeMap:
     """
 
     files: tuple[LoadedFile, ...]
-    parts: tuple[tuple[LoadedFile, Part], ...]
+    parts: tuple[tuple[LoadedFile, FilePart], ...]
     data: TreemapData
     leaf: Mapping[int, int]
     box: Mapping[int, int]
@@ -80,7 +80,7 @@ def _problems(sized: Sequence[SizedFile]) -> tuple[str, ...]:
 
 def map_of(
     known: Sequence[SizedFile],
-    parts: tuple[tuple[LoadedFile, Part], ...],
+    parts: tuple[tuple[LoadedFile, FilePart], ...],
     problems: tuple[str, ...],
     size_unit: str = "auto",
 ) -> SizeMap:
@@ -117,7 +117,7 @@ def hue(kind: str) -> int:
     return next((colour for start, colour, _ in _HUES if kind.startswith(start)), _SMALL)
 
 
-def _legend(parts: Sequence[tuple[LoadedFile, Part]]) -> tuple[LegendEntry, ...]:
+def _legend(parts: Sequence[tuple[LoadedFile, FilePart]]) -> tuple[LegendEntry, ...]:
     kinds = {part.kind for _, part in parts}
     entries = [
         LegendEntry(label, Swatch.FILL, colour)
@@ -143,7 +143,7 @@ class _Boxes:
         self.leaf: dict[int, int] = {}
         self.box: dict[int, int] = {}
 
-    def add(self, group: tuple[str, ...], part: Part, number: int) -> None:
+    def add(self, group: tuple[str, ...], part: FilePart, number: int) -> None:
         """Add a part below its group; one that is named like its group is the group's leaf."""
         at = 0
         path = [at]
@@ -198,14 +198,14 @@ class Duplicates:
         count: parts that repeat an earlier one
     """
 
-    parts: tuple[tuple[LoadedFile, Part], ...]
+    parts: tuple[tuple[LoadedFile, FilePart], ...]
     wasted: int
     count: int
 
 
 def find_duplicates(sizes: SizeMap) -> Duplicates:
     """Return the parts with equal contents named; reads every byte of the files once."""
-    found: list[tuple[LoadedFile, Part]] = []
+    found: list[tuple[LoadedFile, FilePart]] = []
     for file in sizes.files:
         own = [part for other, part in sizes.parts if other is file]
         found += [(file, part) for part in mark_duplicates(own, file.data)]

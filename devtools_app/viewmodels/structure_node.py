@@ -15,7 +15,7 @@ from schema.errors import FormatError
 from schema.flatbuf.header import HeaderField
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
-from schema.flatbuf.walk import Place, children, element_count, elements, root_place
+from schema.flatbuf.walk import FieldPlace, children, element_count, elements, root_place
 
 PAGE = 500
 T = TypeVar("T")
@@ -93,7 +93,7 @@ def table_node(
     return _place_node(reader, root_place(reader, table, root), data, base)
 
 
-def _place_node(reader: Reader, place: Place, data: memoryview, base: int) -> StructureNode:
+def _place_node(reader: Reader, place: FieldPlace, data: memoryview, base: int) -> StructureNode:
     node = StructureNode(place.name, place.type, place.text, data, place.offset, place.nbytes, base)
     if place.kind == "absent":
         return replace(node, offset=None, nbytes=None, meaning="not in the file: default value")
@@ -103,7 +103,7 @@ def _place_node(reader: Reader, place: Place, data: memoryview, base: int) -> St
 
 
 def _place_children(
-    reader: Reader, place: Place, data: memoryview, base: int
+    reader: Reader, place: FieldPlace, data: memoryview, base: int
 ) -> list[StructureNode]:
     def page(start: int, stop: int) -> list[StructureNode]:
         found = elements(reader, place, start, stop)

@@ -36,7 +36,7 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.words import Finding, kept_out, sentence_of
+from inspector.experiments.bisect.words import BisectFinding, kept_out, sentence_of
 from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended, Trying
@@ -79,7 +79,7 @@ class BisectView(QWidget):
         self.bisecting = context.jobs["bisect"]
         self._variant: Variant | None = None
         self._session: OpenSession | None = None
-        self._finding: Finding | None = None
+        self._finding: BisectFinding | None = None
         self._listed: object = None
         self._placing = Latest("places of nodes", self)
         self._placing.ready.connect(self._placed)
@@ -329,14 +329,14 @@ class BisectView(QWidget):
         set_job_page(self, self._pages, self._empty, page)
 
 
-def _changes(job: CompileJob, found: Finding) -> bool:
+def _changes(job: CompileJob, found: BisectFinding) -> bool:
     return kept_out(job, found.nodes) != job
 
 
-def _finding(found: JobProgress | None) -> Finding | None:
+def _finding(found: JobProgress | None) -> BisectFinding | None:
     if found is None or found.outcome is None or found.outcome.ended is not Ended.FINISHED:
         return None
-    return from_json(found.outcome.result, Finding, "the result of the worker")
+    return from_json(found.outcome.result, BisectFinding, "the result of the worker")
 
 
 def _trying(found: JobProgress | None) -> Trying | None:

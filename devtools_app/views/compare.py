@@ -30,7 +30,7 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.model import Comparison
 from inspector.compare.sessions import compare_sessions
 from inspector.numerics.report import GapReport
-from inspector.tables.compare import Link, any_known, headline, subtitle, summary_table
+from inspector.tables.compare import CompareLink, any_known, headline, subtitle, summary_table
 from inspector.tables.compare_lists import (
     GAPS,
     LISTS,
@@ -276,7 +276,7 @@ class ComparePane(Pane):
     # -- links -----------------------------------------------------------------------------
 
     def _follow(self, key: Hashable | None) -> None:
-        if not isinstance(key, Link):
+        if not isinstance(key, CompareLink):
             return
         method = key.selection.method or self.state.method
         if key.view == "graph":

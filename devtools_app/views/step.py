@@ -36,8 +36,8 @@ from inspector.jobs.executing import ENGINES, StepJob
 from inspector.jobs.messages import Ended
 from inspector.tables.selection import Selection
 from inspector.tables.steps import (
-    Call,
     Places,
+    StepCall,
     calls_of,
     node_table,
     number_table,
@@ -71,7 +71,7 @@ class StepView(QWidget):
         self._session: OpenSession | None = None
         self._method = ""
         self._what: Runnable | None = None
-        self._calls: tuple[Call, ...] = ()
+        self._calls: tuple[StepCall, ...] = ()
         self._places: dict[int, Places] = {}
         self._shown: tuple[object, ...] = ()
         self._own: Selection | None = None
@@ -235,7 +235,7 @@ class StepView(QWidget):
         self._shown = ()
         self._refresh()
 
-    def _call(self) -> Call | None:
+    def _call(self) -> StepCall | None:
         number = str(self.call.currentData())
         return next((call for call in self._calls if str(call.number) == number), None)
 
@@ -374,7 +374,7 @@ class StepView(QWidget):
         set_job_page(self, self._pages, self._empty, page)
 
 
-def _call_text(call: Call) -> str:
+def _call_text(call: StepCall) -> str:
     return f"{call.number} · delegate {call.delegate}, {call.nodes:,} nodes"
 
 

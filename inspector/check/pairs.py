@@ -7,7 +7,7 @@ from functools import partial
 from inspector.check.tensors import differs, saved_tensors, tensors_against
 from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
-from inspector.join.facts import Evidence, Finding, Nodes, stem
+from inspector.join.facts import Finding, JoinEvidence, Nodes, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
 from schema.backends import backend_of
 from schema.bundled import BundledProgram
@@ -22,15 +22,15 @@ _EXTERNAL = 1
 _NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
 
 
-def program_and_program(first: Program, second: Program) -> Evidence:
+def program_and_program(first: Program, second: Program) -> JoinEvidence:
     """Two programs belong together only if they are equal."""
     what = "content"
     if first == second:
-        return Evidence(what, 1)
-    return Evidence(what, 0, "they are two different programs")
+        return JoinEvidence(what, 1)
+    return JoinEvidence(what, 0, "they are two different programs")
 
 
-def program_and_record(program: Program, record: ETRecord) -> Evidence:
+def program_and_record(program: Program, record: ETRecord) -> JoinEvidence:
     """The record's instruction maps, operators, shapes and weights must be the program's."""
     what = "methods, mapped instructions, delegates, operators, inputs, shapes and weights"
     matched = 0
@@ -39,22 +39,24 @@ def program_and_record(program: Program, record: ETRecord) -> Evidence:
             # A method that answers with a constant is in no record; one without work may be.
             count, mismatch = _inputs(plan, record)
             if mismatch:
-                return Evidence(what, 0, f"method {plan.name}: {mismatch}")
+                return JoinEvidence(what, 0, f"method {plan.name}: {mismatch}")
             matched += count
             continue
         if record.debug_handle_map and plan.name not in (record.debug_handle_map or {}):
             names = ", ".join(record.debug_handle_map or ())
-            return Evidence(what, 0, f"the program has method {plan.name}, the record has {names}")
+            return JoinEvidence(
+                what, 0, f"the program has method {plan.name}, the record has {names}"
+            )
         inside = (partial(_payloads, program), partial(tensors_against, program))
         for compare in (_maps, _delegates, _operators, _inputs, *inside):
             count, mismatch = compare(plan, record)
             if mismatch:
-                return Evidence(what, 0, f"method {plan.name}: {mismatch}")
+                return JoinEvidence(what, 0, f"method {plan.name}: {mismatch}")
             matched += count
     extra = [name for name in record.debug_handle_map or () if name not in _names(program)]
     if extra:
-        return Evidence(what, 0, f"the record has method {extra[0]}, the program does not")
-    return Evidence(what, matched)
+        return JoinEvidence(what, 0, f"the record has method {extra[0]}, the program does not")
+    return JoinEvidence(what, matched)
 
 
 def _names(program: Program) -> set[str]:
@@ -209,7 +211,7 @@ def _input_against(graph: Graph, name: str, plan: m.ExecutionPlan, index: int) -
     return ""
 
 
-def program_and_data(program: Program, data: FlatTensor) -> Evidence:
+def program_and_data(program: Program, data: FlatTensor) -> JoinEvidence:
     """Data must have the layout that the program expects; delegates look up blobs by key.
 
     A program's tensors may be in several files, and several programs may share one file. Missing
@@ -229,17 +231,17 @@ def program_and_data(program: Program, data: FlatTensor) -> Evidence:
         if layout is not None and (
             layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes
         ):
-            return Evidence(what, 0, f"{key!r} has a different type or shape in the data")
+            return JoinEvidence(what, 0, f"{key!r} has a different type or shape in the data")
         agreed.add(key)
     agreed |= _delegate_keys(program) & entries.keys()
     if entries and not agreed:
-        return Evidence(what, 0, f"the program uses none of the {len(entries)} keys")
+        return JoinEvidence(what, 0, f"the program uses none of the {len(entries)} keys")
     if absent and entries.keys() - agreed:
-        return Evidence(what, 0, f"the program needs {absent!r}, the data has no such key")
-    return Evidence(what, len(agreed))
+        return JoinEvidence(what, 0, f"the program needs {absent!r}, the data has no such key")
+    return JoinEvidence(what, len(agreed))
 
 
-def record_and_data(record: ETRecord, data: FlatTensor) -> Evidence:
+def record_and_data(record: ETRecord, data: FlatTensor) -> JoinEvidence:
     """A tensor that both have by name must be the same one."""
     what = "names, shapes and values of the weights"
     saved = {
@@ -253,13 +255,13 @@ def record_and_data(record: ETRecord, data: FlatTensor) -> Evidence:
         if tensor is None or layout is None:
             continue
         if layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes:
-            return Evidence(what, 0, f"{entry.key!r} has a different type or shape in the data")
+            return JoinEvidence(what, 0, f"{entry.key!r} has a different type or shape in the data")
         standard = layout.dim_order == tuple(range(len(layout.sizes)))
         other = differs(tensor, entry.data) if standard else None
         if other:
-            return Evidence(what, 0, f"{entry.key!r} has different values in the data")
+            return JoinEvidence(what, 0, f"{entry.key!r} has different values in the data")
         agree += other is False
-    return Evidence(what, agree)
+    return JoinEvidence(what, agree)
 
 
 def _external_tensors(program: Program) -> list[tuple[m.Tensor, str]]:
@@ -283,15 +285,15 @@ def _delegate_keys(program: Program) -> set[str]:
     }
 
 
-def program_and_bundle(program: Program, bundled: BundledProgram) -> Evidence:
+def program_and_bundle(program: Program, bundled: BundledProgram) -> JoinEvidence:
     """The bundle contains an identical program, and its suites refer to the program's methods."""
     from inspector.files.bundled import inner_program
 
     what = "the program inside the bundle and the methods its cases name"
     inner = inner_program(bundled)
     if inner is not None and inner != program:
-        return Evidence(what, 0, "the bundle contains a different program")
+        return JoinEvidence(what, 0, "the bundle contains a different program")
     for suite in bundled.method_test_suites:
         if suite.method_name not in _names(program):
-            return Evidence(what, 0, f"the bundle tests method {suite.method_name!r}")
-    return Evidence(what, 1)
+            return JoinEvidence(what, 0, f"the bundle tests method {suite.method_name!r}")
+    return JoinEvidence(what, 1)

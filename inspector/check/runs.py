@@ -9,7 +9,7 @@ together are assumed to be runs of one program.
 
 from __future__ import annotations
 
-from inspector.join.facts import Evidence
+from inspector.join.facts import JoinEvidence
 from inspector.join.methods import is_execution
 from inspector.profile.run_kinds import run_kinds
 from inspector.trace.blocks import Block, trace_blocks
@@ -22,7 +22,7 @@ _UNLESS = " (two methods of one program would differ like this too)"
 _Steps = dict[tuple[int, int], str]
 
 
-def trace_and_trace(first: ETDump, second: ETDump) -> Evidence:
+def trace_and_trace(first: ETDump, second: ETDump) -> JoinEvidence:
     """At least one run of each trace must have the same instructions."""
     blocks = [block for block in trace_blocks((first, second)).blocks if is_execution(block)]
     kinds = run_kinds(blocks)
@@ -31,15 +31,15 @@ def trace_and_trace(first: ETDump, second: ETDump) -> Evidence:
         for dump in (0, 1)
     ]
     if not all(sides):
-        return Evidence(_WHAT)
+        return JoinEvidence(_WHAT)
     shared = sides[0] & sides[1]
     if shared:
-        return Evidence(_WHAT, sum(_facts(blocks, kinds, kind) for kind in shared))
+        return JoinEvidence(_WHAT, sum(_facts(blocks, kinds, kind) for kind in shared))
     if not (_is_whole(first) and _is_whole(second)):
-        return Evidence(_WHAT)  # the missing part may be what they have in common
+        return JoinEvidence(_WHAT)  # the missing part may be what they have in common
     one = next(block for block in blocks if block.dump == 0)
     other = next(block for block in blocks if block.dump == 1)
-    return Evidence(_WHAT, 0, f"{_difference(_steps(one), _steps(other))}{_UNLESS}")
+    return JoinEvidence(_WHAT, 0, f"{_difference(_steps(one), _steps(other))}{_UNLESS}")
 
 
 def _is_whole(dump: ETDump) -> bool:

@@ -10,7 +10,7 @@ from typing import cast
 
 from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
-from inspector.join.facts import Evidence
+from inspector.join.facts import JoinEvidence
 from schema.bundled import BundledProgram
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer
@@ -61,7 +61,7 @@ class Check:
     links: tuple[FileLink, ...]
 
 
-Comparison = Callable[..., Evidence]
+Comparison = Callable[..., JoinEvidence]
 # Comparable facts of two kinds of files, and the function that compares them; imported on demand
 # files, so that a program alone does not wait for it.
 PAIRS: tuple[tuple[type, type, str], ...] = (
@@ -129,7 +129,7 @@ def _comparison(left: object, right: object) -> Comparison | None:
     return None
 
 
-def _link(one: LoadedFile, other: LoadedFile, evidence: Evidence) -> FileLink:
+def _link(one: LoadedFile, other: LoadedFile, evidence: JoinEvidence) -> FileLink:
     verdict = CANNOT_TELL
     if evidence.mismatch:
         verdict = DO_NOT_BELONG

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.join import record_maps
-from inspector.join.facts import Evidence, Finding, Nodes, shape_against, stem
+from inspector.join.facts import Finding, JoinEvidence, Nodes, shape_against, stem
 from inspector.join.kernels import (
     foreign_kernels,
     inner_events,
@@ -32,7 +32,7 @@ from schema.program import model as m
 _LOOP_KERNELS = frozenset({"select_copy", "copy", "et_copy_index"})
 
 
-def program_and_trace(program: Program, dump: ETDump) -> Evidence:
+def program_and_trace(program: Program, dump: ETDump) -> JoinEvidence:
     """Every event of an instruction must be of the kind and operator the program has there."""
     what = "instruction indices, kinds, operators and logged shapes of every run"
     matched = 0
@@ -42,9 +42,9 @@ def program_and_trace(program: Program, dump: ETDump) -> Evidence:
             continue
         count, mismatch = _program_against(program, block)
         if mismatch:
-            return Evidence(what, 0, mismatch)
+            return JoinEvidence(what, 0, mismatch)
         matched += count
-    return Evidence(what, matched)
+    return JoinEvidence(what, matched)
 
 
 def _runs_nothing(program: Program, block: Block) -> bool:
@@ -105,7 +105,7 @@ def _logged_shapes(plan: m.ExecutionPlan, block: Block) -> Finding:
     return agree, ""
 
 
-def record_and_trace(record: ETRecord, dump: ETDump) -> Evidence:
+def record_and_trace(record: ETRecord, dump: ETDump) -> JoinEvidence:
     """Delegate calls and operators of the trace must be those the record maps."""
     what = "mapped instructions, delegates and operators of every run"
     matched = 0
@@ -116,9 +116,9 @@ def record_and_trace(record: ETRecord, dump: ETDump) -> Evidence:
         findings = [_trace_against(block, record, method) for method in methods]
         best = min(findings, key=lambda finding: (bool(finding[1]), -finding[0]))
         if best[1]:
-            return Evidence(what, 0, best[1])
+            return JoinEvidence(what, 0, best[1])
         matched += best[0]
-    return Evidence(what, matched)
+    return JoinEvidence(what, matched)
 
 
 def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
@@ -244,7 +244,7 @@ def _values_against(
     return ""
 
 
-def trace_and_buffer(dump: ETDump, buffer: DebugBuffer) -> Evidence:
+def trace_and_buffer(dump: ETDump, buffer: DebugBuffer) -> JoinEvidence:
     """Every logged tensor must lie in the buffer, which contains nothing else."""
     what = "extents of the logged tensors"
     starts, ends = tensor_extents(dump)
@@ -252,15 +252,15 @@ def trace_and_buffer(dump: ETDump, buffer: DebugBuffer) -> Evidence:
     whole = all(issue.severity is Severity.INFO for issue in dump.issues)
     if len(starts) == 0:
         used = whole and any(buffer.data[:4096])
-        return Evidence(what, 0, "the trace logs no tensor" if used else "")
+        return JoinEvidence(what, 0, "the trace logs no tensor" if used else "")
     size = len(buffer.data)
     if int(ends.max()) > size:
         last = int(ends.max())
-        return Evidence(what, 0, f"a logged tensor ends at byte {last} of a {size}-byte buffer")
+        return JoinEvidence(what, 0, f"a logged tensor ends at byte {last} of a {size}-byte buffer")
     stray = _stray_byte(buffer, starts, ends) if whole else None
     if stray is not None:
-        return Evidence(what, 0, f"byte {stray} of the buffer is set but belongs to no tensor")
-    return Evidence(what, len(starts))
+        return JoinEvidence(what, 0, f"byte {stray} of the buffer is set but belongs to no tensor")
+    return JoinEvidence(what, len(starts))
 
 
 def _stray_byte(

@@ -26,10 +26,10 @@ from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.words import Finding, kept_out, sentence_of, value_of
+from inspector.experiments.bisect.words import BisectFinding, kept_out, sentence_of, value_of
 from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.bisect_trials import STATE, Node, State, StateError, Trial
+from inspector.jobs.bisect_trials import STATE, BisectState, CandidateNode, StateError, Trial
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Message, Tried
 from inspector.jobs.output_folder import FolderError
@@ -141,7 +141,7 @@ def _is_recipe_or_record(path: Path) -> bool:
 
 def _bisected(
     job: BisectJob, folder: Path, bound: Bound, options: Namespace
-) -> tuple[Mapping[str, Any], State]:
+) -> tuple[Mapping[str, Any], BisectState]:
     runs_code = job.compile.source.path if job.compile.source.kind is SourceKind.PYTHON else ""
     progress = _Log(bound, runs_code, verbose=options.verbose)
     try:
@@ -174,7 +174,7 @@ class _Log(Progress):
         self._bound = bound
         self._count = 0
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: BisectState) -> None:
         """Report where it continues."""
         self._count = len(state.trials)
         if self._count:
@@ -202,11 +202,11 @@ def _answer(
     job: BisectJob,
     bound: Bound,
     found: Mapping[str, Any],
-    state: State,
+    state: BisectState,
     folder: Path,
     issues: list[Issue],
 ) -> Answer:
-    done = from_json(found, Finding, "the result of the worker")
+    done = from_json(found, BisectFinding, "the result of the worker")
     written = done.result is Result.FOUND
     recipe = _written(job.compile, done.nodes, folder) if written else ""
     sentence = sentence_of(done, bound)
@@ -235,7 +235,7 @@ def _answer(
     )
 
 
-def _written(job: CompileJob, nodes: Sequence[Node], folder: Path) -> str:
+def _written(job: CompileJob, nodes: Sequence[CandidateNode], folder: Path) -> str:
     """Write the recipe that excludes the nodes; return its path."""
     path = folder / RECIPE
     try:
@@ -247,7 +247,7 @@ def _written(job: CompileJob, nodes: Sequence[Node], folder: Path) -> str:
     return str(path)
 
 
-def _node_json(node: Node) -> dict[str, Any]:
+def _node_json(node: CandidateNode) -> dict[str, Any]:
     return {
         "method": node.method,
         "node": node.name,

@@ -8,7 +8,7 @@ from pathlib import Path
 from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_folder_output, add_reading, methods, needs, open_files
 from inspector.cli.output import safe_path, write_folder
-from inspector.export.extract import KINDS, Item, items
+from inspector.export.extract import KINDS, ExtractedItem, items
 from inspector.tables.written import written_files
 from inspector.units import plural
 from schema.errors import Issue, Severity
@@ -49,10 +49,10 @@ def run(options: Namespace) -> Answer:
     )
 
 
-def _placed(found: list[Item]) -> list[tuple[Path, Item]]:
+def _placed(found: list[ExtractedItem]) -> list[tuple[Path, ExtractedItem]]:
     """Return the path of each item; names that become equal by sanitizing are numbered."""
     used: set[str] = set()
-    placed: list[tuple[Path, Item]] = []
+    placed: list[tuple[Path, ExtractedItem]] = []
     for item in found:
         path = safe_path(item.path)
         number, free = 1, path

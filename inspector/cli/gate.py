@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
-from inspector.cli.gate_subject import Subject, gap_of, measured, opened
+from inspector.cli.gate_subject import GateSubject, gap_of, measured, opened
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
@@ -159,7 +159,7 @@ def _asked(options: Namespace) -> list[Requirement]:
 
 
 def _judged(
-    asked: Sequence[Requirement], subject: Subject, base: Subject | None, options: Namespace
+    asked: Sequence[Requirement], subject: GateSubject, base: GateSubject | None, options: Namespace
 ) -> list[Judgement]:
     """Judge by the files, then run and compare if requirements need it.
 
@@ -176,7 +176,7 @@ def _judged(
     return [found[number] for number in range(len(asked))]
 
 
-def _evidence(kind: Kind, sides: Sequence[Subject], options: Namespace) -> list[Evidence]:
+def _evidence(kind: Kind, sides: Sequence[GateSubject], options: Namespace) -> list[Evidence]:
     """Return the evidence of each side; compiled programs are run here, and then both are."""
     plain = [Evidence(one.session, one.what, options.method or "") for one in sides]
     if kind is Kind.GAP:
@@ -190,7 +190,7 @@ def _evidence(kind: Kind, sides: Sequence[Subject], options: Namespace) -> list[
 
 
 def _answer(
-    found: Sequence[Judgement], subject: Subject, base: Subject | None, options: Namespace
+    found: Sequence[Judgement], subject: GateSubject, base: GateSubject | None, options: Namespace
 ) -> Answer:
     document = junit_text(found, subject.what)
     if options.junit is not None:

@@ -30,7 +30,7 @@ _HEAD = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class GateSubject:
     """A judged program or its baseline.
 
     Attributes:
@@ -67,7 +67,7 @@ def is_recipe(path: str) -> bool:
         return False  # said when it is opened
 
 
-def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = "") -> Subject:
+def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = "") -> GateSubject:
     """Open files, or compile a recipe and open its results.
 
     Args:
@@ -84,13 +84,13 @@ def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = 
     if not recipes:
         named = ", ".join(one_session(paths))
         given = tuple(options.libraries)
-        return Subject(open_files(options, paths, strict=True), named, libraries=given)
+        return GateSubject(open_files(options, paths, strict=True), named, libraries=given)
     before = list(getattr(options, "inputs", ()))
     folder = Path(keep) if keep else scratch
     issues, job = _compiled(paths[0], folder, options)
     session = open_files(options, [str(folder)], strict=True)
     options.inputs = [*before, paths[0]]  # not the files that were made
-    return Subject(session, paths[0], folder, issues, needed_libraries(job, session))
+    return GateSubject(session, paths[0], folder, issues, needed_libraries(job, session))
 
 
 def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue, ...], CompileJob]:
@@ -109,7 +109,7 @@ def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue,
 
 
 def measured(
-    subjects: Sequence[Subject], options: Namespace
+    subjects: Sequence[GateSubject], options: Namespace
 ) -> list[dict[str, list[tuple[float, ...]]]]:
     """Run programs side by side, and return the blocks of each method of each of them.
 
@@ -139,7 +139,7 @@ def measured(
     return found
 
 
-def _run_job(subject: Subject, program: str, method: str, options: Namespace) -> RunJob:
+def _run_job(subject: GateSubject, program: str, method: str, options: Namespace) -> RunJob:
     made = {"inputs": options.run_inputs} if options.run_inputs else {}
     record = subject.file("etrecord")
     return RunJob(
@@ -154,7 +154,7 @@ def _run_job(subject: Subject, program: str, method: str, options: Namespace) ->
     )
 
 
-def gap_of(subject: Subject, options: Namespace) -> GapReport:
+def gap_of(subject: GateSubject, options: Namespace) -> GapReport:
     """Return the numeric gap of a program, which is run first if a recipe compiled it.
 
     Raises: CommandError naming the file that is missing
@@ -173,7 +173,7 @@ def gap_of(subject: Subject, options: Namespace) -> GapReport:
     return GapReport(tuple(runs), tuple(dict.fromkeys(notes)))
 
 
-def _check_gap_files(subject: Subject) -> None:
+def _check_gap_files(subject: GateSubject) -> None:
     needed = (
         (_PROGRAMS, "the program (.pte)"),
         (("etrecord",), "the ETRecord"),
@@ -185,7 +185,7 @@ def _check_gap_files(subject: Subject) -> None:
             raise CommandError(f"gap needs {words}, missing in {subject.what}", USAGE)
 
 
-def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:
+def _gap_of_run(subject: GateSubject, method: str, options: Namespace) -> GapReport:
     assert subject.folder is not None
     program = subject.file(*_PROGRAMS)
     job = _run_job(subject, program, method, options)

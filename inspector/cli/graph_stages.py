@@ -8,7 +8,7 @@ from typing import Any
 from inspector.cli.answer import UNREADABLE, USAGE, Answer, CommandError, shown
 from inspector.files.session import Session
 from inspector.files.stage_files import session_stages
-from inspector.files.stage_log import Change, StageLog, StageNode, Step
+from inspector.files.stage_log import StageChange, StageLog, StageNode, Step
 from inspector.tables.stage_steps import CHANGED, Steps, left_nodes, node_table, step_table
 from inspector.units import plural
 
@@ -86,14 +86,14 @@ def _step_json(at: int, step: Step) -> dict[str, Any]:
     }
 
 
-def _change_json(change: Change | None) -> dict[str, Any]:
+def _change_json(change: StageChange | None) -> dict[str, Any]:
     if change is None:
         return {"added": None, "removed": None, "replaced": None}
     pairs = [{"before": list(old), "after": list(new)} for old, new in change.replaced]
     return {"added": list(change.added), "removed": list(change.removed), "replaced": pairs}
 
 
-def _node_json(node: StageNode, change: Change | None) -> dict[str, Any]:
+def _node_json(node: StageNode, change: StageChange | None) -> dict[str, Any]:
     return {
         "name": node.name,
         "operator": node.operator,

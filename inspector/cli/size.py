@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from inspector.cli.answer import Answer, Shown, shown
 from inspector.cli.options import add_files, open_files, short
 from inspector.size.files import SizedFile, session_sizes
-from inspector.size.owners import Part, mark_duplicates
+from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import stored_users, users_of
 from inspector.tables.query import Query, select
 from inspector.tables.size import kind_table, parts_table
@@ -68,7 +68,7 @@ def run(options: Namespace) -> Answer:
     return Answer(data, tables=tables, issues=issues)
 
 
-def _parts(one: SizedFile, duplicates: bool) -> Sequence[Part]:
+def _parts(one: SizedFile, duplicates: bool) -> Sequence[FilePart]:
     assert one.size is not None
     return mark_duplicates(one.size.parts, one.file.data) if duplicates else one.size.parts
 

@@ -25,7 +25,7 @@ from inspector.experiments.sweeps.grid import (
     value_text,
 )
 from inspector.experiments.sweeps.results import METRICS, RESULTS, PointResult, Results, Status
-from inspector.experiments.sweeps.task import GAP_METRIC, Settings
+from inspector.experiments.sweeps.task import GAP_METRIC, SweepSettings
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.compile_job import CompileJob, Source
@@ -114,7 +114,9 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     check_there(job.source.path)
     if options.run_inputs not in MADE_INPUTS:
         check_there(options.run_inputs)
-    settings = Settings(options.runs, options.gap, _absolute(options.run_inputs), options.timeout)
+    settings = SweepSettings(
+        options.runs, options.gap, _absolute(options.run_inputs), options.timeout
+    )
     try:
         grid = _grid(options.grid)
         points = points_of(_placed(job), grid, sha256_of(job.source.path))
@@ -149,7 +151,7 @@ def _absolute(path: str) -> str:
     return path if path in MADE_INPUTS else str(Path(path).absolute())
 
 
-def _objectives(text: str, settings: Settings) -> tuple[str, ...]:
+def _objectives(text: str, settings: SweepSettings) -> tuple[str, ...]:
     if text:
         names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
         for name in names:

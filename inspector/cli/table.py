@@ -13,7 +13,7 @@ from inspector.files.session import Session
 from inspector.render.values import json_value
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, column_names, select
-from inspector.tables.registry import TABLES, Subject, TableEntry, build, entry_named
+from inspector.tables.registry import TABLES, TableEntry, TableSubject, build, entry_named
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -76,12 +76,12 @@ def run(options: Namespace) -> Answer:
 
 
 def _subject(entry: TableEntry, options: Namespace) -> Sequence[Session] | Path:
-    if entry.subject is Subject.FOLDER:
+    if entry.subject is TableSubject.FOLDER:
         if len(options.files) != 1:
             raise CommandError(f"table {entry.name!r} expects one folder", USAGE)
         options.inputs = [*getattr(options, "inputs", ()), *options.files]
         return Path(options.files[0])
-    if entry.subject is not Subject.SESSIONS:
+    if entry.subject is not TableSubject.SESSIONS:
         return (open_files(options),)
     return [open_files(options, paths, strict=True) for paths in split_sessions(options.files)]
 
@@ -89,6 +89,6 @@ def _subject(entry: TableEntry, options: Namespace) -> Sequence[Session] | Path:
 def _methods(
     entry: TableEntry, subject: Sequence[Session] | Path, options: Namespace
 ) -> tuple[str, ...]:
-    if isinstance(subject, Path) or entry.subject is not Subject.METHOD or options.method:
+    if isinstance(subject, Path) or entry.subject is not TableSubject.METHOD or options.method:
         return (options.method or "",)
     return subject[0].methods or ("",)

@@ -99,7 +99,7 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
     whole = [one for one in method_runs(session) if one.method == method and len(one.times_ns)]
     if not runs or not whole:
         return None
-    reader = _Reader(session, method, graph, _NS_PER_MS * runs)
+    reader = _RowReader(session, method, graph, _NS_PER_MS * runs)
     events = [event for part in parts for event in reader.events(part)]
     samples = np.concatenate([one.times_ns for one in whole]) / _NS_PER_MS
     total = float(mean(samples))
@@ -111,7 +111,7 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
     return MethodTimes(method, len(samples), total, tuple(events), rest, times, notes)
 
 
-class _Reader:
+class _RowReader:
     """Finds the nodes that each row covers.
 
     Attributes:

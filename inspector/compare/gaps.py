@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.compare.alignment import GraphAlignment
-from inspector.compare.model import LESS, Delta, GapRow, Place
+from inspector.compare.model import LESS, ComparePlace, Delta, GapRow
 from inspector.numerics.report import GapReport, Row
 
 Reports = Sequence[GapReport | None]
@@ -69,7 +69,7 @@ def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
         return ()
     largest: list[float | None] = []
     diverging: list[int | None] = []
-    where: list[Place | None] = []
+    where: list[ComparePlace | None] = []
     words: list[str] = []
     for number, report in enumerate(reports):
         rows = _rows(report, method)
@@ -77,7 +77,9 @@ def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
         largest.append(max((r.total.max_abs for r in compared if r.total), default=None))
         diverging.append(sum(row.diverges for row in compared) if compared else None)
         first = next((row for row in rows if row.diverges), None)
-        where.append(Place(number, "gap", method, first.node if first else "") if rows else None)
+        where.append(
+            ComparePlace(number, "gap", method, first.node if first else "") if rows else None
+        )
         words.append(first.node if first is not None else "none" if compared else "unknown")
     note = f"first divergence: {', '.join(words)}"
     return (

@@ -13,7 +13,7 @@ LESS, MORE, NEUTRAL = "less", "more", ""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ComparePlace:
     """A location in one of the sessions.
 
     Attributes:
@@ -60,7 +60,7 @@ class Delta:
     method: str = ""
     verdicts: tuple[TimeVerdict | None, ...] = ()
     note: str = ""
-    places: tuple[Place | None, ...] = ()
+    places: tuple[ComparePlace | None, ...] = ()
     alike: bool = True
 
     def difference(self, number: int) -> float | int | None:

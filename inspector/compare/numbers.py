@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from inspector.compare.model import LESS, MORE, Delta, Place
+from inspector.compare.model import LESS, MORE, ComparePlace, Delta
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import Arena, MemoryPlan, analyse_memory
@@ -22,9 +22,9 @@ _ARENA = (
 )
 
 
-def places(sessions: Sessions, view: str, method: str = "") -> tuple[Place | None, ...]:
+def places(sessions: Sessions, view: str, method: str = "") -> tuple[ComparePlace | None, ...]:
     """Return the same place of every session."""
-    return tuple(Place(number, view, method) for number in range(len(sessions)))
+    return tuple(ComparePlace(number, view, method) for number in range(len(sessions)))
 
 
 def memory_deltas(sessions: Sessions, method: str) -> tuple[Delta, ...]:

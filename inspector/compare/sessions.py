@@ -13,13 +13,13 @@ from inspector.compare.event_times import MethodTimes, logs_tensors, method_time
 from inspector.compare.gaps import gap_rows, gap_summary
 from inspector.compare.model import (
     LESS,
+    ComparePlace,
     Comparison,
     Delta,
     GapRow,
     MethodGraphs,
     OwnerChange,
     PartitionChange,
-    Place,
     TimeRow,
     WeightChange,
 )
@@ -295,14 +295,16 @@ class _Comparing:
             found.append(Delta(area, what, "", tuple(values), method=method, places=where))
         return found
 
-    def _first_places(self, method: str, view: str) -> tuple[Place | None, ...]:
+    def _first_places(self, method: str, view: str) -> tuple[ComparePlace | None, ...]:
         """Return where the first change of each session is."""
-        found: list[Place | None] = [Place(0, view, method)]
+        found: list[ComparePlace | None] = [ComparePlace(0, view, method)]
         for number in range(1, len(self._sessions)):
             mine = [one for one in self._owners if (one.session, one.method) == (number, method)]
             changed = [*(one for one in mine if one.other), *mine]
             first = changed[0] if changed and view == "partitions" else None
-            found.append(Place(number, view, method, first.new_node if first is not None else ""))
+            found.append(
+                ComparePlace(number, view, method, first.new_node if first is not None else "")
+            )
         return tuple(found)
 
 

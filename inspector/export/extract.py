@@ -22,7 +22,7 @@ KINDS = (PAYLOADS, CONSTANTS, DATA, TENSORS)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ExtractedItem:
     """A file that can be written; its content is created on demand.
 
     Attributes:
@@ -48,9 +48,9 @@ class Item:
 
 def items(
     session: Session, methods: tuple[str, ...], kinds: tuple[str, ...]
-) -> tuple[list[Item], list[Issue]]:
+) -> tuple[list[ExtractedItem], list[Issue]]:
     """Return all items of these kinds, and reasons for missing ones."""
-    found: list[Item] = []
+    found: list[ExtractedItem] = []
     issues: list[Issue] = []
     for method in methods:
         if PAYLOADS in kinds:
@@ -64,7 +64,7 @@ def items(
     return found, issues
 
 
-def _payloads(session: Session, method: str, issues: list[Issue]) -> Iterator[Item]:
+def _payloads(session: Session, method: str, issues: list[Issue]) -> Iterator[ExtractedItem]:
     program = session.program
     if program is None:
         return
@@ -76,17 +76,19 @@ def _payloads(session: Session, method: str, issues: list[Issue]) -> Iterator[It
         except FormatError as error:
             issues.append(Issue(Severity.ERROR, "/".join(folder), str(error)))
             continue
-        yield Item((*folder, "payload.bin"), PAYLOADS, len(data), partial(_view, data))
+        yield ExtractedItem((*folder, "payload.bin"), PAYLOADS, len(data), partial(_view, data))
         payload = delegate_payload(program, plan, index, session.external)
         for path, content in payload.files.items():
-            yield Item((*folder, *path.split("/")), PAYLOADS, len(content), partial(_view, content))
+            yield ExtractedItem(
+                (*folder, *path.split("/")), PAYLOADS, len(content), partial(_view, content)
+            )
 
 
 def _view(data: memoryview) -> memoryview:
     return data
 
 
-def _constants(session: Session, method: str, issues: list[Issue]) -> Iterator[Item]:
+def _constants(session: Session, method: str, issues: list[Issue]) -> Iterator[ExtractedItem]:
     for one in stored_tensors(session, method):
         if one.data is None:
             issues.append(Issue(Severity.WARNING, f"{method} {one.name}", one.missing))
@@ -98,13 +100,13 @@ def _constants(session: Session, method: str, issues: list[Issue]) -> Iterator[I
 Stored = tuple[memoryview, int, tuple[int, ...], tuple[int, ...]]
 
 
-def _stored(path: tuple[str, ...], kind: str, facts: Stored) -> Item:
+def _stored(path: tuple[str, ...], kind: str, facts: Stored) -> ExtractedItem:
     """Return the item of a stored tensor: an array if possible, else its bytes."""
     data, code, sizes, _ = facts
     whole = has_numbers(code) and len(data) == tensor_nbytes(code, sizes)
     suffix = "npy" if whole else f"{scalar_type(code).name}.bin"
     load = partial(_numbers, facts) if whole else partial(_view, data)
-    return Item((*path[:-1], f"{path[-1]}.{suffix}"), kind, len(data), load)
+    return ExtractedItem((*path[:-1], f"{path[-1]}.{suffix}"), kind, len(data), load)
 
 
 def _numbers(facts: Stored) -> memoryview | Array:
@@ -112,22 +114,22 @@ def _numbers(facts: Stored) -> memoryview | Array:
     return facts[0] if array is None else array
 
 
-def _named_data(session: Session) -> Iterator[Item]:
+def _named_data(session: Session) -> Iterator[ExtractedItem]:
     if session.program is not None:
         for key, data in session.program.named_data_map().items():
-            yield Item(("named_data", f"{key}.bin"), DATA, len(data), partial(_view, data))
+            yield ExtractedItem(("named_data", f"{key}.bin"), DATA, len(data), partial(_view, data))
     for external in session.external:
         for entry in external.entries:
             layout = entry.layout
             if layout is None:
                 path = ("external", f"{entry.key}.bin")
-                yield Item(path, DATA, entry.size, partial(_view, entry.data))
+                yield ExtractedItem(path, DATA, entry.size, partial(_view, entry.data))
             else:
                 facts = (entry.data, layout.scalar_type, layout.sizes, layout.dim_order)
                 yield _stored(("external", entry.key), DATA, facts)
 
 
-def _tensors(session: Session, issues: list[Issue]) -> Iterator[Item]:
+def _tensors(session: Session, issues: list[Issue]) -> Iterator[ExtractedItem]:
     missing = 0
     runs = max((len(dump.run_data) for dump in session.dumps), default=0)
     for run in range(runs):
@@ -139,7 +141,7 @@ def _tensors(session: Session, issues: list[Issue]) -> Iterator[Item]:
             suffix = "npy" if has_numbers(one.tensor.scalar_type) else f"{one.dtype}.bin"
             name = f"{number:05d}_{place}_{one.position}.{suffix}"
             load = partial(_logged, one, one.buffer)
-            yield Item((f"tensors_run_{run}", name), TENSORS, one.nbytes, load)
+            yield ExtractedItem((f"tensors_run_{run}", name), TENSORS, one.nbytes, load)
     if missing:
         message = f"{missing} logged tensors have no bytes in these files"
         issues.append(Issue(Severity.WARNING, session.name, message))

@@ -45,7 +45,7 @@ class StageNode:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class StageChange:
     """Changes of the nodes of a graph.
 
     Attributes:
@@ -101,7 +101,7 @@ def delegated(group: Group, operators: Mapping[str, str]) -> tuple[Group, ...]:
 
 
 @identity_cache
-def _heirs(change: Change) -> dict[str, tuple[str, ...]]:
+def _heirs(change: StageChange) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for after, before in change.lineage.items():
         for name in before:
@@ -110,7 +110,7 @@ def _heirs(change: Change) -> dict[str, tuple[str, ...]]:
 
 
 @identity_cache
-def _removed(change: Change) -> frozenset[str]:
+def _removed(change: StageChange) -> frozenset[str]:
     return frozenset(change.removed)
 
 
@@ -134,7 +134,7 @@ class Step:
     before: int | None = None
     after: int | None = None
     nodes: int | None = None
-    change: Change | None = None
+    change: StageChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class _Texts:
 
 def changed(
     before: Sequence[StageNode], after: Sequence[StageNode], origins: Mapping[str, Sequence[str]]
-) -> Change:
+) -> StageChange:
     """Return changes of the nodes of a graph.
 
     A node of the same name and operator is the same. Another one comes from the nodes that
@@ -269,7 +269,7 @@ def _grouped(
     old: Mapping[str, StageNode],
     after: Sequence[StageNode],
     lineage: Mapping[str, tuple[str, ...]],
-) -> Change:
+) -> StageChange:
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, sources in lineage.items():
         groups.setdefault(sources, []).append(name)
@@ -286,14 +286,14 @@ def _grouped(
     used = {source for sources in lineage.values() for source in sources}
     stays = {node.name for node in after if node.name not in lineage}
     removed = tuple(name for name in old if name not in used and name not in stays)
-    return Change(kept, tuple(groups.get((), ())), removed, tuple(replaced), lineage)
+    return StageChange(kept, tuple(groups.get((), ())), removed, tuple(replaced), lineage)
 
 
 _Row: TypeAlias = tuple[str, int, int, int, int]  # name, and places of strings around the handle
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _StageFile:
     """A file of stages; strings that nodes share are in it once."""
 
     stages: int
@@ -322,7 +322,7 @@ def read_stages(path: Path) -> StageLog:
 
     Raises: FormatError if it holds none; OSError
     """
-    found = read_versioned(path, _File, "stages of a compile", ("stages", VERSION), _LARGEST)
+    found = read_versioned(path, _StageFile, "stages of a compile", ("stages", VERSION), _LARGEST)
     texts = found.texts
     graphs = tuple(
         tuple(

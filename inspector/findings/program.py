@@ -11,7 +11,7 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import Arena, analyse_memory
 from inspector.size.files import SizedFile, session_sizes
-from inspector.size.owners import Part, mark_duplicates
+from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import stored_users, users_of, users_text
 from inspector.units import format_bytes, format_share, plural
 from schema.dtypes.scalar_type import known_nbytes
@@ -181,7 +181,7 @@ def size_findings(session: Session) -> list[Finding]:
     return [*_largest(session, parts, total), *_duplicates(sized, total)]
 
 
-def _largest(session: Session, parts: list[Part], total: int) -> list[Finding]:
+def _largest(session: Session, parts: list[FilePart], total: int) -> list[Finding]:
     kinds: Counter[str] = Counter()
     for part in parts:
         kinds[part.kind] += part.nbytes

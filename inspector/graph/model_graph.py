@@ -24,7 +24,7 @@ COMPILED = "compiled"
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class GraphRegion:
     """One level of grouping above a node.
 
     Attributes:
@@ -68,7 +68,7 @@ class ModelNode:
     id: int
     name: str
     node: GraphNode
-    regions: tuple[Region, ...]
+    regions: tuple[GraphRegion, ...]
     delegate: int | None
     backend: str
     instruction: int | None
@@ -184,7 +184,7 @@ class _Builder:
         self,
         node: GraphNode,
         graph: Graph,
-        outer: tuple[Region, ...],
+        outer: tuple[GraphRegion, ...],
         owner: Owner | None,
         prefix: str = "",
     ) -> None:
@@ -197,10 +197,10 @@ class _Builder:
             return
         self._append(node, outer, owner, prefix)
         for name in inner:
-            region = Region(f"{prefix}{node.name}/{name}", name, "branch")
+            region = GraphRegion(f"{prefix}{node.name}/{name}", name, "branch")
             self._nested(graph.subgraphs[name], (*outer, region), f"{prefix}{node.name}/{name}/")
 
-    def _nested(self, graph: Graph, outer: tuple[Region, ...], prefix: str) -> None:
+    def _nested(self, graph: Graph, outer: tuple[GraphRegion, ...], prefix: str) -> None:
         self._values.update((prefix + name, value) for name, value in graph.values.items())
         for node in graph.nodes:
             self.add(node, graph, outer, None, prefix)
@@ -212,7 +212,7 @@ class _Builder:
         number = call.attributes.get("delegate")
         index = number if isinstance(number, int) else 0
         prefix = f"{call.name}/"
-        region = Region(
+        region = GraphRegion(
             f"delegate {index}", f"{short_backend(backend)} · delegate {index}", "delegate", index
         )
         ends = (*call.inputs, *call.outputs)
@@ -225,12 +225,12 @@ class _Builder:
                 self._append(node, (region,), (index, backend), prefix)
 
     def _lowered(
-        self, call: GraphNode, inside: Graph, outer: tuple[Region, ...], prefix: str
+        self, call: GraphNode, inside: Graph, outer: tuple[GraphRegion, ...], prefix: str
     ) -> None:
         """Replace a recorded delegate call by its original graph, joined by position."""
         index = len({node.delegate for node in self._nodes if node.delegate is not None})
         backend = str(call.attributes.get("backend_id", call.target))
-        region = Region(
+        region = GraphRegion(
             f"delegate {index}", f"{short_backend(backend)} · delegate {index}", "delegate", index
         )
         within = f"{prefix}{call.name}/"
@@ -250,7 +250,7 @@ class _Builder:
         return value is not None and bool(value.constant)
 
     def _append(
-        self, node: GraphNode, outer: tuple[Region, ...], owner: Owner | None, prefix: str
+        self, node: GraphNode, outer: tuple[GraphRegion, ...], owner: Owner | None, prefix: str
     ) -> None:
         number = len(self._nodes)
         regions = (*outer, *self._owner_region(outer, owner), *_modules(node, outer, owner))
@@ -272,12 +272,14 @@ class _Builder:
         for name in outputs:
             self._makers.setdefault(name, number)
 
-    def _owner_region(self, outer: tuple[Region, ...], owner: Owner | None) -> tuple[Region, ...]:
+    def _owner_region(
+        self, outer: tuple[GraphRegion, ...], owner: Owner | None
+    ) -> tuple[GraphRegion, ...]:
         if owner is None or any(region.kind == "delegate" for region in outer):
             return ()
         index, backend = owner
         label = f"{short_backend(backend)} · delegate {index}"
-        return (Region(f"delegate {index}", label, "delegate", index),)
+        return (GraphRegion(f"delegate {index}", label, "delegate", index),)
 
     def _name(self, prefix: str, name: str) -> str:
         return self._alias.get(prefix + name, prefix + name)
@@ -317,13 +319,15 @@ class _Builder:
         return ModelGraph(name, source, tuple(self._nodes), tuple(edges), by_name)
 
 
-def _modules(node: GraphNode, outer: Iterable[Region], owner: Owner | None) -> tuple[Region, ...]:
+def _modules(
+    node: GraphNode, outer: Iterable[GraphRegion], owner: Owner | None
+) -> tuple[GraphRegion, ...]:
     scope = f"delegate {owner[0]}:" if owner else "".join(f"{region.key}:" for region in outer)
-    found: list[Region] = []
+    found: list[GraphRegion] = []
     for frame in node.modules:
         if frame.path:
             label = frame.path.rsplit(".", 1)[-1]
-            found.append(Region(f"{scope}{frame.path}", label, "module"))
+            found.append(GraphRegion(f"{scope}{frame.path}", label, "module"))
     return tuple(dict.fromkeys(found))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from inspector.jobs.bisect_trials import STATE, State, Trial, read_state
+from inspector.jobs.bisect_trials import STATE, BisectState, Trial, read_state
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.supervisor import Setup, Supervisor
@@ -48,7 +48,7 @@ def key_of(job: BisectJob) -> str:
     return json.dumps(to_json(job), sort_keys=True, ensure_ascii=False)
 
 
-class BisectSupervisor(Supervisor[State]):
+class BisectSupervisor(Supervisor[BisectState]):
     """Stores the trials of a bisection in its target folder, or resumes from them.
 
     Every trial is written to the state file immediately. A program that crashes the worker counts
@@ -63,7 +63,7 @@ class BisectSupervisor(Supervisor[State]):
         super().__init__(job, setup)
         assert setup.target is not None
         self._path = setup.target / STATE
-        self.state = State(key_of(job))
+        self.state = BisectState(key_of(job))
         found = None if setup.force else read_state(self._path)
         if found is not None and found.key != self.state.key:
             raise FolderError(
@@ -86,7 +86,7 @@ class BisectSupervisor(Supervisor[State]):
         elif isinstance(message, Tried):
             self._keep(message.trial)
         elif isinstance(message, Found) and message.nodes != self.state.candidates:
-            self.state = State(self.state.key, message.nodes)  # the program has changed since
+            self.state = BisectState(self.state.key, message.nodes)  # the program has changed since
             self._save()
         return message
 

@@ -20,7 +20,7 @@ class StateError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CandidateNode:
     """A node that a delegate took.
 
     Attributes:
@@ -70,7 +70,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class BisectState:
     """The state of a bisection.
 
     Attributes:
@@ -80,7 +80,7 @@ class State:
     """
 
     key: str
-    candidates: tuple[Node, ...] = ()
+    candidates: tuple[CandidateNode, ...] = ()
     trials: tuple[Trial, ...] = ()
 
     @property
@@ -105,14 +105,14 @@ def numbers_of(ranges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(number for start, end in ranges for number in range(start, end))
 
 
-def read_state(path: Path) -> State | None:
+def read_state(path: Path) -> BisectState | None:
     """Return the state in a file, None if the file does not exist.
 
     Raises: StateError for an invalid file; OSError
     """
     try:
         what = "the state of a bisection"
-        return read_versioned(path, State, what, ("bisect", VERSION), _LARGEST)
+        return read_versioned(path, BisectState, what, ("bisect", VERSION), _LARGEST)
     except FileNotFoundError:
         return None
     except FormatError as error:

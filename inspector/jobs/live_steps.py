@@ -47,7 +47,7 @@ def finish() -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class SteppedCall:
     """The state of a stepped delegate call.
 
     Attributes:
@@ -77,12 +77,12 @@ class Walk:
         return bool(self.nodes) and not self.waiting
 
 
-class StepSupervisor(Supervisor[Walk]):
+class StepSupervisor(Supervisor[SteppedCall]):
     """Tracks the state of a call; accepts a command while it waits for one."""
 
     def __init__(self, job: StepJob, setup: Setup) -> None:
         super().__init__(job, setup)
-        self.state = Walk()
+        self.state = SteppedCall()
 
     @override
     def note(self, message: Message) -> Message:
@@ -98,9 +98,9 @@ class StepSupervisor(Supervisor[Walk]):
         return True
 
 
-def _stepped(walk: Walk, state: Mapping[str, Any]) -> Walk:
+def _stepped(walk: SteppedCall, state: Mapping[str, Any]) -> SteppedCall:
     values = {int(value["value"]): value for value in state["values"]}
-    return Walk(
+    return SteppedCall(
         state if "nodes" in state else walk.facts,
         int(state["position"]),
         {**walk.values, **values},

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from inspector.jobs.bisect_trials import Node, Trial
+from inspector.jobs.bisect_trials import CandidateNode, Trial
 
 
 class Stage(msgspec.Struct, frozen=True, tag="stage"):
@@ -119,7 +119,7 @@ class Found(msgspec.Struct, frozen=True, tag="candidates"):
         nodes: in the order of the graph
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[CandidateNode, ...]
 
 
 class Trying(msgspec.Struct, frozen=True, tag="trying"):

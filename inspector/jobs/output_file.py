@@ -7,13 +7,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from inspector.jobs.output_folder import HIDDEN, FolderError, Output, refused
+from inspector.jobs.output_folder import HIDDEN, FolderError, JobOutput, refused
 
 MADE = "made"  # name of the file in the working folder
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFile(Output):
+class OutputFile(JobOutput):
     """A file; its name in the working folder is ``MADE``."""
 
     def commit(self) -> None:

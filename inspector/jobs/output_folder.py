@@ -28,7 +28,7 @@ class FolderError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class JobOutput:
     """A target and the hidden folder on the same disk in which it is written first.
 
     Attributes:
@@ -45,7 +45,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFolder(Output):
+class OutputFolder(JobOutput):
     """A folder of files.
 
     Attributes:

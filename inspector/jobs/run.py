@@ -21,7 +21,7 @@ from schema.objects.codec import ContentError, to_json
 _SLICE_SECONDS = 0.1
 
 
-class Place(Protocol):
+class JobPlace(Protocol):
     """Destination of the files of a job."""
 
     @property
@@ -310,7 +310,7 @@ def _sooner(left: float | None, until: float) -> float:
     return own if left is None else min(left, own)
 
 
-def _place(kind: JobKind, target: Path | None, *, force: bool) -> Place | None:
+def _place(kind: JobKind, target: Path | None, *, force: bool) -> JobPlace | None:
     if kind.writes in (Writes.SCRATCH, Writes.WORK):
         return Scratch()
     if target is None or kind.writes is Writes.NOTHING:

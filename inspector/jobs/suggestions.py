@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob
-from inspector.recipes.edits import Target, TargetKind, edit_named
+from inspector.recipes.edits import EditTarget, TargetKind, edit_named
 from inspector.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 
@@ -32,7 +32,7 @@ class Suggestion:
 
     text: str
     method: str
-    edits: tuple[tuple[str, Target], ...]
+    edits: tuple[tuple[str, EditTarget], ...]
     job: CompileJob
     boundaries: int
     saved_bytes: int | None
@@ -52,7 +52,7 @@ class Suggestions:
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     words: str
-    edits: tuple[tuple[str, Target], ...]
+    edits: tuple[tuple[str, EditTarget], ...]
 
 
 def suggestions_of(
@@ -99,7 +99,7 @@ def _candidates(job: CompileJob, shown: MethodPreview) -> Iterator[_Candidate]:
     yield from _joined(job)
     for partition in shown.partitions:
         if len(partition.nodes) <= _SMALL and len(shown.partitions) > 1:
-            target = Target(TargetKind.PARTITION, partition.name, partition.nodes)
+            target = EditTarget(TargetKind.PARTITION, partition.name, partition.nodes)
             words = f"keeping {plural(len(partition.nodes), 'node')} of {partition.name} off"
             yield _Candidate(words, (("keep-off", target),))
 
@@ -118,14 +118,14 @@ def _taken_in(shown: MethodPreview) -> Iterator[_Candidate]:
             yield _Candidate(f"taking {which} in ({names})", made)
 
 
-def _edit_that_takes(node: NodePreview, verdict: Verdict | None) -> tuple[str, Target] | None:
+def _edit_that_takes(node: NodePreview, verdict: Verdict | None) -> tuple[str, EditTarget] | None:
     if verdict is None:
         return None
-    forced = Target(TargetKind.NODE, node.name, exported=node.exported)
+    forced = EditTarget(TargetKind.NODE, node.name, exported=node.exported)
     if verdict.outcome in _DROPPED or verdict.rule in _OF_USERS:
         return "force", forced
     if verdict.outcome is Outcome.VETOED:
-        return "rule-on", Target(TargetKind.RULE, verdict.rule)
+        return "rule-on", EditTarget(TargetKind.RULE, verdict.rule)
     return None
 
 
@@ -157,7 +157,7 @@ def _joined(job: CompileJob) -> Iterator[_Candidate]:
     rules = job.rules
     cut = dict.fromkeys((*rules.cut_before, *rules.cut_after, *rules.alone_nodes))
     for name in cut:
-        yield _Candidate(f"not cutting at {name}", (("join", Target(TargetKind.NODE, name)),))
+        yield _Candidate(f"not cutting at {name}", (("join", EditTarget(TargetKind.NODE, name)),))
     for name in rules.alone_ops:
-        target = Target(TargetKind.OPERATOR, name)
+        target = EditTarget(TargetKind.OPERATOR, name)
         yield _Candidate(f"not cutting around each {name}", (("join", target),))

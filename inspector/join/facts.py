@@ -12,7 +12,7 @@ Finding = tuple[int, str]  # facts that agree, first mismatch
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class JoinEvidence:
     """The result of a comparison.
 
     Attributes:

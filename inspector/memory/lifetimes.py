@@ -63,7 +63,7 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _ByteRange:
     """A range of bytes and its last writer."""
 
     low: int
@@ -76,7 +76,7 @@ class _Entry:
 class _Contents:
     """The last writer of each byte of one planned buffer; entries are disjoint and ordered."""
 
-    entries: list[_Entry] = field(default_factory=list[_Entry])
+    entries: list[_ByteRange] = field(default_factory=list[_ByteRange])
 
     def over(self, low: int, high: int) -> slice:
         """Return which entries have bytes in a range."""
@@ -86,15 +86,15 @@ class _Contents:
         end = bisect.bisect_left(self.entries, high, lo=start, key=lambda entry: entry.low)
         return slice(start, end)
 
-    def put(self, new: _Entry) -> list[_Entry]:
+    def put(self, new: _ByteRange) -> list[_ByteRange]:
         """Write a range and return the entries it overwrites, partly or entirely."""
         place = self.over(new.low, new.high)
         lost = self.entries[place]
         kept = [new]
         if lost and lost[0].low < new.low:
-            kept.insert(0, _Entry(lost[0].low, new.low, lost[0].step, lost[0].value))
+            kept.insert(0, _ByteRange(lost[0].low, new.low, lost[0].step, lost[0].value))
         if lost and lost[-1].high > new.high:
-            kept.append(_Entry(new.high, lost[-1].high, lost[-1].step, lost[-1].value))
+            kept.append(_ByteRange(new.high, lost[-1].high, lost[-1].step, lost[-1].value))
         self.entries[place] = kept
         return lost
 
@@ -114,7 +114,7 @@ def planned_place(value: m.EValue) -> Place | None:
     return place.memory_id, place.offset, place.offset + nbytes
 
 
-class _Walk:
+class _LifetimeWalk:
     """Follows the bytes of all planned buffers through the instructions of a method."""
 
     def __init__(self, plan: m.ExecutionPlan, operands: tuple[Operands, ...]) -> None:
@@ -179,7 +179,7 @@ class _Walk:
         place = self.places[value]
         if place is None:
             return
-        new = _Entry(place[1], place[2], step, value)
+        new = _ByteRange(place[1], place[2], step, value)
         for old in self.contents.setdefault(place[0], _Contents()).put(new):
             if fresh and old.value not in self.kept and old.value != value:
                 self._lose(old.value, value, step)
@@ -241,7 +241,7 @@ def lifetimes(plan: m.ExecutionPlan) -> Lifetimes:
             if first[value] < 0:
                 first[value] = step
             last[value] = step
-    walk = _Walk(plan, operands)
+    walk = _LifetimeWalk(plan, operands)
     walk.run()
     for value in walk.inputs:
         first[value] = 0

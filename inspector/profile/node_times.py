@@ -62,7 +62,7 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     runs = run_count(session, method) if session.dumps else 0
     if not runs:
         return no_times(len(graph.nodes))
-    sums = _Sums(graph, join_index(session, method))
+    sums = _NodeSums(graph, join_index(session, method))
     for row in operator_rows(session, method):
         sums.take(row)
     times = analyse_profile(session).methods
@@ -83,7 +83,7 @@ def run_count(session: Session, method: str) -> int:
     return total
 
 
-class _Sums:
+class _NodeSums:
     """Sums of samples over the runs of all blocks."""
 
     def __init__(self, graph: ModelGraph, index: JoinIndex) -> None:

@@ -35,7 +35,7 @@ class TargetKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class EditTarget:
     """The object of an edit.
 
     Attributes:
@@ -70,15 +70,15 @@ class Edit:
     name: str
     label: str
     kinds: tuple[TargetKind, ...]
-    change: Callable[[CompileJob, Target], CompileJob]
+    change: Callable[[CompileJob, EditTarget], CompileJob]
     words: str
     choice: str = ""
 
-    def applies(self, job: CompileJob, target: Target) -> bool:
+    def applies(self, job: CompileJob, target: EditTarget) -> bool:
         """Return whether it applies to a target and changes anything."""
         return target.kind in self.kinds and self.apply(job, target) != job
 
-    def apply(self, job: CompileJob, target: Target) -> CompileJob:
+    def apply(self, job: CompileJob, target: EditTarget) -> CompileJob:
         """Return the changed job; the given one if nothing changes.
 
         Raises: ValueError if it does not apply to such a target
@@ -87,7 +87,7 @@ class Edit:
             raise ValueError(f"{self.label!r} does not apply to a {target.kind.value}")
         return self.change(job, target)
 
-    def describe(self, target: Target) -> str:
+    def describe(self, target: EditTarget) -> str:
         """Return a description of it."""
         return self.words.format(target.name)
 
@@ -122,7 +122,7 @@ def means(text: str, name: str) -> bool:
     return name in (text, text.partition(":")[0]) or class_of(text) == class_of(name)
 
 
-def edits_for(job: CompileJob, target: Target) -> tuple[Edit, ...]:
+def edits_for(job: CompileJob, target: EditTarget) -> tuple[Edit, ...]:
     """Return the edits that apply to a target and would change the job."""
     return tuple(edit for edit in EDITS if edit.applies(job, target))
 
@@ -150,16 +150,16 @@ def _without(given: Sequence[str], less: Sequence[str]) -> tuple[str, ...]:
     return tuple(one for one in given if one.partition("=")[0] not in less)
 
 
-def _nodes(target: Target) -> tuple[str, ...]:
+def _nodes(target: EditTarget) -> tuple[str, ...]:
     return target.nodes if target.kind is TargetKind.PARTITION else (target.name,)
 
 
-def _names(target: Target) -> tuple[str, ...]:
+def _names(target: EditTarget) -> tuple[str, ...]:
     """Return all names a rule may have for a target."""
     return (*_nodes(target), *((target.exported,) if target.exported else ()))
 
 
-def _keep_off(job: CompileJob, target: Target) -> CompileJob:
+def _keep_off(job: CompileJob, target: EditTarget) -> CompileJob:
     rules = job.rules
     if target.kind is TargetKind.OPERATOR:
         return _ruled(job, deny_ops=_with(rules.deny_ops, [target.name]))
@@ -172,7 +172,7 @@ def _keep_off(job: CompileJob, target: Target) -> CompileJob:
     )
 
 
-def _let_in(job: CompileJob, target: Target) -> CompileJob:
+def _let_in(job: CompileJob, target: EditTarget) -> CompileJob:
     rules, names = job.rules, _names(target)
     return _ruled(
         job,
@@ -182,22 +182,22 @@ def _let_in(job: CompileJob, target: Target) -> CompileJob:
     )
 
 
-def _force(job: CompileJob, target: Target) -> CompileJob:
+def _force(job: CompileJob, target: EditTarget) -> CompileJob:
     rules, names = job.rules, _names(target)
     to = f"={target.partitioner}" if target.partitioner else ""
     forced = _with(_without(rules.force_nodes, names), [f"{name}{to}" for name in _nodes(target)])
     return _ruled(job, deny_nodes=_without(rules.deny_nodes, names), force_nodes=forced)
 
 
-def _cut_before(job: CompileJob, target: Target) -> CompileJob:
+def _cut_before(job: CompileJob, target: EditTarget) -> CompileJob:
     return _ruled(job, cut_before=_with(job.rules.cut_before, _nodes(target)[:1]))
 
 
-def _cut_after(job: CompileJob, target: Target) -> CompileJob:
+def _cut_after(job: CompileJob, target: EditTarget) -> CompileJob:
     return _ruled(job, cut_after=_with(job.rules.cut_after, _nodes(target)[-1:]))
 
 
-def _join(job: CompileJob, target: Target) -> CompileJob:
+def _join(job: CompileJob, target: EditTarget) -> CompileJob:
     rules, names = job.rules, _names(target)
     return _ruled(
         job,
@@ -208,32 +208,32 @@ def _join(job: CompileJob, target: Target) -> CompileJob:
     )
 
 
-def _alone(job: CompileJob, target: Target) -> CompileJob:
+def _alone(job: CompileJob, target: EditTarget) -> CompileJob:
     if target.kind is TargetKind.OPERATOR:
         return _ruled(job, alone_ops=_with(job.rules.alone_ops, [target.name]))
     return _ruled(job, alone_nodes=_with(job.rules.alone_nodes, _nodes(target)))
 
 
-def _rule_off(job: CompileJob, target: Target) -> CompileJob:
+def _rule_off(job: CompileJob, target: EditTarget) -> CompileJob:
     name = {"deny_tensors": "deny_dtypes"}.get(target.name, target.name)
     if name in _DEFAULTS:  # one of the rules of the user
         return _ruled(job, **{name: _DEFAULTS[name]})
     return _ruled(job, deny_rules=_with(job.rules.deny_rules, [name]))
 
 
-def _rule_on(job: CompileJob, target: Target) -> CompileJob:
+def _rule_on(job: CompileJob, target: EditTarget) -> CompileJob:
     return _ruled(job, deny_rules=_without(job.rules.deny_rules, [target.name]))
 
 
-def _move_up(job: CompileJob, target: Target) -> CompileJob:
+def _move_up(job: CompileJob, target: EditTarget) -> CompileJob:
     try:
         return replace(job, partitioners=moved_up(job.partitioners, target.name))
     except KeyError:
         return job
 
 
-def _compute_in(word: str) -> Callable[[CompileJob, Target], CompileJob]:
-    def change(job: CompileJob, target: Target) -> CompileJob:
+def _compute_in(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
+    def change(job: CompileJob, target: EditTarget) -> CompileJob:
         known = {one.name: getattr(job.precision, one.name) for one in fields(Precision)}
         known[_part(target)] = _chosen(known[_part(target)], _nodes(target), word)
         return replace(job, precision=Precision(**known))
@@ -241,8 +241,8 @@ def _compute_in(word: str) -> Callable[[CompileJob, Target], CompileJob]:
     return change
 
 
-def _quantise_as(word: str) -> Callable[[CompileJob, Target], CompileJob]:
-    def change(job: CompileJob, target: Target) -> CompileJob:
+def _quantise_as(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
+    def change(job: CompileJob, target: EditTarget) -> CompileJob:
         how = job.quantising
         if not how.mode and word in ("none", ""):
             return job
@@ -260,7 +260,7 @@ def _quantise_as(word: str) -> Callable[[CompileJob, Target], CompileJob]:
     return change
 
 
-def _part(target: Target) -> str:
+def _part(target: EditTarget) -> str:
     kinds = {TargetKind.MODULE: "modules", TargetKind.OPERATOR: "operators"}
     return kinds.get(target.kind, "nodes")
 

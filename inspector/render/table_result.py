@@ -14,7 +14,7 @@ from inspector.render.html import selected_html
 from inspector.render.text import lines_of, selected_text
 from inspector.render.values import plain_value
 from inspector.tables.query import Query, Selected, column_names, select
-from inspector.tables.registry import Subject, build, entry_named
+from inspector.tables.registry import TableSubject, build, entry_named
 
 Path_ = str | os.PathLike[str]
 _MOST_ROWS = 60  # that a notebook shows
@@ -94,7 +94,7 @@ def table(  # noqa: PLR0913 - the options of the verb
 def _subject(
     name: str, subject: Session | Path_ | Sequence[Session | Path_]
 ) -> list[Session] | Path:
-    if entry_named(name).subject is Subject.FOLDER and isinstance(subject, (str, os.PathLike)):
+    if entry_named(name).subject is TableSubject.FOLDER and isinstance(subject, (str, os.PathLike)):
         return Path(subject)
     if isinstance(subject, Session):
         return [subject]

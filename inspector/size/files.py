@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
-from inspector.size.owners import FileSize, Part, cover, program_parts, program_size
+from inspector.size.owners import FilePart, FileSize, cover, program_parts, program_size
 from schema import bundled, flat_tensor
 from schema.bundled import BundledProgram
 from schema.errors import FormatError
@@ -54,7 +54,7 @@ def _sized(session: Session, file: LoadedFile) -> SizedFile:
     return SizedFile(file, FileSize(len(file.data), cover(parts, file.data)))
 
 
-def _parts(session: Session, file: LoadedFile) -> list[Part] | FileSize:
+def _parts(session: Session, file: LoadedFile) -> list[FilePart] | FileSize:
     artifact = file.artifact
     if isinstance(artifact, Program):
         return program_size(artifact, file.data, session.external)
@@ -65,74 +65,74 @@ def _parts(session: Session, file: LoadedFile) -> list[Part] | FileSize:
     if isinstance(artifact, ETRecord):
         return record_parts(artifact)
     whole = "events" if file.kind == "etdump" else "logged tensors"
-    return [Part(whole, whole, 0, len(file.data), (whole,))]
+    return [FilePart(whole, whole, 0, len(file.data), (whole,))]
 
 
-def flat_tensor_parts(data: FlatTensor, buffer: memoryview) -> list[Part]:
+def flat_tensor_parts(data: FlatTensor, buffer: memoryview) -> list[FilePart]:
     """Return the owned runs of external data; gaps are left to `cover`."""
     reader, table, base = flat_tensor.root_table(buffer)
-    parts = [Part("root offset and identifier", "header", 0, 8, ("tables",))]
+    parts = [FilePart("root offset and identifier", "header", 0, 8, ("tables",))]
     if data.header is not None:
-        parts.append(Part("extended header", "header", 8, data.header.length, ("tables",)))
+        parts.append(FilePart("extended header", "header", 8, data.header.length, ("tables",)))
     parts += [_table_part(extent) for extent in extents(reader, table, base)]
     start = data.header.segment_base_offset if data.header is not None else 0
     for number, segment in enumerate(data.segments):
         keys = [entry for entry in data.entries if entry.segment_index == number]
         at = start + max(segment.offset, 0)
         if not keys:
-            part = Part(f"segment {number}", "unreferenced segment", at, len(segment.data))
+            part = FilePart(f"segment {number}", "unreferenced segment", at, len(segment.data))
             parts.append(replace(part, group=("segments", part.name)))
         for entry in keys:
             kind = "constant" if entry.layout is not None else "named data"
             nbytes = entry.size
-            parts.append(Part(entry.key, kind, at + entry.offset, nbytes, (kind, entry.key)))
+            parts.append(FilePart(entry.key, kind, at + entry.offset, nbytes, (kind, entry.key)))
     return parts
 
 
-def _table_part(extent: Extent) -> Part:
+def _table_part(extent: Extent) -> FilePart:
     kind = "vtable" if extent.kind == "vtable" else "table"
-    return Part(extent.path, kind, extent.offset, extent.nbytes, ("tables", extent.path))
+    return FilePart(extent.path, kind, extent.offset, extent.nbytes, ("tables", extent.path))
 
 
 def bundled_parts(
     data: BundledProgram, buffer: memoryview, external: tuple[object, ...] = ()
-) -> list[Part]:
+) -> list[FilePart]:
     """Return the owned runs of a bundled program, those of the program inside included."""
     reader, table, base = bundled.root_table(buffer)
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     for extent in extents(reader, table, base):
         if extent.kind == "blob" and extent.path == "BundledProgram.program":
-            parts.append(Part("length of the program", "table", extent.offset, 4, ("tables",)))
+            parts.append(FilePart("length of the program", "table", extent.offset, 4, ("tables",)))
         elif extent.kind == "blob":
             path = extent.path.removeprefix("BundledProgram.")
             group = ("test cases", *path.split(".")[:2])
-            parts.append(Part(path, "test case", extent.offset, extent.nbytes, group))
+            parts.append(FilePart(path, "test case", extent.offset, extent.nbytes, group))
         else:
             parts.append(_table_part(extent))
     return parts + _inner_parts(data, external)
 
 
-def _inner_parts(data: BundledProgram, external: tuple[object, ...]) -> list[Part]:
+def _inner_parts(data: BundledProgram, external: tuple[object, ...]) -> list[FilePart]:
     start = data.program_offset
     program = inner_program(data)
     if program is None:
-        return [Part("program", "program", start, len(data.program), ("program",))]
+        return [FilePart("program", "program", start, len(data.program), ("program",))]
     inside = cover(program_parts(program, data.program, external), data.program)
     return [
         replace(part, offset=part.offset + start, group=("program", *part.group)) for part in inside
     ]
 
 
-def record_parts(record: ETRecord) -> list[Part]:
+def record_parts(record: ETRecord) -> list[FilePart]:
     """Return the members of a record, each with its local header; the directory is the rest."""
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     for member in record.members:
         group = tuple(member.name.split("/"))
         if member.offset > member.header:
             head = f"header of {member.name}"
             size = member.offset - member.header
-            parts.append(Part(head, "header", member.header, size, (*group, "header")))
-        parts.append(Part(member.name, "member", member.offset, member.packed, group))
+            parts.append(FilePart(head, "header", member.header, size, (*group, "header")))
+        parts.append(FilePart(member.name, "member", member.offset, member.packed, group))
     end = max((part.offset + part.nbytes for part in parts), default=0)
     total = len(record.archive.data)
-    return [*parts, Part("directory", "header", end, total - end, ("directory",))]
+    return [*parts, FilePart("directory", "header", end, total - end, ("directory",))]

@@ -26,7 +26,7 @@ _HEADER_END = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A run of bytes with one owner.
 
     Attributes:
@@ -52,10 +52,10 @@ class FileSize:
     """The parts of one file, in file order; they sum to total_bytes."""
 
     total_bytes: int
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
 
 
-def cover(parts: Iterable[Part], data: memoryview, start: int = 0) -> tuple[Part, ...]:
+def cover(parts: Iterable[FilePart], data: memoryview, start: int = 0) -> tuple[FilePart, ...]:
     """Return the parts in file order with gaps filled by parts and overlaps removed.
 
     Args:
@@ -63,7 +63,7 @@ def cover(parts: Iterable[Part], data: memoryview, start: int = 0) -> tuple[Part
         data: the bytes from ``start`` on
         start: file offset of the first byte of data
     """
-    done: list[Part] = []
+    done: list[FilePart] = []
     at = start
     end = start + len(data)
     for part in sorted(parts, key=lambda part: (part.offset, -part.nbytes)):
@@ -79,9 +79,9 @@ def cover(parts: Iterable[Part], data: memoryview, start: int = 0) -> tuple[Part
     return tuple(done)
 
 
-def _gap(data: memoryview, offset: int) -> Part:
+def _gap(data: memoryview, offset: int) -> FilePart:
     kind = "slack" if _has_content(data) else "alignment"
-    return Part(f"{kind} at {offset:#x}", kind, offset, len(data), ("gaps",))
+    return FilePart(f"{kind} at {offset:#x}", kind, offset, len(data), ("gaps",))
 
 
 def _has_content(data: memoryview) -> bool:
@@ -101,13 +101,13 @@ def program_size(program: Program, data: memoryview, external: tuple[object, ...
 
 def program_parts(
     program: Program, data: memoryview, external: tuple[object, ...] = ()
-) -> list[Part]:
+) -> list[FilePart]:
     """Return the owned runs of a program; gaps are left to `cover`."""
     header = program.header
     limit = header.program_size if header else len(data)
-    parts = [Part("root offset and identifier", "header", 0, _HEADER_END, ("program",))]
+    parts = [FilePart("root offset and identifier", "header", 0, _HEADER_END, ("program",))]
     if header is not None:
-        parts.append(Part("extended header", "header", 8, header.length, ("program",)))
+        parts.append(FilePart("extended header", "header", 8, header.length, ("program",)))
     parts += _table_parts(data, limit)
     for index, place in enumerate(program.table.segments or ()):
         if place.size and header is not None:
@@ -118,7 +118,7 @@ def program_parts(
     return _named_once(parts)
 
 
-def _named_once(parts: list[Part]) -> list[Part]:
+def _named_once(parts: list[FilePart]) -> list[FilePart]:
     """Return the parts with the keys of blobs at the constants whose bytes they are, too."""
     constants = {(each.offset, each.nbytes): each for each in parts if each.kind == "constant"}
     keys: dict[int, list[str]] = {}
@@ -145,8 +145,8 @@ _LEVEL = re.compile(
 )
 
 
-def _table_parts(data: memoryview, limit: int) -> list[Part]:
-    parts: list[Part] = []
+def _table_parts(data: memoryview, limit: int) -> list[FilePart]:
+    parts: list[FilePart] = []
     for extent in extents(Reader(data, limit), PROGRAM):
         if extent.path == "root offset":
             continue
@@ -157,7 +157,7 @@ def _table_parts(data: memoryview, limit: int) -> list[Part]:
         inline = extent.path.startswith("Program.backend_delegate_data[") and extent.kind == "blob"
         # An inline blob belongs to its payload; only the length in front is the table's.
         nbytes = 4 if inline else extent.nbytes
-        parts.append(Part(name, kind, extent.offset, nbytes, ("program", *_path(name))))
+        parts.append(FilePart(name, kind, extent.offset, nbytes, ("program", *_path(name))))
     return _joined(parts)
 
 
@@ -171,9 +171,9 @@ def _path(name: str) -> tuple[str, ...]:
     return tuple(name.replace("execution_plan", "plan").split("."))
 
 
-def _joined(parts: list[Part]) -> list[Part]:
+def _joined(parts: list[FilePart]) -> list[FilePart]:
     """Merge adjacent runs of one owner, so that a table and its strings are one part."""
-    joined: list[Part] = []
+    joined: list[FilePart] = []
     for part in sorted(parts, key=lambda part: part.offset):
         last = joined[-1] if joined else None
         same = last is not None and (last.name, last.kind) == (part.name, part.kind)
@@ -186,7 +186,7 @@ def _joined(parts: list[Part]) -> list[Part]:
 
 def _segment_parts(
     program: Program, index: int, start: int, external: tuple[object, ...]
-) -> list[Part]:
+) -> list[FilePart]:
     table = program.table
     if table.constant_segment is not None and table.constant_segment.segment_index == index:
         parts = _constant_parts(program, table.constant_segment, start, "constant")
@@ -205,13 +205,13 @@ def _segment_parts(
 
 def _constant_parts(
     program: Program, starts: m.SubsegmentOffsets, base: int, kind: str
-) -> list[Part]:
+) -> list[FilePart]:
     owners = _constant_owners(program, kind)
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     for buffer, (names, nbytes) in sorted(owners.items()):
         if buffer < len(starts.offsets):
             offset = base + starts.offsets[buffer]
-            parts.append(Part(" = ".join(names), kind, offset, nbytes, (f"{kind}s", names[0])))
+            parts.append(FilePart(" = ".join(names), kind, offset, nbytes, (f"{kind}s", names[0])))
     return parts
 
 
@@ -239,11 +239,11 @@ def _payload_parts(
     number: int,
     start: int,
     external: tuple[object, ...],
-) -> list[Part]:
+) -> list[FilePart]:
     payload = delegate_payload(program, plan, number, external)
     label = f"{plan.name} delegate {number} ({payload.backend_id})"
     return [
-        Part(
+        FilePart(
             f"{label}: {part.name}",
             f"payload {part.kind}",
             start + part.offset,
@@ -254,19 +254,19 @@ def _payload_parts(
     ]
 
 
-def _named_parts(program: Program, index: int, start: int) -> list[Part]:
+def _named_parts(program: Program, index: int, start: int) -> list[FilePart]:
     keys = [entry.key for entry in program.table.named_data or () if entry.segment_index == index]
     nbytes = len(program.segments[index])
     if not keys:
-        return [Part(f"segment {index}", "unreferenced segment", start, nbytes, ("segments",))]
-    return [Part(" = ".join(keys), "named data", start, nbytes, ("named data", keys[0]))]
+        return [FilePart(f"segment {index}", "unreferenced segment", start, nbytes, ("segments",))]
+    return [FilePart(" = ".join(keys), "named data", start, nbytes, ("named data", keys[0]))]
 
 
 def _inline_delegate_parts(
     program: Program, data: memoryview, external: tuple[object, ...]
-) -> list[Part]:
+) -> list[FilePart]:
     """Return payload parts for blobs inside the flatbuffer; they replace the run of the table."""
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     for plan in program.plans:
         for number, delegate in enumerate(plan.delegates):
             ref = delegate.processed
@@ -289,13 +289,13 @@ def position(data: memoryview, view: memoryview) -> int | None:
     return start if 0 <= start <= len(data) - len(view) else None
 
 
-def mark_duplicates(parts: Sequence[Part], data: memoryview) -> tuple[Part, ...]:
+def mark_duplicates(parts: Sequence[FilePart], data: memoryview) -> tuple[FilePart, ...]:
     """Return the parts with each content met before named; reads every byte once.
 
     Only parts of 16 bytes and more count, and gaps and tables do not.
     """
     seen: dict[tuple[int, bytes], str] = {}
-    marked: list[Part] = []
+    marked: list[FilePart] = []
     for part in parts:
         kind = part.kind.removeprefix("payload ")
         if part.nbytes < 16 or kind in ("alignment", "slack", "table", "vtable", "header"):

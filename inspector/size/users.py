@@ -10,7 +10,7 @@ from inspector.join import record_maps
 from inspector.join.node_index import nodes_by_handle
 from inspector.join.operands import plan_operands
 from inspector.memory.plan import value_name
-from inspector.size.owners import Part
+from inspector.size.owners import FilePart
 from schema.graph import Graph, GraphNode
 from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
@@ -42,7 +42,7 @@ def stored_users(session: Session) -> Users:
     return {name: tuple(users) for name, users in found.items() if name}
 
 
-def users_of(part: Part, users: Users) -> tuple[str, ...]:
+def users_of(part: FilePart, users: Users) -> tuple[str, ...]:
     """Return the users of a part of a file; empty if unknown."""
     names = part.name.split(" = ")
     return tuple(dict.fromkeys(user for name in names for user in users.get(name, ())))

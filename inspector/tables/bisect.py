@@ -14,15 +14,15 @@ from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.graph.node_text import operator_title
 from inspector.jobs.bisect_trials import (
     STATE,
-    Node,
-    State,
+    BisectState,
+    CandidateNode,
     StateError,
     numbers_of,
     read_state,
 )
 from inspector.jobs.messages import Trying
 from inspector.tables.query import QueryError
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.units import Quantity
@@ -32,12 +32,12 @@ _TONES = {"holds": "good", "trying": "accent"}
 _ALL, _NONE = "everything", "nothing"
 _NS = 1e9  # in a second
 _TRIALS = (
-    Field("trial", Quantity.COUNT),
-    Field("kept off"),
-    Field("verdict", tone=lambda value: _TONES.get(str(value), "muted")),
-    Field("value", Quantity.PLAIN, missing=""),
-    Field("note"),
-    Field("time", Quantity.TIME),
+    RowField("trial", Quantity.COUNT),
+    RowField("kept off"),
+    RowField("verdict", tone=lambda value: _TONES.get(str(value), "muted")),
+    RowField("value", Quantity.PLAIN, missing=""),
+    RowField("note"),
+    RowField("time", Quantity.TIME),
 )
 
 
@@ -114,7 +114,7 @@ def _verdict(holds: bool) -> str:
     return "holds" if holds else "does not hold"
 
 
-def trial_table(state: State, bound: Bound, trying: Trying | None = None) -> Table:
+def trial_table(state: BisectState, bound: Bound, trying: Trying | None = None) -> Table:
     """Return one row a program that was tried, the one that is being made at the end."""
     trials = state.trials
     total = len(state.candidates)
@@ -148,7 +148,7 @@ def _out(count: int, total: int) -> str:
     return _ALL if count == total else f"{count:,} of {total:,}"
 
 
-def node_table(nodes: Sequence[Node], session: Session | None) -> Table:
+def node_table(nodes: Sequence[CandidateNode], session: Session | None) -> Table:
     """Return the nodes to keep off; each leads to its place in the session shown."""
     return Table(
         (
@@ -164,7 +164,7 @@ def node_table(nodes: Sequence[Node], session: Session | None) -> Table:
     )
 
 
-def place_of(node: Node, session: Session | None) -> Selection | None:
+def place_of(node: CandidateNode, session: Session | None) -> Selection | None:
     """Return where an exported node is in the graph of a session, None where it is not."""
     graph = model_graph(session, node.method) if session is not None else None
     if graph is None:

@@ -6,19 +6,19 @@ from pathlib import PurePath
 
 from inspector.check.session import DO_NOT_BELONG, Check, check_session
 from inspector.files.session import Session
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.units import Quantity
 
 _WORST = DO_NOT_BELONG.replace("_", " ")
 _FIELDS = (
-    Field("file", mono=True),
-    Field("with", mono=True),
-    Field("verdict", tone=lambda value: "bad" if value == _WORST else "good"),
-    Field("mismatch"),
-    Field("facts", Quantity.COUNT),
-    Field("compared"),
+    RowField("file", mono=True),
+    RowField("with", mono=True),
+    RowField("verdict", tone=lambda value: "bad" if value == _WORST else "good"),
+    RowField("mismatch"),
+    RowField("facts", Quantity.COUNT),
+    RowField("compared"),
 )
 
 

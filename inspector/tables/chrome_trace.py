@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.table import Table
 from inspector.units import Quantity
 
 _NS_PER_US = 1e3
 _FIELDS = (
-    Field("run", Quantity.COUNT),
-    Field("lane", Quantity.COUNT),
-    Field("name"),
-    Field("category"),
-    Field("start", Quantity.TIME),
-    Field("duration", Quantity.TIME),
-    Field("instruction", Quantity.COUNT, missing=""),
+    RowField("run", Quantity.COUNT),
+    RowField("lane", Quantity.COUNT),
+    RowField("name"),
+    RowField("category"),
+    RowField("start", Quantity.TIME),
+    RowField("duration", Quantity.TIME),
+    RowField("instruction", Quantity.COUNT, missing=""),
 )
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from inspector.compare.model import (
     LESS,
     MORE,
+    ComparePlace,
     Comparison,
     Delta,
-    Place,
 )
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.statistics import FASTER, SLOWER, TimeVerdict
@@ -31,7 +31,7 @@ _MANY = 2.0  # times as long; a share says little beyond
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class CompareLink:
     """Where a row leads.
 
     Attributes:
@@ -45,7 +45,7 @@ class Link:
     selection: Selection
 
 
-def link_of(place: Place | None, letters: Sequence[str]) -> Link | None:
+def link_of(place: ComparePlace | None, letters: Sequence[str]) -> CompareLink | None:
     """Return where a place of a comparison is in the window."""
     if place is None:
         return None
@@ -59,7 +59,7 @@ def link_of(place: Place | None, letters: Sequence[str]) -> Link | None:
         chosen = Selection(SelectionKind.PART, part=place.part)
     else:
         chosen = Selection()
-    return Link(letters[place.session], place.view, chosen)
+    return CompareLink(letters[place.session], place.view, chosen)
 
 
 def headline(found: Comparison, letters: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ def difference_column(rows: Sequence[Delta], number: int, letters: Sequence[str]
     return badge_column(title, texts, tone=lambda value: getattr(value, "tone", ""))
 
 
-def shown_place(one: Delta) -> Place | None:
+def shown_place(one: Delta) -> ComparePlace | None:
     """Return where to look for a number: in the newest session that has it."""
     return next((place for place in reversed(one.places) if place is not None), None)
 

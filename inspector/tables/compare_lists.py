@@ -21,7 +21,7 @@ from inspector.compare.sessions import compare_sessions
 from inspector.files.session import Session
 from inspector.tables.compare import (
     MS,
-    Link,
+    CompareLink,
     difference_column,
     letters_of,
     link_of,
@@ -29,7 +29,7 @@ from inspector.tables.compare import (
     value_columns,
 )
 from inspector.tables.figures import Figure, figure_column
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.units import Quantity, choose_unit, format_time
@@ -98,7 +98,9 @@ def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
 def _recipes(rows: Sequence[RecipeChange], letters: Sequence[str]) -> Table:
     cells = [(one.field, one.old or "—", one.new or "—", letters[one.session]) for one in rows]
     fields = ("field", letters[0], "now", "variant")
-    return row_table([Field(title, mono=title != "variant") for title in fields], cells, "fields")
+    return row_table(
+        [RowField(title, mono=title != "variant") for title in fields], cells, "fields"
+    )
 
 
 def _graph(graphs: Sequence[MethodGraphs], letters: Sequence[str]) -> Table:
@@ -109,8 +111,8 @@ def _graph(graphs: Sequence[MethodGraphs], letters: Sequence[str]) -> Table:
         if alignment is not None
         for row in _aligned(alignment)
     ]
-    fields = [Field("change", tone=_change_tone), Field(letters[0], mono=True)]
-    fields += [Field("now", mono=True), Field("variant")]
+    fields = [RowField("change", tone=_change_tone), RowField(letters[0], mono=True)]
+    fields += [RowField("now", mono=True), RowField("variant")]
     return row_table(fields, rows, "differences")
 
 
@@ -145,7 +147,7 @@ def _owners(rows: Sequence[OwnerChange], letters: Sequence[str]) -> Table:
     if len(letters) > 2:
         columns.insert(0, text_column("variant", [letters[one.session] for one in rows]))
     keys = [
-        Link(
+        CompareLink(
             letters[one.session],
             "graph",
             Selection(SelectionKind.NODE, one.method, "compiled", one.new_node),
@@ -188,7 +190,7 @@ def _partitions(rows: Sequence[PartitionChange], letters: Sequence[str]) -> Tabl
         text_column("variant", [letters[one.session] for one in rows]),
     ]
     keys = [
-        Link(
+        CompareLink(
             letters[0] if one.new is None else letters[one.session],
             "partitions",
             Selection(
@@ -256,13 +258,13 @@ def _largest(one: TimeRow, count: int) -> float:
     return max((abs(value) for value in known if value is not None), default=-1.0)
 
 
-def _time_link(one: TimeRow, letters: Sequence[str]) -> Link | None:
+def _time_link(one: TimeRow, letters: Sequence[str]) -> CompareLink | None:
     nodes = next((names for names in reversed(one.nodes) if names), ())
     if not nodes:
         return None
     number = max(at for at, names in enumerate(one.nodes) if names)
     chosen = Selection(SelectionKind.NODE, one.method, "compiled", nodes[0])
-    return Link(letters[number], "graph", chosen)
+    return CompareLink(letters[number], "graph", chosen)
 
 
 def _deltas(rows: Iterable[Delta], letters: Sequence[str]) -> Table:
@@ -291,7 +293,9 @@ def _gaps(found: Comparison, letters: Sequence[str]) -> Table:
         values = [one.own[number] for one in rows]
         columns.append(number_column(f"{letter} own", values, Quantity.PLAIN))
     keys = [
-        Link(letters[-1], "gap", Selection(SelectionKind.NODE, one.method, "compiled", one.node))
+        CompareLink(
+            letters[-1], "gap", Selection(SelectionKind.NODE, one.method, "compiled", one.node)
+        )
         for one in rows
     ]
     return Table(tuple(columns), len(rows), keys, noun="outputs")
@@ -339,8 +343,8 @@ def change_table(changes: Sequence[Sequence[Change]], letters: Sequence[str]) ->
 def sample_table(changes: Sequence[Change]) -> Table:
     """Return the first elements of each tensor that differ."""
     rows = [(one.what, str(each.at), each.old, each.new) for one in changes for each in one.samples]
-    fields = (Field("tensor"), Field("element"))
-    sides = (Field("A", Quantity.PLAIN), Field("B", Quantity.PLAIN))
+    fields = (RowField("tensor"), RowField("element"))
+    sides = (RowField("A", Quantity.PLAIN), RowField("B", Quantity.PLAIN))
     return row_table((*fields, *sides), rows, "elements")
 
 

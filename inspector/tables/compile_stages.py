@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspector.jobs.messages import Ended, Outcome, Stage
-from inspector.tables.rows import Field, ns, row_table
+from inspector.tables.rows import RowField, ns, row_table
 from inspector.tables.table import Table, Total, badge_column, number_column, text_column
 from inspector.units import Quantity
 
 _FIELDS = (
-    Field("stage"),
-    Field("method"),
-    Field("time", Quantity.TIME, Total.SUM),
-    Field("nodes", Quantity.COUNT, missing=""),
+    RowField("stage"),
+    RowField("method"),
+    RowField("time", Quantity.TIME, Total.SUM),
+    RowField("nodes", Quantity.COUNT, missing=""),
 )
 _TONES = {"done": "good", "running": "accent", "cancelled": "warn"}
 

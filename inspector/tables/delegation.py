@@ -5,27 +5,27 @@ from __future__ import annotations
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.tables.query import QueryError
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
 from inspector.units import Quantity
 
 _COUNTS = (
-    Field("operator", mono=True),
-    Field("delegated", Quantity.COUNT, Total.SUM),
-    Field("not delegated", Quantity.COUNT, Total.SUM),
+    RowField("operator", mono=True),
+    RowField("delegated", Quantity.COUNT, Total.SUM),
+    RowField("not delegated", Quantity.COUNT, Total.SUM),
 )
 _DELEGATES = (
-    Field("delegate", Quantity.COUNT),
-    Field("backend"),
-    Field("nodes", Quantity.COUNT, Total.SUM),
-    Field("payload", Quantity.SIZE, Total.SUM),
-    Field("named data", Quantity.SIZE, Total.SUM),
-    Field("called by"),
-    Field("compile specs"),
-    Field("format"),
+    RowField("delegate", Quantity.COUNT),
+    RowField("backend"),
+    RowField("nodes", Quantity.COUNT, Total.SUM),
+    RowField("payload", Quantity.SIZE, Total.SUM),
+    RowField("named data", Quantity.SIZE, Total.SUM),
+    RowField("called by"),
+    RowField("compile specs"),
+    RowField("format"),
 )
-_FACTS = (Field("delegate", Quantity.COUNT), Field("fact"), Field("value"))
+_FACTS = (RowField("delegate", Quantity.COUNT), RowField("fact"), RowField("value"))
 
 
 def operator_counts(entry: MethodDelegation) -> Table:

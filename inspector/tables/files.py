@@ -8,7 +8,7 @@ from pathlib import PurePath
 from inspector.files.facts import facts_text, file_facts
 from inspector.files.payloads import unread_payloads
 from inspector.files.session import LoadedFile, Session
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Column, Table, badge_column, number_column, text_column
 from inspector.units import Quantity, as_number, format_quantity
@@ -54,7 +54,12 @@ def file_facts_table(session: Session) -> Table:
         (PurePath(one.path).name, one.kind, one.size, facts_text(file_facts(session, one.artifact)))
         for one in session.files
     ]
-    fields = (Field("file", mono=True), Field("kind"), Field("size", Quantity.SIZE), Field("facts"))
+    fields = (
+        RowField("file", mono=True),
+        RowField("kind"),
+        RowField("size", Quantity.SIZE),
+        RowField("facts"),
+    )
     return row_table(fields, rows, "files", keys=[one.path for one in session.files])
 
 

@@ -45,7 +45,7 @@ class TooSlowError(FilterError):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FilterTerm:
     """A condition on a number column.
 
     Attributes:
@@ -81,7 +81,7 @@ class Filter:
     """
 
     terms: tuple[str | re.Pattern[str], ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[FilterTerm, ...] = ()
 
     def __bool__(self) -> bool:
         """Return whether the filter asks for anything."""
@@ -103,7 +103,7 @@ def parse_filter(text: str, table: Table) -> Filter:
         body = text[1:-1] if len(text) > 1 and text.endswith("/") else text[1:]
         return Filter((_compiled(body),)) if body else Filter()
     terms: list[str] = []
-    comparisons: list[Comparison] = []
+    comparisons: list[FilterTerm] = []
     for word in text.split():
         comparison = _comparison(word, table)
         if comparison is None:
@@ -123,7 +123,7 @@ def _compiled(body: str) -> re.Pattern[str]:
         raise FilterError("the regular expression is too big") from error
 
 
-def _comparison(word: str, table: Table) -> Comparison | None:
+def _comparison(word: str, table: Table) -> FilterTerm | None:
     match = _COMPARISON.fullmatch(word)
     if match is None:
         return None
@@ -132,7 +132,7 @@ def _comparison(word: str, table: Table) -> Comparison | None:
     if column is None or (unit and unit not in _FACTORS):
         return None
     factor = _FACTORS[unit] if unit else None
-    return Comparison(column, match["op"], float(match["number"]), factor)
+    return FilterTerm(column, match["op"], float(match["number"]), factor)
 
 
 def _column_named(name: str, table: Table) -> int | None:

@@ -8,21 +8,21 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, describe, graph_names, model_graph
 from inspector.graph.source import user_frame
 from inspector.tables.query import QueryError
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table
 from inspector.units import Quantity
 
 _NODES = (
-    Field("node", mono=True),
-    Field("operator"),
-    Field("module", mono=True),
-    Field("output", mono=True),
-    Field("delegate"),
-    Field("source"),
-    Field("instruction", Quantity.COUNT, missing=""),
+    RowField("node", mono=True),
+    RowField("operator"),
+    RowField("module", mono=True),
+    RowField("output", mono=True),
+    RowField("delegate"),
+    RowField("source"),
+    RowField("instruction", Quantity.COUNT, missing=""),
 )
-_NAMES = (Field("method", mono=True), Field("graph"))
+_NAMES = (RowField("method", mono=True), RowField("graph"))
 
 
 def node_table(method: str, graph: ModelGraph) -> Table:

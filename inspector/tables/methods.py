@@ -12,7 +12,7 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import analyse_memory, instruction_label
 from inspector.profile.methods import analyse_profile
-from inspector.tables.rows import Field, ns, row_table
+from inspector.tables.rows import RowField, ns, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.units import Quantity
@@ -22,12 +22,12 @@ from schema.program import model as m
 
 _DYNAMISM = {0: "static", 1: "bounded", 2: "unbounded"}
 _FIELDS = (
-    Field("method", mono=True),
-    Field("inputs"),
-    Field("outputs"),
-    Field("instructions", Quantity.COUNT),
-    Field("planned", Quantity.SIZE),
-    Field("mean", Quantity.TIME),
+    RowField("method", mono=True),
+    RowField("inputs"),
+    RowField("outputs"),
+    RowField("instructions", Quantity.COUNT),
+    RowField("planned", Quantity.SIZE),
+    RowField("mean", Quantity.TIME),
 )
 
 

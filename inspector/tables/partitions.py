@@ -65,7 +65,7 @@ class Partitions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _PartitionRow:
     name: str
     parent: int
     key: Selection | str
@@ -112,8 +112,8 @@ def _rows(
     times: NodeTimes | None,
     borders: Sequence[Boundary],
     added: Mapping[int, Sequence[Inserted]],
-) -> list[_Row]:
-    rows: list[_Row] = []
+) -> list[_PartitionRow]:
+    rows: list[_PartitionRow] = []
     taken: dict[int, list[ModelNode]] = {}
     for node in graph.nodes if graph is not None else ():
         taken.setdefault(_NOBODY if node.delegate is None else node.delegate, []).append(node)
@@ -125,7 +125,9 @@ def _rows(
             rows += [_node_row(facts.method, node, parent, times) for node in own]
         else:
             rows += [
-                _Row(operator_title(operator), parent, f"{delegate.index} {name}", is_node=True)
+                _PartitionRow(
+                    operator_title(operator), parent, f"{delegate.index} {name}", is_node=True
+                )
                 for name, operator in zip(delegate.nodes, delegate.operators, strict=True)
             ]
         rows += [_added_row(facts.method, one, parent) for one in added.get(delegate.index, ())]
@@ -135,8 +137,8 @@ def _rows(
 
 def _delegate_row(
     method: str, delegate: DelegateFacts, borders: Sequence[Boundary], times: NodeTimes | None
-) -> _Row:
-    return _Row(
+) -> _PartitionRow:
+    return _PartitionRow(
         f"{short_backend(delegate.backend_id)} · delegate {delegate.index}",
         TOP,
         Selection(SelectionKind.DELEGATE, method, delegate=delegate.index),
@@ -155,10 +157,10 @@ def _border_bytes(borders: Sequence[Boundary], delegate: int, *, inward: bool) -
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _node_row(method: str, node: ModelNode, parent: int, times: NodeTimes | None) -> _Row:
+def _node_row(method: str, node: ModelNode, parent: int, times: NodeTimes | None) -> _PartitionRow:
     weights = [weight.nbytes for weight in node.weights]
     known = [size for size in weights if size is not None]
-    return _Row(
+    return _PartitionRow(
         node_title(node),
         parent,
         Selection(SelectionKind.NODE, method, "compiled", node.name),
@@ -170,15 +172,15 @@ def _node_row(method: str, node: ModelNode, parent: int, times: NodeTimes | None
     )
 
 
-def _added_row(method: str, one: Inserted, parent: int) -> _Row:
+def _added_row(method: str, one: Inserted, parent: int) -> _PartitionRow:
     ns = float("nan") if one.ns is None else one.ns
     name = f"{one.node.node.target} · added by the compiler"
-    return _Row(name, parent, inserted_selection(method, one), ns=ns, is_node=True)
+    return _PartitionRow(name, parent, inserted_selection(method, one), ns=ns, is_node=True)
 
 
 def _left_rows(
     facts: MethodDelegation, nodes: Sequence[ModelNode], start: int, times: NodeTimes | None
-) -> list[_Row]:
+) -> list[_PartitionRow]:
     groups: dict[str, list[ModelNode]] = {}
     for node in nodes:
         if node.node.kind not in _FLOW:
@@ -186,7 +188,7 @@ def _left_rows(
     if not groups:
         return []
     rows = [
-        _Row(
+        _PartitionRow(
             "not delegated",
             TOP,
             "not delegated",
@@ -198,7 +200,9 @@ def _left_rows(
     for title, own in order:
         parent = start + len(rows)
         rows.append(
-            _Row(title, start, f"not delegated {title}", nodes=len(own), ns=_sum(times, own))
+            _PartitionRow(
+                title, start, f"not delegated {title}", nodes=len(own), ns=_sum(times, own)
+            )
         )
         rows += [_node_row(facts.method, node, parent, times) for node in own]
     return rows
@@ -216,7 +220,9 @@ def _sum(times: NodeTimes | None, nodes: Sequence[ModelNode]) -> float:
     return float(known.sum()) if known.size else float("nan")
 
 
-def _tree(rows: Sequence[_Row], times: NodeTimes | None, time_unit: str, size_unit: str) -> Tree:
+def _tree(
+    rows: Sequence[_PartitionRow], times: NodeTimes | None, time_unit: str, size_unit: str
+) -> Tree:
     longest = max((row.ns for row in rows if not np.isnan(row.ns)), default=0.0)
     sizes = [size for row in rows for size in (row.nbytes, row.inside, row.outside) if size]
     clock = choose_unit(Quantity.TIME, longest, time_unit)

@@ -16,7 +16,7 @@ from inspector.tables.table import Table
 from inspector.tables.tree import Tree
 
 
-class Subject(str, Enum):
+class TableSubject(str, Enum):
     """What a table is about."""
 
     SESSION = "session"
@@ -40,7 +40,7 @@ class TableEntry:
     name: str
     what: str
     maker: str
-    subject: Subject = Subject.METHOD
+    subject: TableSubject = TableSubject.METHOD
 
 
 TABLES: dict[str, TableEntry] = {
@@ -59,21 +59,21 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("delegates", "a delegate, its payload", "delegation:delegates"),
         TableEntry("payloads", "a fact of a payload", "delegation:payloads"),
         TableEntry("tensors", "a stored tensor, its values", "tensors:tensors"),
-        TableEntry("logged-tensors", "a logged tensor", "tensors:logged", Subject.SESSION),
-        TableEntry("methods", "a method, its signature", "methods:methods", Subject.SESSION),
-        TableEntry("graphs", "a graph", "graph:graphs", Subject.SESSION),
-        TableEntry("size", "a part of a file", "size:parts", Subject.SESSION),
-        TableEntry("size-kinds", "a kind of part", "size:kinds", Subject.SESSION),
-        TableEntry("check", "two files that belong together", "check:check", Subject.SESSION),
-        TableEntry("stages", "a stage of the compile", "stage_steps:stages", Subject.SESSION),
-        TableEntry("findings", "a finding", "findings:finding_table", Subject.SESSION),
-        TableEntry("files", "a file", "files:files", Subject.SESSION),
-        TableEntry("issues", "an issue of a file", "files:issues", Subject.SESSION),
-        TableEntry("run-times", "a time of a run", "runs:run_times", Subject.FOLDER),
-        TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", Subject.FOLDER),
-        TableEntry("trials", "a program a bisection tried", "bisect:trials", Subject.FOLDER),
+        TableEntry("logged-tensors", "a logged tensor", "tensors:logged", TableSubject.SESSION),
+        TableEntry("methods", "a method, its signature", "methods:methods", TableSubject.SESSION),
+        TableEntry("graphs", "a graph", "graph:graphs", TableSubject.SESSION),
+        TableEntry("size", "a part of a file", "size:parts", TableSubject.SESSION),
+        TableEntry("size-kinds", "a kind of part", "size:kinds", TableSubject.SESSION),
+        TableEntry("check", "two files that belong together", "check:check", TableSubject.SESSION),
+        TableEntry("stages", "a stage of the compile", "stage_steps:stages", TableSubject.SESSION),
+        TableEntry("findings", "a finding", "findings:finding_table", TableSubject.SESSION),
+        TableEntry("files", "a file", "files:files", TableSubject.SESSION),
+        TableEntry("issues", "an issue of a file", "files:issues", TableSubject.SESSION),
+        TableEntry("run-times", "a time of a run", "runs:run_times", TableSubject.FOLDER),
+        TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),
+        TableEntry("trials", "a program a bisection tried", "bisect:trials", TableSubject.FOLDER),
         *(
-            TableEntry(name, f"{what}, two sessions or more", maker, Subject.SESSIONS)
+            TableEntry(name, f"{what}, two sessions or more", maker, TableSubject.SESSIONS)
             for name, what, maker in (
                 ("compare", "a figure", "compare:summary"),
                 ("compare-recipes", "a field of a recipe", "compare_lists:recipes"),
@@ -123,7 +123,7 @@ def build(
     entry = entry_named(name)
     module, function = entry.maker.split(":")
     make: Any = getattr(importlib.import_module(f"inspector.tables.{module}"), function)
-    if isinstance(subject, Path) != (entry.subject is Subject.FOLDER):
+    if isinstance(subject, Path) != (entry.subject is TableSubject.FOLDER):
         found = f"{subject} is a folder" if isinstance(subject, Path) else "found a session"
         raise QueryError(f"table {name!r} is of a {entry.subject.value}, {found}")
     if isinstance(subject, Path):
@@ -142,14 +142,14 @@ def _of_sessions(
     units: Units,
 ) -> Table | Tree:
     sessions = (subject,) if isinstance(subject, Session) else tuple(subject)
-    if entry.subject is Subject.SESSIONS:
+    if entry.subject is TableSubject.SESSIONS:
         if len(sessions) < 2:
             words = f"compares two sessions or more, found {len(sessions)}"
             raise QueryError(f"table {entry.name!r} {words}")
         return cast("Table | Tree", make(sessions, method, units))
     if len(sessions) != 1:
         raise QueryError(f"table {entry.name!r} requires one session, found {len(sessions)}")
-    if entry.subject is Subject.SESSION:
+    if entry.subject is TableSubject.SESSION:
         return cast("Table | Tree", make(sessions[0], units))
     return cast("Table | Tree", make(sessions[0], method_of(sessions[0], method), units))
 

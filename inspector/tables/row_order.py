@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.tables.filter import Comparison, Filter, matches
+from inspector.tables.filter import Filter, FilterTerm, matches
 from inspector.tables.table import Categories, Column, Table
 
 Order = NDArray[np.int64]
@@ -137,7 +137,7 @@ class RowOrder:
                 hit |= found(factors.labels)[factors.codes]
         return hit
 
-    def _compare(self, comparison: Comparison) -> Mask:
+    def _compare(self, comparison: FilterTerm) -> Mask:
         index = comparison.column
         column = self.table.columns[index]
         numbers = as_floats(column.values)

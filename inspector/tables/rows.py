@@ -23,7 +23,7 @@ _NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class RowField:
     """What one cell of a row is.
 
     Attributes:
@@ -61,7 +61,7 @@ class Field:
 
 
 def row_table(
-    fields: Sequence[Field],
+    fields: Sequence[RowField],
     rows: Sequence[Sequence[Any]],
     noun: str = "rows",
     *,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.jobs.executing import REPORT
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.units import Quantity, choose_unit
@@ -112,8 +112,8 @@ def bundled_table(cases: Sequence[Mapping[str, Any]]) -> Table:
         for case in cases
     ]
     titles = ("case", "inputs", "expected")
-    counts = (Field(title, Quantity.COUNT, missing="none") for title in titles)
-    return row_table((Field("method", mono=True), *counts), rows, "cases")
+    counts = (RowField(title, Quantity.COUNT, missing="none") for title in titles)
+    return row_table((RowField("method", mono=True), *counts), rows, "cases")
 
 
 def outputs_text(report: Mapping[str, Any]) -> str:

@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from inspector.files.session import LoadedFile, Session
 from inspector.size.files import session_sizes
-from inspector.size.owners import Part
+from inspector.size.owners import FilePart
 from inspector.size.users import Users, stored_users, users_of, users_text
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total, number_column, share_column, text_column
 from inspector.units import Quantity, choose_unit
 
 
-def part_selection(file: LoadedFile, part: Part) -> Selection:
+def part_selection(file: LoadedFile, part: FilePart) -> Selection:
     """Return the selection that stands for a part."""
     return Selection(SelectionKind.PART, part=f"{file.path}@{part.offset}+{part.nbytes}")
 
 
 def parts_table(
-    parts: Sequence[tuple[LoadedFile, Part]],
+    parts: Sequence[tuple[LoadedFile, FilePart]],
     size_unit: str = "auto",
     *,
     files: bool = False,
@@ -66,7 +66,7 @@ def parts_table(
 
 
 def _offsets(
-    parts: Sequence[tuple[LoadedFile, Part]],
+    parts: Sequence[tuple[LoadedFile, FilePart]],
 ) -> NDArray[np.int64]:
     return np.array([part.offset for _, part in parts], np.int64)
 
@@ -79,14 +79,14 @@ def parts(session: Session, units: Units) -> Table:
 
 
 _KINDS = (
-    Field("kind"),
-    Field("parts", Quantity.COUNT, Total.SUM),
-    Field("size", Quantity.SIZE, Total.SUM),
-    Field("share", Quantity.SHARE, Total.SUM),
+    RowField("kind"),
+    RowField("parts", Quantity.COUNT, Total.SUM),
+    RowField("size", Quantity.SIZE, Total.SUM),
+    RowField("share", Quantity.SHARE, Total.SUM),
 )
 
 
-def kind_table(parts: Sequence[Part], units: Units = AUTOMATIC) -> Table:
+def kind_table(parts: Sequence[FilePart], units: Units = AUTOMATIC) -> Table:
     """Return the parts summed up by what they are, the largest first."""
     counts: Counter[str] = Counter(part.kind for part in parts)
     sizes: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from inspector.files.stage_files import session_stages
 from inspector.files.stage_log import StageLog, StageNode, Step, delegated
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.query import QueryError
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Column,
@@ -104,7 +104,7 @@ def step_words(log: StageLog, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _StepRow:
     what: str
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -142,24 +142,24 @@ def _by_name(log: StageLog, graph: int | None) -> dict[str, StageNode]:
     return {} if graph is None else {node.name: node for node in log.graphs[graph]}
 
 
-def _rows(step: Step, new: dict[str, StageNode], which: str) -> Iterator[_Row]:
+def _rows(step: Step, new: dict[str, StageNode], which: str) -> Iterator[_StepRow]:
     change = step.change
     if change is None:
-        yield from (_Row("", (), (name,)) for name in new)
+        yield from (_StepRow("", (), (name,)) for name in new)
         return
     operators = {name: node.operator for name, node in new.items()}
     for group in change.replaced:
         inside = delegated(group, operators)
-        yield from (_Row("delegated" if own else "added", own, calls) for own, calls in inside)
+        yield from (_StepRow("delegated" if own else "added", own, calls) for own, calls in inside)
         if not inside:
-            yield _Row("replaced", *group)
-    yield from (_Row("added", (), (name,)) for name in change.added)
-    yield from (_Row("removed", (name,), ()) for name in change.removed)
+            yield _StepRow("replaced", *group)
+    yield from (_StepRow("added", (), (name,)) for name in change.added)
+    yield from (_StepRow("removed", (name,), ()) for name in change.removed)
     if which == ALL:
         told = {name for row in change.replaced for name in row[1]} | set(change.added)
         for name in new:
             if name not in told:
-                yield _Row("", change.behind(name), (name,))
+                yield _StepRow("", change.behind(name), (name,))
 
 
 def _names(names: Sequence[str]) -> str:
@@ -167,7 +167,7 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN_NAMES]) + more
 
 
-def _operators(row: _Row, old: dict[str, StageNode], new: dict[str, StageNode]) -> str:
+def _operators(row: _StepRow, old: dict[str, StageNode], new: dict[str, StageNode]) -> str:
     sides = [
         _names(list(dict.fromkeys(nodes[name].operator for name in names if name in nodes)))
         for names, nodes in ((row.before, old), (row.after, new))
@@ -175,12 +175,12 @@ def _operators(row: _Row, old: dict[str, StageNode], new: dict[str, StageNode]) 
     return " → ".join(dict.fromkeys(side for side in sides if side))
 
 
-def _first(row: _Row, old: dict[str, StageNode], new: dict[str, StageNode]) -> StageNode | None:
+def _first(row: _StepRow, old: dict[str, StageNode], new: dict[str, StageNode]) -> StageNode | None:
     after = (new[name] for name in row.after if name in new)
     return next(after, next((old[name] for name in row.before if name in old), None))
 
 
-def _key(steps: Steps, number: int, row: _Row) -> Selection | None:
+def _key(steps: Steps, number: int, row: _StepRow) -> Selection | None:
     """Return the node of the compiled graph that a row is about, the first of several."""
     log = steps.log
     assert log is not None
@@ -204,7 +204,7 @@ def left_nodes(nodes: Sequence[StageNode]) -> Table:
     """Return the nodes of the graph that a stage left."""
     rows = [(node.name, node.operator, node.value, node.source) for node in nodes]
     titles = ("node", "operator", "value", "source")
-    return row_table([Field(title, mono=title != "operator") for title in titles], rows, "nodes")
+    return row_table([RowField(title, mono=title != "operator") for title in titles], rows, "nodes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import inside_delegate, inside_of
 from inspector.graph.model_graph import COMPILED, model_graph
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.units import Quantity
@@ -20,19 +20,19 @@ from schema.program import model as m
 _DONE, _NEXT, _LATER = "ran", "next", ""
 _TONES = {_DONE: "good", _NEXT: "accent"}
 _STEPPED = (
-    Field("#", Quantity.COUNT),
-    Field("state", tone=lambda value: _TONES.get(str(value), "muted")),
-    Field("kind"),
-    Field("reads"),
-    Field("makes"),
-    Field("recorded node", mono=True),
-    Field("source"),
-    Field("handle", Quantity.COUNT, missing=""),
+    RowField("#", Quantity.COUNT),
+    RowField("state", tone=lambda value: _TONES.get(str(value), "muted")),
+    RowField("kind"),
+    RowField("reads"),
+    RowField("makes"),
+    RowField("recorded node", mono=True),
+    RowField("source"),
+    RowField("handle", Quantity.COUNT, missing=""),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class StepCall:
     """A delegate call of a method that can be stepped through.
 
     Attributes:
@@ -46,7 +46,7 @@ class Call:
     nodes: int
 
 
-def calls_of(session: Session, method: str) -> tuple[Call, ...]:
+def calls_of(session: Session, method: str) -> tuple[StepCall, ...]:
     """Return the calls of a method, in the order of its instructions."""
     program = session.program
     if program is None or method not in {plan.name for plan in program.plans}:
@@ -58,7 +58,7 @@ def calls_of(session: Session, method: str) -> tuple[Call, ...]:
         if isinstance(step.instr_args, m.DelegateCall)
     ]
     return tuple(
-        Call(number, delegate, len(inside_delegate(session, method, delegate).nodes))
+        StepCall(number, delegate, len(inside_delegate(session, method, delegate).nodes))
         for number, delegate in enumerate(found)
         if 0 <= delegate < len(plan.delegates)
         and backend_of(plan.delegates[delegate].id).has_engines

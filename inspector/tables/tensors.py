@@ -7,22 +7,22 @@ from typing import Any
 
 from inspector.files.session import Session
 from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
 from inspector.units import Quantity
 
 _STATISTICS = ("min", "mean", "max", "nan", "inf")
 _FIELDS = (
-    Field("shape", mono=True),
-    Field("size", Quantity.SIZE, Total.SUM),
-    Field("min", Quantity.PLAIN),
-    Field("max", Quantity.PLAIN),
-    Field("note"),
-    Field("dtype"),
-    Field("nan", Quantity.COUNT),
-    Field("inf", Quantity.COUNT),
-    Field("mean", Quantity.PLAIN),
+    RowField("shape", mono=True),
+    RowField("size", Quantity.SIZE, Total.SUM),
+    RowField("min", Quantity.PLAIN),
+    RowField("max", Quantity.PLAIN),
+    RowField("note"),
+    RowField("dtype"),
+    RowField("nan", Quantity.COUNT),
+    RowField("inf", Quantity.COUNT),
+    RowField("mean", Quantity.PLAIN),
 )
 
 
@@ -68,13 +68,13 @@ def stored_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row a stored tensor, from ``stored_json``."""
     cells = [(row["name"], *_cells(row, row["role"])) for row in rows]
     keys = [Selection(SelectionKind.VALUE, row["method"], value=row["value"]) for row in rows]
-    return row_table((Field("name", mono=True), *_FIELDS), cells, "tensors", keys=keys)
+    return row_table((RowField("name", mono=True), *_FIELDS), cells, "tensors", keys=keys)
 
 
 def logged_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row a logged tensor, from ``logged_json``."""
     cells = [(_label(row), *_cells(row, "program output" if row["output"] else "")) for row in rows]
-    return row_table((Field("event"), *_FIELDS), cells, "tensors")
+    return row_table((RowField("event"), *_FIELDS), cells, "tensors")
 
 
 def _label(row: Mapping[str, Any]) -> str:

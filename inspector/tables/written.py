@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.table import Table, Total
 from inspector.units import Quantity
 
-_FILES = (Field("file", mono=True), Field("kind"), Field("size", Quantity.SIZE, Total.SUM))
+_FILES = (RowField("file", mono=True), RowField("kind"), RowField("size", Quantity.SIZE, Total.SUM))
 _NAMES = (
-    Field("file", mono=True),
-    Field("cell", Quantity.COUNT, missing=""),
-    Field("line", Quantity.COUNT, missing=""),
-    Field("name", mono=True),
-    Field("ours", mono=True),
-    Field("verdict"),
-    Field("remedy"),
+    RowField("file", mono=True),
+    RowField("cell", Quantity.COUNT, missing=""),
+    RowField("line", Quantity.COUNT, missing=""),
+    RowField("name", mono=True),
+    RowField("ours", mono=True),
+    RowField("verdict"),
+    RowField("remedy"),
 )
 _PARTITIONERS = (
-    Field("name", mono=True),
-    Field("class", mono=True),
-    Field("module", mono=True),
-    Field("not usable here because"),
+    RowField("name", mono=True),
+    RowField("class", mono=True),
+    RowField("module", mono=True),
+    RowField("not usable here because"),
 )
 
 
@@ -45,10 +45,10 @@ def partitioner_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def graph_sizes(rows: Sequence[tuple[str, int]]) -> Table:
     """Return exported graphs with their number of nodes."""
-    return row_table((Field("graph"), Field("nodes", Quantity.COUNT)), rows, "graphs")
+    return row_table((RowField("graph"), RowField("nodes", Quantity.COUNT)), rows, "graphs")
 
 
 def section_table(kept: Sequence[str], dropped: Sequence[str]) -> Table:
     """Return the sections of a report, and whether each is in it."""
     rows = [(title, "yes") for title in kept] + [(title, "no") for title in dropped]
-    return row_table((Field("section"), Field("in the report")), rows, "sections")
+    return row_table((RowField("section"), RowField("in the report")), rows, "sections")

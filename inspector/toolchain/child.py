@@ -52,7 +52,7 @@ class ReportedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """The response of an interpreter.
 
     Attributes:
@@ -69,7 +69,7 @@ def install_words(python: str) -> str:
     return f"install it with `{python} {_INSTALL}`, or name an interpreter that has it"
 
 
-def ask(python: str, question: Mapping[str, Any], notify: Say) -> Answer:
+def ask(python: str, question: Mapping[str, Any], notify: Say) -> Response:
     """Send a request to the package of an interpreter and wait for the response.
 
     Args:
@@ -123,7 +123,7 @@ class Interpreter:
         self._log.start()
         self._patience.start()
 
-    def ask(self, question: Mapping[str, Any], notify: Say) -> Answer:
+    def ask(self, question: Mapping[str, Any], notify: Say) -> Response:
         """Return the response to a request; messages are passed to ``notify``.
 
         Raises: ReportedError if it failed with a reason, ToolchainError for any other end
@@ -220,7 +220,7 @@ class Interpreter:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
-    def _judged(self) -> Answer:
+    def _judged(self) -> Response:
         """Return the answer, or raise the error instead."""
         if self._told:
             raise ReportedError(self._told)
@@ -229,7 +229,7 @@ class Interpreter:
             words = f"{self._python} has no {names}; {install_words(self._python)}"
             raise ToolchainError(words, blame="usage")
         if self._result is not None:
-            return Answer(self._versions, self._result)
+            return Response(self._versions, self._result)
         details = "\n".join(self._tail)
         if not self._greeted.is_set():
             raise ToolchainError(self._no_python(), blame="usage", details=details)

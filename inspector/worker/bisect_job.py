@@ -11,13 +11,13 @@ from compiler.pipeline.edge_manager import EdgeProgramManager
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.bisect_trials import Node, Trial
+from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.recipes.compile_job import CompileJob
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import executing, exporter
 from inspector.worker.bisect_search import Valued, searched, tried, without
-from inspector.worker.compile_job import Heard, source_of
-from inspector.worker.exported_file import UnreadableError
+from inspector.worker.compile_job import MessageCollector, source_of
+from inspector.worker.exported_file import UnreadableExportError
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.guarding import origins_of
 from inspector.worker.lowering import backend_config, check_words
@@ -45,7 +45,7 @@ def bisect_built_in(job: BisectJob, task: Task) -> dict[str, Any]:
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     found = executing.failure(error)
-    return {**found, "blame": "unreadable"} if isinstance(error, UnreadableError) else found
+    return {**found, "blame": "unreadable"} if isinstance(error, UnreadableExportError) else found
 
 
 def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,32 +59,32 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
 
     Raises: AnswerError, RequirementError, and errors of the source or its first compile
     """
-    heard = Heard(notify)
+    heard = MessageCollector(notify)
     exporter.tell_what_is_said(heard)
     bound = parse_bound(job.bound)
     warm = Warm()
     source = warm.source(job.compile, lambda: source_of(job.compile, folder, heard), heard)
     source = warm.quantised(job.compile.quantising, source, heard)
-    trying = _Trying(job, bound, Probe(job, bound, source, folder), warm, heard)
+    trying = _Trials(job, bound, Probe(job, bound, source, folder), warm, heard)
     with told(heard, "lower"):
         nodes = trying.candidates()
     return searched(nodes, trying.trial, notify, how)
 
 
-class _Trying:
+class _Trials:
     """Builds and evaluates trial programs."""
 
     def __init__(
-        self, job: BisectJob, bound: Bound, probe: Probe, warm: Warm, heard: Heard
+        self, job: BisectJob, bound: Bound, probe: Probe, warm: Warm, heard: MessageCollector
     ) -> None:
         self._job = job
         self._bound = bound
         self._probe = probe
         self._warm = warm
         self._heard = heard
-        self._nodes: list[Node] = []
+        self._nodes: list[CandidateNode] = []
 
-    def candidates(self) -> list[Node]:
+    def candidates(self) -> list[CandidateNode]:
         """Return the exported nodes that are at least partly delegated, in the order of the graph.
 
         Raises: AnswerError without partitioners, or for an unknown method
@@ -119,14 +119,14 @@ class _Trying:
         return self._warm.lowered(job, self._probe.source, lambda _: None)
 
 
-def _taken(method: str, origins: dict[str, str], edge: EdgeProgramManager) -> list[Node]:
+def _taken(method: str, origins: dict[str, str], edge: EdgeProgramManager) -> list[CandidateNode]:
     """Return the exported nodes that are at least partly delegated, once each."""
-    found: dict[str, Node] = {}
+    found: dict[str, CandidateNode] = {}
     order = {node: place for place, node in enumerate(origins)}
     verdicts = [v for v in edge.verdicts[method] if v.outcome is Outcome.DELEGATED]
     for one in sorted(verdicts, key=lambda v: order.get(v.node, len(order))):
         name = origins.get(one.node, one.node)
-        node = Node(method, name, one.operator, one.rule, one.partitioner, one.source)
+        node = CandidateNode(method, name, one.operator, one.rule, one.partitioner, one.source)
         known = found.get(name)
         if known is None or (known.rule == known.partitioner != one.rule):
             found[name] = node

@@ -9,8 +9,8 @@ from typing import Any
 
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Ranges, Search
-from inspector.experiments.bisect.words import Finding
-from inspector.jobs.bisect_trials import Node, Trial, numbers_of
+from inspector.experiments.bisect.words import BisectFinding
+from inspector.jobs.bisect_trials import CandidateNode, Trial, numbers_of
 from inspector.recipes.compile_job import CompileJob
 from inspector.worker.exporter import Say, sentence_of
 from schema.objects.codec import from_json, to_json
@@ -19,7 +19,10 @@ Valued = tuple[float | None, str]
 
 
 def searched(
-    nodes: Sequence[Node], trial: Callable[[Ranges], Trial], notify: Say, how: Mapping[str, Any]
+    nodes: Sequence[CandidateNode],
+    trial: Callable[[Ranges], Trial],
+    notify: Say,
+    how: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Search the smallest set of nodes to remove; return the result of the job.
 
@@ -30,12 +33,12 @@ def searched(
         how: ``candidates`` and ``trials`` of an earlier worker
     """
     notify("candidates", nodes=to_json(nodes))
-    same = tuple(nodes) == from_json(how["candidates"], tuple[Node, ...], "candidates")
+    same = tuple(nodes) == from_json(how["candidates"], tuple[CandidateNode, ...], "candidates")
     known = from_json(how["trials"], tuple[Trial, ...], "trials") if same else ()
     computing = [at for at, node in enumerate(nodes) if not node.quantises]
     answer = Search(len(nodes), trial, known, computing).run()
     out = tuple(nodes[number] for number in answer.removed)
-    return to_json(Finding(answer.result, out, answer.before, answer.after, len(nodes)))
+    return to_json(BisectFinding(answer.result, out, answer.before, answer.after, len(nodes)))
 
 
 def tried(
@@ -58,7 +61,7 @@ def tried(
     return made
 
 
-def without(job: CompileJob, nodes: Sequence[Node], removed: Ranges) -> CompileJob:
+def without(job: CompileJob, nodes: Sequence[CandidateNode], removed: Ranges) -> CompileJob:
     """Return the compile job that excludes further nodes from delegates."""
     names = dict.fromkeys(nodes[number].name for number in numbers_of(removed))
     rules = replace(job.rules, deny_nodes=(*job.rules.deny_nodes, *names))

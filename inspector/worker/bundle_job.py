@@ -111,10 +111,10 @@ def _exported(
 def _compiled(
     text: str, programs: Mapping[str, ExportedProgram], constants: Mapping[str, Any], notify: Say
 ) -> bytes:
-    from inspector.worker.compile_job import Heard
+    from inspector.worker.compile_job import MessageCollector
     from inspector.worker.lowering import backend_config, lowered
 
-    job, heard = CompileJob(parse_source(text)), Heard(notify)
+    job, heard = CompileJob(parse_source(text)), MessageCollector(notify)
     edge = lowered(job, programs, constants, heard.observe)
     return bytes(edge.to_executorch(backend_config(job), observer=heard.observe).buffer)
 

@@ -25,7 +25,7 @@ from inspector.recipes.recipe import recipe_of, sha256_of
 from inspector.toolchain.child import ReportedError
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
-from inspector.worker.exported_file import UnreadableError, read_exported
+from inspector.worker.exported_file import UnreadableExportError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 from inspector.worker.guarding import MOST_ROUNDS, guard_file, is_checkable
 from inspector.worker.kernels import kernels_missing
@@ -49,7 +49,7 @@ class InterpreterError(Exception):
 
 
 @dataclass
-class Heard:
+class MessageCollector:
     """Forwards messages and collects data for the report.
 
     Attributes:
@@ -117,7 +117,7 @@ def compile_built_in(job: CompileJob, task: Task) -> dict[str, Any]:
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     found = exporter.failure(error)
-    unreadable = isinstance(error, UnreadableError | FormatError)
+    unreadable = isinstance(error, UnreadableExportError | FormatError)
     return {**found, "blame": "unreadable"} if unreadable else found
 
 
@@ -142,7 +142,7 @@ def compile_into(
 
     Raises: errors of the user's code, torch or the compiler
     """
-    heard, warm = Heard(notify, StageTables() if stages else None), warm or Warm()
+    heard, warm = MessageCollector(notify, StageTables() if stages else None), warm or Warm()
     exporter.tell_what_is_said(heard)
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = warm.source(job, lambda: source_of(job, folder, heard), heard)
@@ -171,14 +171,19 @@ def compile_into(
     return told_of
 
 
-def _note_exported(heard: Heard, stages: tuple[str, ...], source: Exported) -> None:
+def _note_exported(heard: MessageCollector, stages: tuple[str, ...], source: Exported) -> None:
     for method, program in source.programs.items() if heard.tables is not None else ():
         assert heard.tables is not None
         heard.tables.attach(stages, method, program.graph_module)
 
 
 def _made(
-    job: CompileJob, source: Exported, folder: Path, heard: Heard, guarding: str, warm: Warm
+    job: CompileJob,
+    source: Exported,
+    folder: Path,
+    heard: MessageCollector,
+    guarding: str,
+    warm: Warm,
 ) -> Made:
     """Lower, write and guard; to exclude refused nodes, repeat until none is refused."""
     vetoed: list[str] = []
@@ -209,7 +214,7 @@ def _nothing_left(rounds: int, vetoed: list[str]) -> GuardReport | None:
     return GuardReport(rounds=rounds, vetoed=tuple(vetoed)) if vetoed else None
 
 
-def source_of(job: CompileJob, folder: Path, heard: Heard) -> Exported:
+def source_of(job: CompileJob, folder: Path, heard: MessageCollector) -> Exported:
     """Return the programs of a job as they are before anything is done to them.
 
     Raises: whatever the user's code raises; AnswerError, UnreadableError, InterpreterError
@@ -223,7 +228,7 @@ def source_of(job: CompileJob, folder: Path, heard: Heard) -> Exported:
     return exporter.exported(job.source.path, job.source.function, job.methods, heard)
 
 
-def _stored(path: str, methods: tuple[str, ...], heard: Heard) -> Exported:
+def _stored(path: str, methods: tuple[str, ...], heard: MessageCollector) -> Exported:
     """Return the programs of a file, of the kind that its content has."""
     with open(path, "rb") as stream:
         head = stream.read(_HEAD)
@@ -233,11 +238,11 @@ def _stored(path: str, methods: tuple[str, ...], heard: Heard) -> Exported:
         except KeyError as error:
             raise AnswerError(str(error.args[0])) from error
         except RebuildError as error:
-            raise UnreadableError(f"{path}: {error}") from error
+            raise UnreadableExportError(f"{path}: {error}") from error
     if not head.startswith(_ZIP):
         known = recognise(memoryview(head))
         found = known.title if known is not None else "neither"
-        raise UnreadableError(f"{path}: expected a .pt2 file or an ETRecord, found {found}")
+        raise UnreadableExportError(f"{path}: expected a .pt2 file or an ETRecord, found {found}")
     return export_of_file(path, methods)
 
 
@@ -252,7 +257,7 @@ def export_of_file(path: str, methods: tuple[str, ...]) -> Exported:
     return Exported({exporter.FORWARD: read_exported(path)}, {})
 
 
-def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported:
+def _exported_elsewhere(job: CompileJob, folder: Path, heard: MessageCollector) -> Exported:
     """Export in another interpreter, which needs torch but none of our packages."""
     handed = folder / "exported"
     handed.mkdir()
@@ -300,7 +305,7 @@ def _why_ended(python: str, code: int) -> str:
     return f"the interpreter {python} ended with exit code {code} before it had exported"
 
 
-def _pass_on(line: bytes, heard: Heard) -> bool:
+def _pass_on(line: bytes, heard: MessageCollector) -> bool:
     """Pass a message of the other interpreter on; return whether it is a failure."""
     try:
         message: dict[str, Any] = json.loads(line)

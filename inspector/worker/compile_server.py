@@ -18,7 +18,7 @@ from inspector.worker.warm import StaleError, Warm
 COMPILE, PREVIEW = "compile", "preview"
 
 
-class CancelledError(InterruptedTaskError):
+class RequestCancelledError(InterruptedTaskError):
     """The request was cancelled."""
 
 
@@ -99,7 +99,7 @@ class Loop:
         except StaleError:
             self._send(number, "stale")
             return False
-        except CancelledError:
+        except RequestCancelledError:
             self._send(number, "failed", sentence="cancelled", blame="cancelled")
         return True
 
@@ -112,7 +112,7 @@ class Loop:
         def notify(kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
             begins = kind == "stage" and content.get("seconds") is None
             if begins and self._inbox.is_cancelled(number):
-                raise CancelledError
+                raise RequestCancelledError
             self._send(number, kind, **content)
             if begins and not quick:
                 self._between()

@@ -12,7 +12,7 @@ from inspector.worker.quantize import load_operators
 _NO_PROGRAM = "error when deserializing the saved file"  # torch of any other archive
 
 
-class UnreadableError(Exception):
+class UnreadableExportError(Exception):
     """A source that is not a file of its kind."""
 
 
@@ -31,7 +31,9 @@ def read_exported(path: str) -> ExportedProgram:
         why = lacking(missing) if missing else exporter.sentence_of(error)
         if _NO_PROGRAM in why:
             why = "torch.export.save has not written it"
-        raise UnreadableError(f"{path}: torch cannot read this exported program: {why}") from error
+        raise UnreadableExportError(
+            f"{path}: torch cannot read this exported program: {why}"
+        ) from error
 
 
 def _with_operators(path: str) -> ExportedProgram:

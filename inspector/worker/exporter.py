@@ -95,7 +95,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _MethodEntry:
     """One method to export."""
 
     module: Any
@@ -204,7 +204,7 @@ def told(notify: Say, stage: str, method: str = "") -> Generator[dict[str, Any],
 
 def tell_what_is_said(notify: Say) -> None:
     """Turn warnings about the user's lines into messages, other warnings into a log."""
-    handler = _Handler(notify)
+    handler = _ExportLogHandler(notify)
     for name in list(logging.root.manager.loggerDict):
         logger = logging.getLogger(name)
         if logger.handlers and name.split(".")[0] == "torch":
@@ -219,7 +219,7 @@ def tell_what_is_said(notify: Say) -> None:
     warnings.showwarning = show
 
 
-class _Handler(logging.Handler):
+class _ExportLogHandler(logging.Handler):
     def __init__(self, notify: Say) -> None:
         super().__init__(logging.WARNING)  # torch traces itself on lower levels
         self._say = notify
@@ -394,7 +394,7 @@ def _entry(name: str, given: Any) -> Any:  # noqa: ANN401
     if not _is_list(inputs):
         raise AnswerError(f"the inputs of method {name!r} are {_kind(inputs)}, expected a tuple")
     kwargs = _named(given, "kwargs")
-    return _Entry(_module(name, module), tuple(inputs), kwargs, given.get("dynamic_shapes"))
+    return _MethodEntry(_module(name, module), tuple(inputs), kwargs, given.get("dynamic_shapes"))
 
 
 def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401

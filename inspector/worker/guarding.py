@@ -40,7 +40,7 @@ Maps = Mapping[str, Mapping[int, Mapping[str, tuple[int, ...]]]]
 
 
 @dataclass(frozen=True)
-class Known:
+class CompileFacts:
     """Facts about a compile in addition to its program.
 
     Attributes:
@@ -103,7 +103,7 @@ def guard_file(
     nbytes = sum(path.stat().st_size for path in files)
     if not always and nbytes > LARGEST:
         return _unchecked(written, f"its {nbytes:,} bytes are many to load twice; --guard on does")
-    return guard(written, beside, Known(program.verdicts, maps, origins_of(edge)))
+    return guard(written, beside, CompileFacts(program.verdicts, maps, origins_of(edge)))
 
 
 def _unchecked(program: Program, reason: str) -> GuardReport:
@@ -119,7 +119,7 @@ def _by_text(handles: Mapping[Any, tuple[int, ...]]) -> Mapping[str, tuple[int, 
     return {str(place): found for place, found in handles.items()}
 
 
-def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> GuardReport:
+def guard(program: Program, external: Iterable[FlatTensor], known: CompileFacts) -> GuardReport:
     """Load each partition alone and release it; nothing is run.
 
     The real kernels run in a separate process, which is restarted after a crash.
@@ -171,7 +171,7 @@ class _Made:
         exported: by edge node, the exported node
     """
 
-    def __init__(self, known: Known, place: tuple[str, int, int], payload: Payload) -> None:
+    def __init__(self, known: CompileFacts, place: tuple[str, int, int], payload: Payload) -> None:
         self.method, self.number, step = place
         self.backend = payload.backend_id
         found = known.verdicts.get(self.method, ())

@@ -12,7 +12,7 @@ from inspector.jobs.live_steps import FINISH, LOOK, REPLACE, RUN_TO
 from inspector.worker.blaming import told_lines
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.inputs import ValuesError
-from inspector.worker.step_job import Subject, Walk, answer, filling, subject_of
+from inspector.worker.step_job import StepRun, StepSubject, answer, filling, subject_of
 from runtime import DelegateSteps, ExecutionError
 
 _NUMBERS = 4096  # of a value that are told at most
@@ -41,11 +41,11 @@ def _live(job: StepJob, notify: Say, take: Take) -> dict[str, Any]:
     before: list[Any] = []
     if any(value["replaced"] for value in walk.values.values()):
         with told(notify, "run without replacements", subject.name):
-            before = Walk(subject, {}).run()
+            before = StepRun(subject, {}).run()
     return answer(walk, outputs, before)
 
 
-class LiveWalk(Walk):
+class LiveWalk(StepRun):
     """A run that stops before nodes of one delegate call.
 
     Args:
@@ -54,7 +54,7 @@ class LiveWalk(Walk):
         take: waits for and returns the next command
     """
 
-    def __init__(self, subject: Subject, notify: Say, take: Take) -> None:
+    def __init__(self, subject: StepSubject, notify: Say, take: Take) -> None:
         super().__init__(subject, {})
         self._say, self._take = notify, take
 

@@ -21,7 +21,7 @@ from schema.program import decode
 from schema.version import __version__
 
 
-class NotWrittenError(Exception):
+class RecordNotWrittenError(Exception):
     """A disk that refuses."""
 
 
@@ -79,8 +79,8 @@ def save(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         raise _not_written(path.name, error) from error
 
 
-def _not_written(name: str, error: OSError) -> NotWrittenError:
-    return NotWrittenError(f"{name} cannot be written: {error.strerror or error}")
+def _not_written(name: str, error: OSError) -> RecordNotWrittenError:
+    return RecordNotWrittenError(f"{name} cannot be written: {error.strerror or error}")
 
 
 def _ignore(_result: object) -> None:

@@ -29,7 +29,7 @@ Clock = Callable[[], float]
 
 
 @dataclass
-class _Entry:
+class _MeasuredProgram:
     """One of the programs.
 
     Attributes:
@@ -62,7 +62,7 @@ def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
     run_native_kernels_here()
     first = job.first_block or (0,) * len(job.programs)
     entries = [
-        _Entry(each, number, start)
+        _MeasuredProgram(each, number, start)
         for number, (each, start) in enumerate(zip(job.programs, first, strict=True))
     ]
     steps = [(-1, entry) for entry in entries] + list(_steps(entries, job.blocks))
@@ -92,7 +92,9 @@ def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
 _TOLD = ("sentence", "blame")
 
 
-def _steps(entries: Sequence[_Entry], blocks: int) -> Iterator[tuple[int, _Entry]]:
+def _steps(
+    entries: Sequence[_MeasuredProgram], blocks: int
+) -> Iterator[tuple[int, _MeasuredProgram]]:
     """Yield blocks and programs in the order in which they are measured."""
     for block in range(blocks):
         for entry in entries if block % 2 == 0 else reversed(entries):
@@ -100,7 +102,7 @@ def _steps(entries: Sequence[_Entry], blocks: int) -> Iterator[tuple[int, _Entry
                 yield block, entry
 
 
-def _block(entry: _Entry, job: MeasureJob, block: int) -> list[float]:
+def _block(entry: _MeasuredProgram, job: MeasureJob, block: int) -> list[float]:
     """Load a program at new addresses, warm it up, and return the times of its runs.
 
     Block -1 is a rehearsal without times: the first runs of a process differ from all others.

@@ -35,7 +35,7 @@ from inspector.jobs.preview import (
 from inspector.jobs.suggestions import Suggestions, suggestions_of
 from inspector.recipes.compile_job import CompileJob
 from inspector.worker import compile_job, exporter
-from inspector.worker.compile_job import Heard, source_of
+from inspector.worker.compile_job import MessageCollector, source_of
 from inspector.worker.exporter import Exported
 from inspector.worker.lowering import (
     check_words,
@@ -55,14 +55,14 @@ failure = compile_job.failure
 
 def preview(job: PreviewJob, task: Task) -> dict[str, Any]:
     """Return a preview of the delegation, as JSON content."""
-    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.notify)
+    wanted, warm, heard = job.compile, task.warm or Warm(), MessageCollector(task.notify)
     check_words(wanted)
     return to_json(preview_of(wanted, _source(wanted, warm, heard), warm, heard.observe))
 
 
 def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
     """Return changes of a compile that reduce boundaries, as JSON content."""
-    wanted, warm, heard = job.compile, task.warm or Warm(), Heard(task.notify)
+    wanted, warm, heard = job.compile, task.warm or Warm(), MessageCollector(task.notify)
     check_words(wanted)
     source = _source(wanted, warm, heard)
 
@@ -73,7 +73,7 @@ def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
     return to_json(Suggestions(suggestions_of(wanted, tried)))
 
 
-def _source(job: CompileJob, warm: Warm, heard: Heard) -> Exported:
+def _source(job: CompileJob, warm: Warm, heard: MessageCollector) -> Exported:
     """Return the exported and quantized programs of a job."""
     if not warm.knows(job):
         exporter.tell_what_is_said(heard)

@@ -15,7 +15,7 @@ from torch.utils import _pytree as _untyped_pytree
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.pipeline.program_manager import ExecutorchProgramManager
 from inspector.experiments.bisect.bound import Bound
-from inspector.experiments.gates.evidence import Evidence, Found, MissingError, static_value
+from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
 from inspector.experiments.gates.requirement import GAP, Kind
 from inspector.files.load import load_session
@@ -45,7 +45,7 @@ class ProbeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reference:
+class _ProbeReference:
     """Inputs of a method and the outputs of the exported program."""
 
     inputs: list[Any]
@@ -70,7 +70,7 @@ class Probe:
         self._job = job
         self._bound = bound
         self._folder = folder
-        self._reference: _Reference | None = None
+        self._reference: _ProbeReference | None = None
         if job.threads:
             torch.set_num_threads(job.threads)
 
@@ -134,11 +134,11 @@ class Probe:
         wanted = self._wanted(loaded.file, name)
         return loaded.load_method(name, engine=self._job.engine), wanted.inputs, wanted.outputs
 
-    def _wanted(self, file: ProgramFile, name: str) -> _Reference:
+    def _wanted(self, file: ProgramFile, name: str) -> _ProbeReference:
         if self._reference is None:
             exported = self.source.programs[name]
             inputs = self._inputs(exported, file.plan(name), name)
-            self._reference = _Reference(inputs, _outputs(exported, inputs))
+            self._reference = _ProbeReference(inputs, _outputs(exported, inputs))
         return self._reference
 
     def _inputs(self, exported: Any, plan: m.ExecutionPlan, name: str) -> list[Any]:  # noqa: ANN401
@@ -228,7 +228,7 @@ def _nobody(done: int, total: int) -> None:
     """Ignore progress."""
 
 
-def value_told(found: Found) -> tuple[float | None, str]:
+def value_told(found: FoundValue) -> tuple[float | None, str]:
     """Return the value of an evaluated metric and its description."""
     if found.refused:
         return None, found.refused

@@ -17,7 +17,7 @@ from inspector.files.stage_log import (
     CALL_DELEGATE,
     EDGE,
     MOST_NODES,
-    Change,
+    StageChange,
     StageLog,
     StageNode,
     Step,
@@ -120,7 +120,7 @@ class StageTables:
         if before is not None and after is not None:
             old = self._graphs[before]
             origins = _exported(calls, old) if stage == EDGE else _owners(calls, old, module)
-            change = Change(len(graph)) if after == before else changed(old, graph, origins)
+            change = StageChange(len(graph)) if after == before else changed(old, graph, origins)
         self._latest[method] = after
         if first or stage == QUANTIZE:
             self._exported[method] = after

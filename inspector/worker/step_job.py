@@ -45,8 +45,8 @@ def _step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
     before: list[Any] = []
     with told(notify, "run", subject.name):
         if wanted:
-            before = Walk(subject, {}).run()
-        walk = Walk(subject, wanted)
+            before = StepRun(subject, {}).run()
+        walk = StepRun(subject, wanted)
         outputs = walk.run()
     if job.save:
         with told(notify, "write"):
@@ -55,7 +55,7 @@ def _step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Subject:
+class StepSubject:
     """The subject of stepping.
 
     Attributes:
@@ -71,7 +71,7 @@ class Subject:
     inputs: Sequence[Any]
 
 
-def subject_of(job: StepJob) -> Subject:
+def subject_of(job: StepJob) -> StepSubject:
     """Return the subject of a job; from now on kernels run in this process.
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
@@ -81,10 +81,10 @@ def subject_of(job: StepJob) -> Subject:
     run_native_kernels_here()
     program = Runtime.get().load_program(job.program, data_path=list(job.data_files))
     name = chosen_method(program.file, job.method)
-    return Subject(job, program, name, _inputs(job, program.file.plan(name)))
+    return StepSubject(job, program, name, _inputs(job, program.file.plan(name)))
 
 
-def answer(walk: Walk, outputs: Sequence[Any], before: Sequence[Any]) -> dict[str, Any]:
+def answer(walk: StepRun, outputs: Sequence[Any], before: Sequence[Any]) -> dict[str, Any]:
     """Return the report at the end.
 
     Args:
@@ -128,7 +128,7 @@ def filling(what: str) -> torch.Tensor | float:
     return found[0]
 
 
-class Walk:
+class StepRun:
     """A run that goes through one delegate call node by node.
 
     Attributes:
@@ -140,7 +140,7 @@ class Walk:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: StepSubject,
         wanted: Mapping[int, torch.Tensor | float],
     ) -> None:
         self.subject = subject

@@ -24,7 +24,7 @@ from inspector.experiments.gates.evidence import Evidence, MissingError, static_
 from inspector.experiments.gates.requirement import GAP, Kind
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.bisect_trials import Node, Trial
+from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.jobs.executing import BUFFER, OUTPUTS, TRACE, RunJob
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob
 from inspector.toolchain.child import Interpreter, ReportedError, Say, ToolchainError, nobody
@@ -74,7 +74,7 @@ def bisect_with_executorch(
         text = "--engine has no effect: the stock runtime has its own kernels"
         notify("warning", text=text, file="", line=0)
     with contextlib.closing(_Tool(interpreter(job.compile.python))) as tool:
-        trying = _Trying(job, bound, tool, folder, notify)
+        trying = _ToolchainTrials(job, bound, tool, folder, notify)
         nodes = trying.candidates()
         return searched(nodes, trying.trial, notify, how)
 
@@ -129,7 +129,7 @@ class _Program:
         return tuple(str(path) for path in sorted(self.folder.glob("*.ptd")))
 
 
-class _Trying:
+class _ToolchainTrials:
     """Builds and evaluates trial programs."""
 
     def __init__(
@@ -140,10 +140,10 @@ class _Trying:
         self._tool = tool
         self._folder = folder
         self._say = notify
-        self._nodes: list[Node] = []
+        self._nodes: list[CandidateNode] = []
         self._wanted: list[Any] | None = None
 
-    def candidates(self) -> list[Node]:
+    def candidates(self) -> list[CandidateNode]:
         """Return the exported nodes that are at least partly delegated, in the order of the graph.
 
         Raises: AnswerError for an unknown method; as ``bisect_with_executorch``
@@ -277,18 +277,18 @@ class _Trying:
 
 def _taken(
     method: str, verdicts: Sequence[Mapping[str, Any]], origins: Mapping[str, str]
-) -> list[Node]:
+) -> list[CandidateNode]:
     """Return the exported nodes that are at least partly delegated, in the order of the graph.
 
     Partitioners of the package may process a graph several times; the last time counts.
     """
     order = {node: place for place, node in enumerate(origins)}
-    found: dict[str, Node] = {}
+    found: dict[str, CandidateNode] = {}
     delegated = [one for one in verdicts if one["outcome"] == "delegated"]
     for one in sorted(delegated, key=lambda one: order.get(one["node"], len(order))):
         if one["operator"] == "getitem":  # is delegated with its source
             continue
         name = origins.get(one["node"], one["node"])
         known = (one["operator"], one["rule"], one["partitioner"], one["source"])
-        found.setdefault(name, Node(method, name, *known))
+        found.setdefault(name, CandidateNode(method, name, *known))
     return list(found.values())

@@ -22,7 +22,7 @@ from inspector.recipes.compile_job import (
 )
 from inspector.recipes.emission import WordError, config_of
 from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
-from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
+from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.made import planned_memory
 from inspector.worker.tasks import Task
@@ -238,7 +238,7 @@ def _not_written(name: str, error: OSError) -> ToolchainError:
 
 def _report(
     job: CompileJob,
-    answer: Answer,
+    answer: Response,
     verdicts: Mapping[str, list[dict[str, Any]]],
     heard: _Heard,
     folder: Path,

@@ -13,7 +13,7 @@ import torch
 
 from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, OUTPUTS, REPORT, TRACE, RunJob
 from inspector.recipes.compile_job import EXECUTORCH
-from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
+from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.contention import oversubscribed, usable_cores
 from inspector.worker.exporter import AnswerError
@@ -196,7 +196,7 @@ def _nbytes(plan: m.ExecutionPlan, place: int) -> int:
 
 
 def _report(
-    job: RunJob, given: _Given, answer: Answer, folder: Path, warnings: Sequence[str]
+    job: RunJob, given: _Given, answer: Response, folder: Path, warnings: Sequence[str]
 ) -> dict[str, Any]:
     found = answer.result
     version = answer.versions.get(EXECUTORCH, "unknown")

@@ -29,7 +29,7 @@ class StaleError(InterruptedTaskError):
     """A file that was read has changed; only a new process can read it again."""
 
 
-class Hearing(Protocol):
+class WarningCollector(Protocol):
     """Receives messages and stores the warnings."""
 
     @property
@@ -58,7 +58,9 @@ class Warm:
         """Return whether the source of a job has been exported here."""
         return self._source is not None and self._source[0] == _key(job)
 
-    def source(self, job: CompileJob, export: Callable[[], Exported], warned: Hearing) -> Exported:
+    def source(
+        self, job: CompileJob, export: Callable[[], Exported], warned: WarningCollector
+    ) -> Exported:
         """Return the exported programs of a job.
 
         Args:

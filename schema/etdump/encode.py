@@ -30,7 +30,7 @@ def encode(dump: ETDump) -> bytes:
 
     Raises: ValueError if they exceed what a flatbuffer can address
     """
-    return _Writer(dump).bytes()
+    return _TraceWriter(dump).bytes()
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class _Kind:
     at: Ints
 
 
-class _Writer:
+class _TraceWriter:
     def __init__(self, dump: ETDump) -> None:
         self._runs = dump.run_data
         self._base = 4 if dump.size_prefixed else 0

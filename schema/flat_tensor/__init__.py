@@ -3,7 +3,7 @@
 from schema.flat_tensor.decode import decode, header_fields, root_table, sniff
 from schema.flat_tensor.encode import (
     SEGMENT_ALIGNMENT,
-    Blob,
+    PlacedBlob,
     encode,
     encode_parts,
     pack,
@@ -13,10 +13,10 @@ from schema.flat_tensor.model import Entry, FlatTensor, FlatTensorHeader, Segmen
 
 __all__ = [
     "SEGMENT_ALIGNMENT",
-    "Blob",
     "Entry",
     "FlatTensor",
     "FlatTensorHeader",
+    "PlacedBlob",
     "Segment",
     "TensorLayout",
     "decode",

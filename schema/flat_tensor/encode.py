@@ -26,14 +26,14 @@ _WIDEST_GAP = 64 * SEGMENT_ALIGNMENT  # preserved between segments of a file tha
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
+class PlacedBlob:
     """The datum that `pack` stores under a key: bytes, and a layout when they are a tensor."""
 
     data: bytes | memoryview
     layout: TensorLayout | None = None
 
 
-def pack(blobs: Iterable[tuple[str, Blob]]) -> FlatTensor:
+def pack(blobs: Iterable[tuple[str, PlacedBlob]]) -> FlatTensor:
     """Return external data with these keys, equal bytes stored once."""
     numbers: dict[bytes, int] = {}
     segments: list[Segment] = []

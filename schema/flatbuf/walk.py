@@ -20,7 +20,7 @@ _MAX_EXTENTS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldPlace:
     """A field, element or table with its position in the file.
 
     Attributes:
@@ -64,12 +64,12 @@ class Extent:
     kind: str
 
 
-def root_place(reader: Reader, table: Spec[Any], base: int = 0) -> Place:
+def root_place(reader: Reader, table: Spec[Any], base: int = 0) -> FieldPlace:
     """Return the root table's place; ``base`` is where its offset is stored."""
     return _table_place(reader, table.name, table, reader.follow(base))
 
 
-def children(reader: Reader, place: Place) -> list[Place]:
+def children(reader: Reader, place: FieldPlace) -> list[FieldPlace]:
     """Return the fields of a table or the elements of a vector.
 
     Raises: FormatError where the bytes cannot be followed
@@ -82,12 +82,12 @@ def children(reader: Reader, place: Place) -> list[Place]:
     return []
 
 
-def element_count(reader: Reader, place: Place) -> int:
+def element_count(reader: Reader, place: FieldPlace) -> int:
     """Return the number of elements of a vector, 0 for any other place."""
     return reader.u32(place.offset) if isinstance(place.target, Vec) else 0
 
 
-def elements(reader: Reader, place: Place, start: int, stop: int) -> list[Place]:
+def elements(reader: Reader, place: FieldPlace, start: int, stop: int) -> list[FieldPlace]:
     """Return some elements of a vector, so that a long one is read a page at a time.
 
     Raises: FormatError where the bytes cannot be followed
@@ -99,10 +99,10 @@ def elements(reader: Reader, place: Place, start: int, stop: int) -> list[Place]
     return list(_elements(reader, target, place.offset, range(max(start, 0), stop)))
 
 
-def _table_place(reader: Reader, name: str, table: Spec[Any], at: int) -> Place:
+def _table_place(reader: Reader, name: str, table: Spec[Any], at: int) -> FieldPlace:
     entries, inline = reader.slots(at)
     nbytes = max(inline, *(_end(field, entries) for field in table.fields), _POINTER)
-    return Place(name, table.name, at, min(nbytes, reader.limit - at), "", "table", table)
+    return FieldPlace(name, table.name, at, min(nbytes, reader.limit - at), "", "table", table)
 
 
 def _end(field: Field, entries: tuple[int, ...]) -> int:
@@ -114,19 +114,19 @@ def _end(field: Field, entries: tuple[int, ...]) -> int:
     return first + size if first else 0
 
 
-def _fields(reader: Reader, table: Spec[Any], at: int) -> list[Place]:
+def _fields(reader: Reader, table: Spec[Any], at: int) -> list[FieldPlace]:
     entries, _ = reader.slots(at)
     return [_field(reader, field, entries, at) for field in table.fields]
 
 
-def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int) -> Place:
+def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int) -> FieldPlace:
     slot = field.slot
     offset = entries[slot] if slot < len(entries) else 0
     kind = field.type
     if isinstance(kind, Union):
         return _union(reader, field.name, kind, entries, slot, at)
     if not offset:
-        return Place(field.name, kind.name, at, 0, f"{field.default!r} (absent)", "absent")
+        return FieldPlace(field.name, kind.name, at, 0, f"{field.default!r} (absent)", "absent")
     if offset < _POINTER:
         raise FormatError("a field after the start of its table", f"offset {offset}", offset=at)
     return _datum(reader, field.name, kind, at + offset)
@@ -134,22 +134,22 @@ def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int) -> P
 
 def _union(
     reader: Reader, name: str, kind: Union, entries: tuple[int, ...], slot: int, at: int
-) -> Place:
+) -> FieldPlace:
     tag_at = entries[slot] if slot < len(entries) else 0
     value_at = entries[slot + 1] if slot + 1 < len(entries) else 0
     if not tag_at or not value_at:
-        return Place(name, kind.name, at, 0, "NONE", "absent")
+        return FieldPlace(name, kind.name, at, 0, "NONE", "absent")
     reader.check(at + tag_at, 1)
     tag = reader.buffer[at + tag_at]
     member = kind.members[tag] if tag < len(kind.members) else None
     if member is None:
-        return Place(name, kind.name, at + tag_at, 1, f"member {tag} (unknown)", "number")
+        return FieldPlace(name, kind.name, at + tag_at, 1, f"member {tag} (unknown)", "number")
     return _table_place(reader, name, member, reader.follow(at + value_at))
 
 
-def _datum(reader: Reader, name: str, kind: Any, at: int) -> Place:  # noqa: ANN401 - field type
+def _datum(reader: Reader, name: str, kind: Any, at: int) -> FieldPlace:  # noqa: ANN401 - field type
     if isinstance(kind, Scalar):
-        return Place(name, kind.name, at, kind.nbytes, repr(reader.value(kind, at)), "number")
+        return FieldPlace(name, kind.name, at, kind.nbytes, repr(reader.value(kind, at)), "number")
     target = reader.follow(at)
     if isinstance(kind, Spec):
         return _table_place(reader, name, cast("Spec[Any]", kind), target)
@@ -161,11 +161,11 @@ def _datum(reader: Reader, name: str, kind: Any, at: int) -> Place:  # noqa: ANN
     if isinstance(kind, String):
         raw = bytes(reader.buffer[target + _POINTER : target + _POINTER + min(count, _PREVIEW)])
         text = repr(raw.decode("utf-8", "backslashreplace"))
-        return Place(name, kind.name, target, nbytes + 1, text, "text")
+        return FieldPlace(name, kind.name, target, nbytes + 1, text, "text")
     if isinstance(kind, Blob):
-        return Place(name, kind.name, target, nbytes, f"{count} bytes", "blob")
+        return FieldPlace(name, kind.name, target, nbytes, f"{count} bytes", "blob")
     vector = cast(Vec, kind)
-    return Place(
+    return FieldPlace(
         name, vector.name, target, nbytes, _preview(reader, vector, target, count), "vector", vector
     )
 
@@ -184,7 +184,7 @@ def _preview(reader: Reader, kind: Vec, at: int, count: int) -> str:
     return f"[{', '.join(shown)}{', …' if count > len(shown) else ''}]"
 
 
-def _elements(reader: Reader, kind: Vec, at: int, wanted: range) -> Iterator[Place]:
+def _elements(reader: Reader, kind: Vec, at: int, wanted: range) -> Iterator[FieldPlace]:
     element = kind.element
     width = element.nbytes if isinstance(element, Scalar) else _POINTER
     for index in wanted:

@@ -15,7 +15,7 @@ from devtools_app.shell.window import MainWindow
 from devtools_app.views.bisect import BisectView
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.jobs import run as job_runs
-from inspector.jobs.bisect_trials import Node, Trial
+from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Stage, Tried, Trying
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import RECIPE, Recipe
@@ -27,11 +27,13 @@ pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
 DATA = Path(__file__).parents[1] / "data/corpus/v1.5.1/convnet_xnnpack"
 PATIENCE = 20_000  # ms
-CONV = Node("forward", "conv2d", "aten.convolution.default", "ConvolutionConfig", "Xnnpack")
+CONV = CandidateNode(
+    "forward", "conv2d", "aten.convolution.default", "ConvolutionConfig", "Xnnpack"
+)
 NODES = (
     CONV,
-    Node("forward", "relu", "aten.relu.default", "ReLUConfig", "Xnnpack"),
-    Node("forward", "nowhere", "aten.add.Tensor"),
+    CandidateNode("forward", "relu", "aten.relu.default", "ReLUConfig", "Xnnpack"),
+    CandidateNode("forward", "nowhere", "aten.add.Tensor"),
 )
 BEFORE = Trial((), 0.5, False, "", 0.2)
 BARE = Trial(((0, 3),), 0.0, True, "", 0.1)
@@ -105,7 +107,7 @@ def say(qtbot, view: BisectView, *said: Message) -> None:
     )
 
 
-def finding(result: str, *nodes: Node, after: Trial = AFTER) -> Outcome:
+def finding(result: str, *nodes: CandidateNode, after: Trial = AFTER) -> Outcome:
     found = {
         "result": result,
         "nodes": [asdict(one) for one in nodes],

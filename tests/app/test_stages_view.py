@@ -13,7 +13,7 @@ import pytest
 from devtools_app.shell.window import MainWindow
 from devtools_app.views.stages import StagesPane
 from inspector.files.load import load_session
-from inspector.files.stage_log import STAGES, Change, StageLog, StageNode, Step, changed
+from inspector.files.stage_log import STAGES, StageChange, StageLog, StageNode, Step, changed
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.stage_steps import (
@@ -52,7 +52,7 @@ def stages(folder: Path) -> StageLog:
     steps = (
         Step("export", "forward", 3.0, None, 0, len(exported)),
         Step("edge", "forward", 2.0, 0, 1, len(edge), lowered),
-        Step("pass Nothing", "forward", 0.5, 1, 1, len(edge), Change(len(edge))),
+        Step("pass Nothing", "forward", 0.5, 1, 1, len(edge), StageChange(len(edge))),
         Step("pass Clone", "forward", 0.5, 1, 2, len(more), changed(edge, more, {})),
         Step("emit", "forward", 0.25),
     )

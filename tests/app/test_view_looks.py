@@ -28,7 +28,7 @@ from devtools_app.widgets.hex_view import HexView
 from devtools_app.widgets.legend import Legend, line_places
 from devtools_app.widgets.table_view import TableView
 from inspector.cli.main import main as cli
-from inspector.graph.model_graph import COMPILED, Region
+from inspector.graph.model_graph import COMPILED, GraphRegion
 from inspector.profile.block_names import block_labels
 from inspector.tables.events import all_events
 from inspector.tables.filter import parse_filter
@@ -156,21 +156,21 @@ def test_operators_are_found_by_the_names_the_record_gives_them() -> None:
     assert any(name.startswith("Fully Connected") for name in names)
 
 
-def _region(kind: str, key: str) -> Region:
+def _region(kind: str, key: str) -> GraphRegion:
     delegate = int(key.split()[1]) if kind == DELEGATE else None
-    return Region(key, key, kind, delegate)
+    return GraphRegion(key, key, kind, delegate)
 
 
-def _inside(delegate: int, *modules: str) -> tuple[Region, ...]:
+def _inside(delegate: int, *modules: str) -> tuple[GraphRegion, ...]:
     own = _region(DELEGATE, f"delegate {delegate}")
     return (own, *(_region("module", f"delegate {delegate}:{name}") for name in modules))
 
 
-def _outside(*modules: str) -> tuple[Region, ...]:
+def _outside(*modules: str) -> tuple[GraphRegion, ...]:
     return tuple(_region("module", name) for name in modules)
 
 
-def _keys(regions: Sequence[tuple[Region, ...]]) -> list[list[str]]:
+def _keys(regions: Sequence[tuple[GraphRegion, ...]]) -> list[list[str]]:
     return [[region.key for region in own] for own in regions]
 
 

@@ -18,13 +18,13 @@ from devtools_app.viewmodels.change_colours import (
     node_changes,
 )
 from devtools_app.viewmodels.scene import graph_scene
-from inspector.compare.model import LESS, MORE, Comparison, Delta, Place
+from inspector.compare.model import LESS, MORE, ComparePlace, Comparison, Delta
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.tables.compare import (
-    Link,
+    CompareLink,
     difference_text,
     headline,
     link_of,
@@ -138,7 +138,7 @@ def test_portable_and_delegated_program_differ_in_owners_and_partitions(two: Com
     assert owners.length > 0
     assert set(owners.columns[1].values) == {"portable"}
     key = owners.key(0)
-    assert isinstance(key, Link)
+    assert isinstance(key, CompareLink)
     assert (key.session, key.view, key.selection.kind) == ("B", "graph", SelectionKind.NODE)
     partitions = detail_table(two, "partitions", letters)
     assert set(partitions.columns[0].values) == {"new"}
@@ -170,14 +170,14 @@ def test_three_sessions_have_a_column_each(sessions: tuple[Session, ...]) -> Non
 @pytest.mark.parametrize(
     "place",
     [
-        Place(1, "graph", "forward", node="a"),
-        Place(0, "timeline", "forward", instruction=3),
-        Place(1, "partitions", "forward", delegate=0),
-        Place(1, "size", part="named data"),
-        Place(0, "overview"),
+        ComparePlace(1, "graph", "forward", node="a"),
+        ComparePlace(0, "timeline", "forward", instruction=3),
+        ComparePlace(1, "partitions", "forward", delegate=0),
+        ComparePlace(1, "size", part="named data"),
+        ComparePlace(0, "overview"),
     ],
 )
-def test_places_are_links_to_sessions(place: Place) -> None:
+def test_places_are_links_to_sessions(place: ComparePlace) -> None:
     found = link_of(place, ("A", "B"))
     assert found is not None
     assert (found.session, found.view) == ("AB"[place.session], place.view)

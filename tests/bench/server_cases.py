@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inspector.jobs.compile_server import CompileServer
 from inspector.recipes.compile_job import CompileJob, Source
-from inspector.recipes.edits import Target, TargetKind, edit_named
+from inspector.recipes.edits import EditTarget, TargetKind, edit_named
 from tests.bench.child import ROOT
 from tests.bench.result import Result
 
@@ -58,7 +58,7 @@ def changing(_folder: Path) -> Iterable[Result]:
 
 def without(job: CompileJob, node: str) -> CompileJob:
     """Return a recipe that keeps one more node off its delegate."""
-    return edit_named("keep-off").apply(job, Target(TargetKind.NODE, node))
+    return edit_named("keep-off").apply(job, EditTarget(TargetKind.NODE, node))
 
 
 def seconds_of(call: Callable[[], object]) -> float:

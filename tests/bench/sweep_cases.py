@@ -11,7 +11,7 @@ from pathlib import Path
 from inspector.experiments.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
 from inspector.experiments.sweeps.grid import parse_grid, points_of
 from inspector.experiments.sweeps.results import Status
-from inspector.experiments.sweeps.task import Settings
+from inspector.experiments.sweeps.task import SweepSettings
 from inspector.recipes.recipe import parse_recipe, sha256_of
 from tests.bench.result import Result
 
@@ -57,7 +57,7 @@ def _seconds(place: Path, workers: int) -> float:
     grid = parse_grid(_GRID)
     points = points_of(recipe.job, grid, sha256_of(str(source)))
     assert len(points) == _POINTS
-    plan = Plan("recipe", grid.fields, points, ("latency", "size"), Settings(runs=_RUNS))
+    plan = Plan("recipe", grid.fields, points, ("latency", "size"), SweepSettings(runs=_RUNS))
     made = place / str(workers)
     runner = LocalRunner(made, plan.settings, workers)
     start = time.perf_counter()

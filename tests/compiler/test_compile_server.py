@@ -16,7 +16,7 @@ from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
-from inspector.recipes.edits import EDITS, Target, TargetKind, edit_named
+from inspector.recipes.edits import EDITS, EditTarget, TargetKind, edit_named
 from inspector.worker.compile_job import compile_into
 from schema import etrecord
 from schema.etrecord.parts.verdicts import Verdict
@@ -209,11 +209,11 @@ def test_every_change_of_a_menu_can_be_previewed(server: CompileServer) -> None:
     base = server.preview(BASE, PATIENCE).methods["forward"]
     part = base.partitions[0]
     targets = [
-        Target(TargetKind.NODE, "aten_sigmoid_default", exported="sigmoid"),
-        Target(TargetKind.PARTITION, part.name, part.nodes),
-        Target(TargetKind.OPERATOR, "aten.convolution.default"),
-        Target(TargetKind.RULE, "ConvolutionConfig"),
-        Target(TargetKind.MODULE, "second"),
+        EditTarget(TargetKind.NODE, "aten_sigmoid_default", exported="sigmoid"),
+        EditTarget(TargetKind.PARTITION, part.name, part.nodes),
+        EditTarget(TargetKind.OPERATOR, "aten.convolution.default"),
+        EditTarget(TargetKind.RULE, "ConvolutionConfig"),
+        EditTarget(TargetKind.MODULE, "second"),
     ]
     for target in targets:
         for edit in EDITS:

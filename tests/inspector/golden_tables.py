@@ -9,7 +9,7 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.render.text import lines_of, selected_text
 from inspector.tables.query import Query, QueryError, select
-from inspector.tables.registry import TABLES, Subject, build
+from inspector.tables.registry import TABLES, TableSubject, build
 from tests.inspector.sessions import DATA
 
 GOLDEN = DATA / "golden"
@@ -33,7 +33,7 @@ def sample(name: str) -> Session:
 
 def text_of(name: str, sessions: tuple[Session, ...]) -> str:
     """Return a table of each method as text, or the reason why there is none."""
-    by_method = TABLES[name].subject is Subject.METHOD
+    by_method = TABLES[name].subject is TableSubject.METHOD
     methods = sessions[0].methods if by_method else ("",)
     parts: list[str] = []
     for method in methods or ("",):
@@ -51,9 +51,9 @@ def golden_files() -> dict[Path, tuple[str, tuple[str, ...]]]:
     """Return path -> (table, names of sessions) of everything that has golden text."""
     found: dict[Path, tuple[str, tuple[str, ...]]] = {}
     for table, entry in TABLES.items():
-        if entry.subject is Subject.FOLDER:
+        if entry.subject is TableSubject.FOLDER:
             continue
-        if entry.subject is Subject.SESSIONS:
+        if entry.subject is TableSubject.SESSIONS:
             found[GOLDEN / "compare" / f"{table}.txt"] = (table, PAIR)
             continue
         for name in SAMPLES:

@@ -18,8 +18,8 @@ from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs import run as job_runs
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import (
-    Node,
-    State,
+    BisectState,
+    CandidateNode,
     StateError,
     Trial,
     numbers_of,
@@ -160,7 +160,7 @@ def test_ranges_are_the_numbers_they_were_made_of(numbers: set[int]) -> None:
 
 def test_state_comes_back_from_its_file(tmp_path: Path) -> None:
     trial = Trial(((0, 3), (7, 8)), float("inf"), False, "two words", 0.25)
-    state = State("key", (Node("forward", "add", "aten.add.Tensor"),), (trial,))
+    state = BisectState("key", (CandidateNode("forward", "add", "aten.add.Tensor"),), (trial,))
     path = tmp_path / "bisect.json"
     path.write_text(state.text, "utf-8")
     assert read_state(path) == state
@@ -214,7 +214,7 @@ def test_bound_that_is_none_is_refused(text: str) -> None:
         parse_bound(text)
 
 
-NODES = (Node("forward", "a", "aten.add.Tensor"),)
+NODES = (CandidateNode("forward", "a", "aten.add.Tensor"),)
 HELPS = Tried(Trial(((0, 1),), 0.0, True))
 
 

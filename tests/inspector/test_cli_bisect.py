@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.bisect_trials import State, read_state
+from inspector.jobs.bisect_trials import BisectState, read_state
 from inspector.jobs.messages import Ended, Tried
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, Rules, Source
@@ -104,10 +104,10 @@ def test_bad_node_among_two_hundred_is_found_and_the_search_goes_on_where_it_was
     assert repaired.rules == Rules(deny_nodes=("gelu_1",))
 
 
-def here(job: BisectJob, folder: Path, state: State | None = None) -> tuple[Any, list[str]]:
+def here(job: BisectJob, folder: Path, state: BisectState | None = None) -> tuple[Any, list[str]]:
     """Bisect in this process; return what was found and the kinds of what was said."""
     said: list[str] = []
-    known = state or State("")
+    known = state or BisectState("")
     how = {
         "candidates": [asdict(one) for one in known.candidates],
         "trials": [asdict(one) for one in known.trials],

@@ -15,7 +15,7 @@ from inspector import cli
 from inspector.cli import VERBS, text
 from inspector.cli.answer import Answer, shown
 from inspector.cli.examples import EXAMPLES
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.units import Quantity
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA
@@ -59,10 +59,10 @@ class _Terminal:
 
 TABLE = row_table(
     (
-        Field("event"),
-        Field("share", Quantity.SHARE),
-        Field("module"),
-        Field("min", Quantity.TIME),
+        RowField("event"),
+        RowField("share", Quantity.SHARE),
+        RowField("module"),
+        RowField("min", Quantity.TIME),
     ),
     [("native_call_convolution.out", 0.5, "features.12.block.3.expand", 1e6)] * 2,
 )
@@ -132,12 +132,12 @@ _TOY = '''
 
 from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files as add_arguments, open_files
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.units import Quantity
 
 
 def run(options):
     rows = [(name, len(name)) for name in open_files(options).methods]
-    table = row_table((Field("method"), Field("letters", Quantity.COUNT)), rows)
+    table = row_table((RowField("method"), RowField("letters", Quantity.COUNT)), rows)
     return Answer(dict(rows), tables=(shown(table),))
 '''

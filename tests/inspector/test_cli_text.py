@@ -15,7 +15,7 @@ from inspector.profile.methods import analyse_profile
 from inspector.render.text import selected_text
 from inspector.render.values import separated_rows
 from inspector.tables.query import Query, select
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.units import Quantity
 from tests.inspector.sessions import DATA
 
@@ -23,7 +23,7 @@ _NUMBERS = st.none() | st.floats(1, 1e14) | st.just(0.0) | st.floats(-1e14, -1)
 
 
 def _column(quantity: Quantity, values: list[float | None]) -> tuple[str, list[str]]:
-    found = select(row_table([Field("t", quantity)], [(value,) for value in values]), Query())
+    found = select(row_table([RowField("t", quantity)], [(value,) for value in values]), Query())
     (column,) = selected_text("", found).columns
     return column.heading, list(column.cells)
 
@@ -59,7 +59,7 @@ def test_column_has_one_unit_and_hides_no_value_as_zero(
 
 @pytest.mark.parametrize("value", [1e-9, 123456789.25, 7, 2**60])
 def test_separated_values_are_never_rounded(value: float) -> None:
-    found = select(row_table([Field("t", Quantity.TIME)], [(value,)]), Query())
+    found = select(row_table([RowField("t", Quantity.TIME)], [(value,)]), Query())
     head, line = separated_rows(found, ",")
     assert head == "t (ns)\n"
     assert type(value)(line) == value

@@ -12,7 +12,7 @@ from inspector.recipes.compile_job import CompileJob, Precision, Quantization, R
 from inspector.recipes.edits import (
     EDITS,
     Edit,
-    Target,
+    EditTarget,
     TargetKind,
     edit_named,
     edits_for,
@@ -21,12 +21,12 @@ from inspector.recipes.edits import (
 from inspector.recipes.recipe import Recipe, parse_recipe
 
 BASE = CompileJob(Source("a.py", "f"), partitioners=("demo-all", "xnnpack:per_op_mode=True"))
-NODE = Target(TargetKind.NODE, "aten_mm_default", exported="linear")
-PARTITION = Target(TargetKind.PARTITION, "tag1", ("a", "b", "c"))
-OPERATOR = Target(TargetKind.OPERATOR, "aten.linear.default")
-MODULE = Target(TargetKind.MODULE, "blocks.0")
-RULE = Target(TargetKind.RULE, "LinearConfig")
-PARTITIONER = Target(TargetKind.PARTITIONER, "XnnpackPartitioner")
+NODE = EditTarget(TargetKind.NODE, "aten_mm_default", exported="linear")
+PARTITION = EditTarget(TargetKind.PARTITION, "tag1", ("a", "b", "c"))
+OPERATOR = EditTarget(TargetKind.OPERATOR, "aten.linear.default")
+MODULE = EditTarget(TargetKind.MODULE, "blocks.0")
+RULE = EditTarget(TargetKind.RULE, "LinearConfig")
+PARTITIONER = EditTarget(TargetKind.PARTITIONER, "XnnpackPartitioner")
 TARGETS = (NODE, PARTITION, OPERATOR, MODULE, RULE, PARTITIONER)
 _NAMES = st.sampled_from(["a", "b", "aten_mm_default", "linear", "blocks.0", "LinearConfig"])
 _SOME = st.lists(_NAMES, max_size=2, unique=True).map(tuple)
@@ -56,7 +56,7 @@ _JOBS = st.builds(
 @settings(deadline=None)
 @given(_JOBS, st.sampled_from(EDITS), st.sampled_from(TARGETS))
 def test_edit_made_twice_is_made_once_and_is_a_recipe(
-    job: CompileJob, edit: Edit, target: Target
+    job: CompileJob, edit: Edit, target: EditTarget
 ) -> None:
     if target.kind not in edit.kinds:
         with pytest.raises(ValueError, match=f"does not apply to a {target.kind.value}"):
@@ -70,7 +70,7 @@ def test_edit_made_twice_is_made_once_and_is_a_recipe(
     assert (changed.source, changed.methods) == (job.source, job.methods)
 
 
-MADE: list[tuple[str, Target, CompileJob]] = [
+MADE: list[tuple[str, EditTarget, CompileJob]] = [
     ("keep-off", NODE, replace(BASE, rules=Rules(deny_nodes=("aten_mm_default",)))),
     ("keep-off", PARTITION, replace(BASE, rules=Rules(deny_nodes=("a", "b", "c")))),
     ("keep-off", OPERATOR, replace(BASE, rules=Rules(deny_ops=("aten.linear.default",)))),
@@ -109,7 +109,7 @@ MADE: list[tuple[str, Target, CompileJob]] = [
 
 
 @pytest.mark.parametrize(("name", "target", "wanted"), MADE)
-def test_edit_makes_the_job_that_it_says(name: str, target: Target, wanted: CompileJob) -> None:
+def test_edit_makes_the_job_that_it_says(name: str, target: EditTarget, wanted: CompileJob) -> None:
     assert edit_named(name).apply(BASE, target) == wanted
     assert target.name in edit_named(name).describe(target)
 
@@ -127,7 +127,7 @@ UNDONE = [
 
 
 @pytest.mark.parametrize(("name", "back", "target"), UNDONE)
-def test_edit_and_its_contrary_leave_no_trace(name: str, back: str, target: Target) -> None:
+def test_edit_and_its_contrary_leave_no_trace(name: str, back: str, target: EditTarget) -> None:
     changed = edit_named(back).apply(edit_named(name).apply(BASE, target), target)
     assert changed == edit_named(back).apply(BASE, target)
 
@@ -135,16 +135,16 @@ def test_edit_and_its_contrary_leave_no_trace(name: str, back: str, target: Targ
 def test_rule_of_the_user_is_turned_off_by_leaving_it_out() -> None:
     job = replace(BASE, rules=Rules(min_nodes=4, deny_ops=("aten.mm",), deny_dtypes=("int8",)))
     off = edit_named("rule-off")
-    assert off.apply(job, Target(TargetKind.RULE, "min_nodes")).rules.min_nodes == 1
-    assert off.apply(job, Target(TargetKind.RULE, "deny_ops")).rules.deny_ops == ()
-    assert off.apply(job, Target(TargetKind.RULE, "deny_tensors")).rules.deny_dtypes == ()
+    assert off.apply(job, EditTarget(TargetKind.RULE, "min_nodes")).rules.min_nodes == 1
+    assert off.apply(job, EditTarget(TargetKind.RULE, "deny_ops")).rules.deny_ops == ()
+    assert off.apply(job, EditTarget(TargetKind.RULE, "deny_tensors")).rules.deny_dtypes == ()
 
 
 def test_menu_has_what_would_change_something() -> None:
     names = {edit.name for edit in edits_for(BASE, NODE)}
     assert {"keep-off", "force", "cut-before", "alone", "compute-float16"} <= names
     assert not names & {"let-in", "join", "compute-own", "rule-off", "quantise-none"}
-    assert edits_for(BASE, Target(TargetKind.PARTITIONER, "demo-all")) == ()
+    assert edits_for(BASE, EditTarget(TargetKind.PARTITIONER, "demo-all")) == ()
     assert {edit.name for edit in edits_for(BASE, PARTITIONER)} == {"move-up"}
     assert len({edit.name for edit in EDITS}) == len(EDITS)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.files.load import load_file
-from inspector.size.owners import Part, check_sum, cover, mark_duplicates, program_size
+from inspector.size.owners import FilePart, check_sum, cover, mark_duplicates, program_size
 from schema.errors import FormatError
 from schema.program import Program
 from tests.inspector.sessions import DATA
@@ -44,7 +44,7 @@ def test_gaps_of_stock_files_are_small(path: Path) -> None:
 
 PARTS = st.lists(
     st.builds(
-        Part,
+        FilePart,
         st.text(min_size=1, max_size=3),
         st.just("table"),
         st.integers(0, 120),
@@ -55,7 +55,7 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.binary(min_size=1, max_size=100))
-def test_cover_fills_gaps_and_cuts_overlaps(parts: list[Part], data: bytes) -> None:
+def test_cover_fills_gaps_and_cuts_overlaps(parts: list[FilePart], data: bytes) -> None:
     at = 0
     for part in cover(parts, memoryview(data)):
         assert part.offset == at
@@ -65,14 +65,14 @@ def test_cover_fills_gaps_and_cuts_overlaps(parts: list[Part], data: bytes) -> N
 
 def test_gap_with_content_is_slack() -> None:
     kinds = [
-        part.kind for part in cover([Part("a", "table", 4, 4)], memoryview(b"\0\0\0\0abcd\0x"))
+        part.kind for part in cover([FilePart("a", "table", 4, 4)], memoryview(b"\0\0\0\0abcd\0x"))
     ]
     assert kinds == ["alignment", "table", "slack"]
 
 
 def test_equal_contents_are_marked_after_the_first() -> None:
     data = memoryview(bytes(range(32)) * 2)
-    parts = [Part("one", "constant", 0, 32), Part("two", "constant", 32, 32)]
+    parts = [FilePart("one", "constant", 0, 32), FilePart("two", "constant", 32, 32)]
     assert [part.duplicate_of for part in mark_duplicates(parts, data)] == ["", "one"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.files.stage_log import Change, StageLog, StageNode, Step, changed, read_stages
+from inspector.files.stage_log import StageChange, StageLog, StageNode, Step, changed, read_stages
 from schema.errors import FormatError
 
 
@@ -112,7 +112,7 @@ def log_of_three() -> StageLog:
         (
             Step("export", "forward", 1, None, 0, 3),
             Step("edge", "forward", 1, 0, 1, 3, lowered),
-            Step("pass Nothing", "forward", 1, 1, 1, 3, Change(3)),
+            Step("pass Nothing", "forward", 1, 1, 1, 3, StageChange(3)),
             Step("delegate", "forward", 1, 1, 2, 3, changed(edge, last, inside)),
         ),
         (exported, edge, last),

@@ -18,7 +18,7 @@ from inspector.experiments.sweeps import engine
 from inspector.experiments.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
 from inspector.experiments.sweeps.grid import Point, parse_grid, points_of
 from inspector.experiments.sweeps.results import POINTS, PointResult, Results, Status, read_results
-from inspector.experiments.sweeps.task import PointTask, Settings
+from inspector.experiments.sweeps.task import PointTask, SweepSettings
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import HIDDEN
 from inspector.recipes.compile_job import CompileJob, Source
@@ -196,7 +196,7 @@ class Scripted:
 def plan(count: int = 3) -> Plan:
     job = CompileJob(Source("model.py", "net"))
     grid = parse_grid([f"rules.min_nodes={','.join(map(str, range(1, count + 1)))}"])
-    return Plan("recipe.json", grid.fields, points_of(job, grid, ""), ("size",), Settings())
+    return Plan("recipe.json", grid.fields, points_of(job, grid, ""), ("size",), SweepSettings())
 
 
 def ended(work: Plan, folder: Path, runner: Scripted, *, redo: bool = False) -> Results:
@@ -302,7 +302,7 @@ def test_task_tells_a_lost_process_from_a_refusal(
 ) -> None:
     point = plan().points[0]
     outcome = Outcome(how, "the sentence")
-    task = PointTask(point, tmp_path / "p", Settings(), compiler=lambda *_: Stopped(outcome))
+    task = PointTask(point, tmp_path / "p", SweepSettings(), compiler=lambda *_: Stopped(outcome))
     found = task.poll()
     assert found is not None
     assert (found.status, found.sentence, task.crashed) == (Status.FAILED, "the sentence", crashed)
@@ -330,7 +330,7 @@ def test_worker_killed_at_each_stage_loses_only_that_stage(
 ) -> None:
     """Each part is killed the first time it begins; what was finished before is not done again."""
     known: PointResult | None = None
-    settings, folder = Settings(runs=1, gap=True), tmp_path / "p"
+    settings, folder = SweepSettings(runs=1, gap=True), tmp_path / "p"
     for number, stage in enumerate(STAGES):
         if number == 1:  # as compiled before
             assert not folder.exists()
@@ -383,7 +383,7 @@ def test_what_a_point_had_begun_to_write_goes_with_its_runner(tmp_path: Path) ->
     begun = tmp_path / POINTS / f"{HIDDEN}half" / "model.pte"
     begun.parent.mkdir(parents=True)
     begun.write_bytes(b"half")
-    LocalRunner(tmp_path, Settings(), 1).close()
+    LocalRunner(tmp_path, SweepSettings(), 1).close()
     assert left_behind(tmp_path) == []
     assert begun.parents[1].is_dir()
 

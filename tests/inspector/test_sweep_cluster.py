@@ -14,7 +14,7 @@ import pytest
 from inspector.experiments.sweeps.cluster import ClusterError, ClusterRunner, point_on_worker
 from inspector.experiments.sweeps.grid import parse_grid, points_of
 from inspector.experiments.sweeps.results import Status, read_results
-from inspector.experiments.sweeps.task import Settings
+from inspector.experiments.sweeps.task import SweepSettings
 from inspector.recipes.compile_job import CompileJob, Source
 from tests.inspector.cli_runs import run
 
@@ -85,7 +85,7 @@ class Nobody:
 def test_address_without_a_cluster_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", Nobody())
     with pytest.raises(ClusterError, match=r"no Dask cluster at tcp://127\.0\.0\.1:1"):
-        ClusterRunner("tcp://127.0.0.1:1", tmp_path, Settings())
+        ClusterRunner("tcp://127.0.0.1:1", tmp_path, SweepSettings())
 
 
 @pytest.mark.parametrize(

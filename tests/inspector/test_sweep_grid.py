@@ -30,7 +30,7 @@ from inspector.experiments.sweeps.results import (
     read_results,
     results_text,
 )
-from inspector.experiments.sweeps.task import Settings
+from inspector.experiments.sweeps.task import SweepSettings
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.paths import placed
 from schema.errors import FormatError
@@ -273,17 +273,19 @@ def test_any_json_is_results_or_refused(
 @pytest.mark.parametrize(
     ("asked", "enough"),
     [
-        (Settings(), True),
-        (Settings(runs=3), True),
-        (Settings(runs=4), False),
-        (Settings(runs=3, inputs="ones"), False),
-        (Settings(gap=True), False),
-        (Settings(timeout=1.0), True),
+        (SweepSettings(), True),
+        (SweepSettings(runs=3), True),
+        (SweepSettings(runs=4), False),
+        (SweepSettings(runs=3, inputs="ones"), False),
+        (SweepSettings(gap=True), False),
+        (SweepSettings(timeout=1.0), True),
     ],
 )
-def test_finished_point_is_done_again_only_for_what_it_lacks(asked: Settings, enough: bool) -> None:
+def test_finished_point_is_done_again_only_for_what_it_lacks(
+    asked: SweepSettings, enough: bool
+) -> None:
     made = PointResult(
-        0, "a", {}, Status.DONE, metrics={"latency": 1.0}, settings=Settings(runs=3).content()
+        0, "a", {}, Status.DONE, metrics={"latency": 1.0}, settings=SweepSettings(runs=3).content()
     )
     assert asked.met_by(made) is enough
     assert not asked.met_by(replace(made, status=Status.FAILED))

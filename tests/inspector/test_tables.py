@@ -12,10 +12,10 @@ import pytest
 
 import inspector
 import inspector.tables
-from inspector.jobs.bisect_trials import Node, State, Trial
+from inspector.jobs.bisect_trials import BisectState, CandidateNode, Trial
 from inspector.tables.filter import FilterError
 from inspector.tables.query import Query, QueryError, select
-from inspector.tables.registry import TABLES, Subject, TableEntry, build
+from inspector.tables.registry import TABLES, TableEntry, TableSubject, build
 from inspector.tables.table import Table
 from tests.inspector.cli_runs import SCHEMAS, SESSIONS, run, valid
 from tests.inspector.golden_tables import GOLDEN, golden_files, sample, text_of
@@ -40,7 +40,7 @@ def test_no_golden_text_is_left_over() -> None:
 @pytest.mark.parametrize("path", SESSIONS, ids=label)
 def test_tables_of_any_session_are_made_or_refused_in_a_sentence(path: Path) -> None:
     for name, entry in TABLES.items():
-        files = (path, FOLDER) if entry.subject is Subject.SESSIONS else (path,)
+        files = (path, FOLDER) if entry.subject is TableSubject.SESSIONS else (path,)
         answer = run("table", name, *files, "--format", "json")
         assert answer.code in (0, 2), answer.err
         tree = valid(answer, "table")
@@ -50,7 +50,7 @@ def test_tables_of_any_session_are_made_or_refused_in_a_sentence(path: Path) -> 
             assert {len(row["values"]) for row in table["rows"]} <= {len(ids)}
 
 
-@pytest.mark.parametrize("name", [n for n, e in TABLES.items() if e.subject is Subject.METHOD])
+@pytest.mark.parametrize("name", [n for n, e in TABLES.items() if e.subject is TableSubject.METHOD])
 def test_command_line_and_python_give_the_same_table(name: str) -> None:
     query = ("--top", "5", "--sort", f"{build(name, sample(SAMPLE)).columns[0].id}:desc")
     (table,) = run("table", name, FOLDER, *query, "--format", "json").json["data"]["tables"]
@@ -141,7 +141,9 @@ def test_folders_of_jobs_have_tables(tmp_path: Path) -> None:
         "load the method\t500000",
     ]
     trial = Trial(((0, 2),), 0.5, holds=True, words="well", seconds=1.5)
-    state = State("key", tuple(Node("forward", f"n{n}", "mul") for n in range(3)), (trial,))
+    state = BisectState(
+        "key", tuple(CandidateNode("forward", f"n{n}", "mul") for n in range(3)), (trial,)
+    )
     (tmp_path / "bisect.json").write_text(state.text, "utf-8")
     frame = inspector.table(tmp_path, "trials", dataframe=True)
     assert frame.to_dict("records") == [
@@ -163,7 +165,7 @@ def test_folders_of_jobs_have_tables(tmp_path: Path) -> None:
 def test_a_table_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "toy_lengths.py").write_text(_TOY, "utf-8")
     monkeypatch.setattr(inspector.tables, "__path__", [*inspector.tables.__path__, str(tmp_path)])
-    line = TableEntry("lengths", "a method", "toy_lengths:lengths", Subject.SESSION)
+    line = TableEntry("lengths", "a method", "toy_lengths:lengths", TableSubject.SESSION)
     monkeypatch.setitem(TABLES, line.name, line)
     assert run("table", "lengths", FOLDER).out == "method   letters\nforward        7\n"
     assert inspector.table(FOLDER, "lengths", dataframe=True)["letters"].tolist() == [7]
@@ -172,13 +174,13 @@ def test_a_table_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 _TOY = """
-from inspector.tables.rows import Field, row_table
+from inspector.tables.rows import RowField, row_table
 from inspector.units import Quantity
 
 
 def lengths(session, units):
     rows = [(name, len(name)) for name in session.methods]
-    return row_table((Field("method"), Field("letters", Quantity.COUNT)), rows, "methods")
+    return row_table((RowField("method"), RowField("letters", Quantity.COUNT)), rows, "methods")
 """
 
 

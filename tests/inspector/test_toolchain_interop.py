@@ -20,7 +20,7 @@ from inspector.jobs.executing import RunJob
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules, Source
 from inspector.recipes.recipe import parse_recipe
 from inspector.recipes.recipe_file import read_recipe
-from inspector.toolchain.child import Answer, Interpreter, ReportedError, Say, ToolchainError
+from inspector.toolchain.child import Interpreter, ReportedError, Response, Say, ToolchainError
 from inspector.worker import toolchain_bisect
 from inspector.worker.compile_job import compile_into
 from inspector.worker.exporter import AnswerError
@@ -324,7 +324,7 @@ class Shared:
     def __call__(self, _python: str) -> Shared:
         return self
 
-    def ask(self, question: Mapping[str, Any], say: Say) -> Answer:
+    def ask(self, question: Mapping[str, Any], say: Say) -> Response:
         self.asked.append(question)
         if len(self.asked) == self.crashes_at:
             raise ToolchainError("executorch crashed (SIGSEGV)")

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from schema import flat_tensor
-from schema.flat_tensor import Blob as DataBlob
+from schema.flat_tensor import PlacedBlob as DataBlob
 from schema.program import decode, encode
 from schema.program import model as m
 from tests.schema.payload_files import DATA, blob

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from schema import flat_tensor
 from schema.dtypes.scalar_type import BY_NAME
 from schema.errors import FormatError, Severity
-from schema.flat_tensor import Blob, Entry, FlatTensor, Segment, TensorLayout
+from schema.flat_tensor import Entry, FlatTensor, PlacedBlob, Segment, TensorLayout
 from schema.flat_tensor.tables import FLAT_TENSOR, OLD_FLAT_TENSOR
 from tests.oracle.client import Oracle
 from tests.schema.damage import all_kinds, survives
@@ -30,7 +30,7 @@ LAYOUTS = st.builds(
     st.lists(st.integers(-(2**31), 2**31 - 1), max_size=4).map(tuple),
     st.lists(st.integers(0, 255), max_size=4).map(tuple),
 )
-BLOBS = st.builds(Blob, st.binary(max_size=300), st.none() | LAYOUTS)
+BLOBS = st.builds(PlacedBlob, st.binary(max_size=300), st.none() | LAYOUTS)
 
 
 def layout(*sizes: int) -> TensorLayout:
@@ -44,10 +44,10 @@ def numbers(count: int, first: float = 0.0) -> bytes:
 def sample() -> FlatTensor:
     return flat_tensor.pack(
         [
-            ("weight", Blob(numbers(6), layout(2, 3))),
-            ("bias", Blob(numbers(3, 9.0), layout(3))),
-            ("tied", Blob(numbers(6), layout(2, 3))),
-            ("blob", Blob(b"opaque")),
+            ("weight", PlacedBlob(numbers(6), layout(2, 3))),
+            ("bias", PlacedBlob(numbers(3, 9.0), layout(3))),
+            ("tied", PlacedBlob(numbers(6), layout(2, 3))),
+            ("blob", PlacedBlob(b"opaque")),
         ]
     )
 
@@ -79,7 +79,7 @@ def placed(data: FlatTensor) -> FlatTensor:
 @given(st.lists(st.tuples(KEYS, BLOBS), max_size=6), st.sampled_from([16, 128, 4096]))
 @settings(max_examples=120, deadline=None)
 def test_decode_of_encoded_data_gives_equal_data(
-    blobs: list[tuple[str, Blob]], alignment: int
+    blobs: list[tuple[str, PlacedBlob]], alignment: int
 ) -> None:
     data = flat_tensor.pack(blobs)
     read = flat_tensor.decode(flat_tensor.encode(data, alignment=alignment))
@@ -315,7 +315,7 @@ def test_stock_runtime_runs_a_program_with_data_that_we_wrote(
     data = flat_tensor.decode((folder / "model.ptd").read_bytes())
     if fresh:
         data = flat_tensor.pack(
-            (entry.key, Blob(entry.data, entry.layout)) for entry in reversed(data.entries)
+            (entry.key, PlacedBlob(entry.data, entry.layout)) for entry in reversed(data.entries)
         )
     ours = tmp_path / "model.ptd"
     ours.write_bytes(flat_tensor.encode(data))

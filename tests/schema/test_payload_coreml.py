@@ -13,7 +13,7 @@ from schema import payloads
 from schema.errors import FormatError
 from schema.graph import NodeKind
 from schema.payloads.coreml.tree import is_safe, read_tree
-from schema.payloads.coreml.wire import Budget, fields, packed, signed, varint
+from schema.payloads.coreml.wire import FieldBudget, fields, packed, signed, varint
 from tests.schema.payload_files import blob
 from tests.schema.test_payload import assert_graph, assert_parts
 
@@ -236,7 +236,7 @@ def test_broken_program_keeps_the_files() -> None:
 @given(st.lists(st.tuples(st.integers(1, 600), st.integers(0, 2**64 - 1)), max_size=8))
 def test_fields_of_written_numbers_are_those_numbers(rows: list[tuple[int, int]]) -> None:
     message = b"".join(number(field, value) for field, value in rows)
-    assert list(fields(memoryview(message), Budget())) == rows
+    assert list(fields(memoryview(message), FieldBudget())) == rows
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=8))
@@ -255,4 +255,4 @@ def test_varint_without_end_is_refused(data: bytes) -> None:
 @pytest.mark.parametrize("data", [b"\x0a\x05ab", b"\x0d\0\0", b"\x09\0", b"\x0b", b"\x0f"])
 def test_fields_of_cut_or_foreign_message_is_refused(data: bytes) -> None:
     with pytest.raises(FormatError):
-        list(fields(memoryview(data), Budget()))
+        list(fields(memoryview(data), FieldBudget()))

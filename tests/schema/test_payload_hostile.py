@@ -11,7 +11,7 @@ import pytest
 from schema import payloads
 from schema.backends import BACKENDS
 from schema.errors import FormatError
-from schema.payloads.coreml.wire import Budget, fields
+from schema.payloads.coreml.wire import FieldBudget, fields
 from tests.schema import damage
 from tests.schema.payload_files import Blob, different_blobs
 from tests.schema.test_payload import assert_graph, assert_parts
@@ -198,7 +198,7 @@ def test_coreml_hundreds_of_thousands_of_operations_end_in_time() -> None:
 
 
 def test_protobuf_budget_is_shared_by_nested_messages() -> None:
-    budget = Budget(fields=10)
+    budget = FieldBudget(fields=10)
     list(fields(memoryview(b"\x08\x00" * 9), budget))
     with pytest.raises(FormatError, match="protobuf fields"):
         list(fields(memoryview(b"\x08\x00" * 2), budget))

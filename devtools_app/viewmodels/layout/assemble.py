@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
-from devtools_app.viewmodels.layout.lift import CROSS, Pieces
+from devtools_app.viewmodels.layout.lift import CROSS, GraphPieces
 from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.viewmodels.layout.problem import Answer
+from devtools_app.viewmodels.layout.problem import LayoutResult
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from devtools_app.viewmodels.layout.stubs import LOOP_ROOM, place_stubs
 from devtools_app.viewmodels.layout.topology import Topology
@@ -38,10 +38,10 @@ class Solution:
     Shapes: answer_of int64[clusters]; edge_of int64[pieces]; sizes float64[items, 2]
     """
 
-    pieces: Pieces
+    pieces: GraphPieces
     answer_of: Ints
     edge_of: Ints
-    answers: list[Answer]
+    answers: list[LayoutResult]
     sizes: Floats
 
 

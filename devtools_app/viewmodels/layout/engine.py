@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from devtools_app.viewmodels.layout.assemble import Solution, assemble
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
-from devtools_app.viewmodels.layout.lift import Pieces, lift
+from devtools_app.viewmodels.layout.lift import GraphPieces, lift
 from devtools_app.viewmodels.layout.local import solve
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.ports import LevelEdges, Ports, find_ports, level_edges
-from devtools_app.viewmodels.layout.problem import Answer, Edge, Item, Problem
+from devtools_app.viewmodels.layout.problem import Edge, LayoutItem, LayoutResult, Problem
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from devtools_app.viewmodels.layout.stubs import side_room
 from devtools_app.viewmodels.layout.topology import (
@@ -48,7 +48,7 @@ class LayoutCache:
         hits: clusters found here so far
     """
 
-    answers: list[Answer] = field(default_factory=list[Answer])
+    answers: list[LayoutResult] = field(default_factory=list[LayoutResult])
     numbers: dict[_Key, int] = field(default_factory=dict[_Key, int])
     ranks: RankCache = field(default_factory=dict[RankKey, RankValue])
     hits: int = 0
@@ -80,12 +80,12 @@ def lay_out(
     pieces = lift(visible, tree.parent, tree.depth)
     ranks = topology(visible, tree.first, pieces, cache.ranks)
     drawn = pieces.select(~ranks.stubbed)
-    work = _Work(scene, visible, ranks, drawn, cache)
+    work = _LayoutWork(scene, visible, ranks, drawn, cache)
     work.run()
     return assemble(scene, expanded, visible, ranks, work.solution())
 
 
-class _Work:
+class _LayoutWork:
     """One run: clusters by depth, the deepest first, so that sizes of insides are known."""
 
     def __init__(
@@ -93,7 +93,7 @@ class _Work:
         scene: SceneGraph,
         visible: Visible,
         ranks: Topology,
-        pieces: Pieces,
+        pieces: GraphPieces,
         cache: LayoutCache,
     ) -> None:
         self._scene, self._visible, self._ranks = scene, visible, ranks
@@ -168,15 +168,17 @@ class _Work:
 
     def _problem(
         self, shape: NDArray[np.float64], inside: Ints, rank: Ints, rows: Ints
-    ) -> tuple[tuple[Item, ...], tuple[int, ...], tuple[Edge, ...]]:
-        items: list[Item] = []
+    ) -> tuple[tuple[LayoutItem, ...], tuple[int, ...], tuple[Edge, ...]]:
+        items: list[LayoutItem] = []
         numbers: list[int] = inside.tolist()
         for (width, height, left, right), number in zip(shape.tolist(), numbers, strict=True):
             if number == _NOT_OPEN:
-                items.append(Item(width, height, left, right))
+                items.append(LayoutItem(width, height, left, right))
                 continue
             answer = self._cache.answers[number]
-            items.append(Item(width, height, left, right, answer.upper, answer.lower, is_open=True))
+            items.append(
+                LayoutItem(width, height, left, right, answer.upper, answer.lower, is_open=True)
+            )
         edges = tuple((a, b, c, d, e) for a, b, c, d, e in rows.tolist())
         return tuple(items), tuple(rank.tolist()), edges
 

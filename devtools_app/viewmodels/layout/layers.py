@@ -94,7 +94,7 @@ def attach(problem: Problem, vertex: int, port: int, *, lower_side: bool) -> flo
     return ports[port] - item.width / 2
 
 
-class _Flow:
+class _LayerFlow:
     """Which vertices have edges from above, and which to below."""
 
     def __init__(self, count: int, edges: Sequence[Edge]) -> None:
@@ -106,7 +106,7 @@ class _Flow:
 
 
 def _add_paths(problem: Problem, state: LayerRows) -> None:
-    flow = _Flow(state.fixed, problem.edges)
+    flow = _LayerFlow(state.fixed, problem.edges)
     chains: dict[tuple[int, int], list[int]] = {}
     for number, (upper, upper_port, lower, lower_port, upward) in enumerate(problem.edges):
         # uses of one value share a line; edges drawn upwards keep their own
@@ -136,7 +136,9 @@ def _new_line(state: LayerRows, row: int) -> int:
     return vertex
 
 
-def _join(state: LayerRows, pair: tuple[int, int], meets: tuple[float, float], flow: _Flow) -> None:
+def _join(
+    state: LayerRows, pair: tuple[int, int], meets: tuple[float, float], flow: _LayerFlow
+) -> None:
     upper, lower = pair
     out, into = meets
     boxes = upper < state.items and lower < state.items

@@ -18,7 +18,7 @@ _FAR = 1 << 40  # beyond any number of nested clusters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class GraphPieces:
     """Pieces of visible edges, those of one edge together and in order from source to target.
 
     Attributes:
@@ -37,17 +37,17 @@ class Pieces:
     source: Ints
     target: Ints
 
-    def select(self, chosen: NDArray[np.bool_]) -> Pieces:
+    def select(self, chosen: NDArray[np.bool_]) -> GraphPieces:
         """Return the pieces of some visible edges.
 
         Shapes: chosen bool[visible edges]
         """
         kept = chosen[self.edge]
         columns = (self.edge, self.kind, self.cluster, self.source, self.target)
-        return Pieces(*(column[kept] for column in columns))
+        return GraphPieces(*(column[kept] for column in columns))
 
 
-def lift(visible: Visible, parent: Ints, depth: Ints) -> Pieces:
+def lift(visible: Visible, parent: Ints, depth: Ints) -> GraphPieces:
     """Return the pieces of every visible edge that joins two items.
 
     Args:
@@ -112,10 +112,10 @@ def _rows(
     return edge, kinds, cluster, source, target, places
 
 
-def _in_order(found: list[tuple[Ints, ...]]) -> Pieces:
+def _in_order(found: list[tuple[Ints, ...]]) -> GraphPieces:
     if not found:
         none = np.zeros(0, np.int64)
-        return Pieces(none, none, none, none, none)
+        return GraphPieces(none, none, none, none, none)
     columns = [np.concatenate(column) for column in zip(*found, strict=True)]
     order = np.lexsort((columns[5], columns[0]))
-    return Pieces(*(column[order] for column in columns[:5]))
+    return GraphPieces(*(column[order] for column in columns[:5]))

@@ -12,23 +12,23 @@ from devtools_app.viewmodels.layout.layers import make_rows
 from devtools_app.viewmodels.layout.order import order_rows
 from devtools_app.viewmodels.layout.pack import components, shelves, split
 from devtools_app.viewmodels.layout.place import place_rows
-from devtools_app.viewmodels.layout.problem import SIDE, Answer, Problem
+from devtools_app.viewmodels.layout.problem import SIDE, LayoutResult, Problem
 from devtools_app.viewmodels.layout.route import EdgeRouter, RouteGrid, Way, grid
 
 _NEAR_MIDDLE = 30.0
 
 
-def solve(problem: Problem) -> Answer:
+def solve(problem: Problem) -> LayoutResult:
     """Return the places of all items, ports and edges of one cluster."""
     if not problem.items:
         size = (problem.least_width, problem.head + problem.foot)
-        return Answer(*size, np.zeros((0, 2)), (), (), *_flat([], np.zeros((0, 2))))
+        return LayoutResult(*size, np.zeros((0, 2)), (), (), *_flat([], np.zeros((0, 2))))
     groups = components(problem)
     if len(groups) == 1:
         parts = [(problem, list(range(len(problem.edges))))]
     else:
         parts = split(problem, _big_first(problem, groups))
-    solved = [_Part.of(part) for part, _ in parts]
+    solved = [_LocalPart.of(part) for part, _ in parts]
     corners = shelves([(part.width, part.height) for part in solved])
     return _framed(problem, solved, corners, _numbers(problem, groups, parts))
 
@@ -54,7 +54,7 @@ def _numbers(
 
 
 @dataclass(slots=True)
-class _Part:
+class _LocalPart:
     """One component laid out from the upper left corner of its content."""
 
     router: EdgeRouter
@@ -62,7 +62,7 @@ class _Part:
     height: float
 
     @classmethod
-    def of(cls, problem: Problem) -> _Part:
+    def of(cls, problem: Problem) -> _LocalPart:
         """Lay out one component."""
         state = make_rows(problem)
         order_rows(state)
@@ -77,8 +77,8 @@ class _Part:
 
 
 def _framed(
-    problem: Problem, parts: list[_Part], corners: list[tuple[float, float]], numbers: _Numbers
-) -> Answer:
+    problem: Problem, parts: list[_LocalPart], corners: list[tuple[float, float]], numbers: _Numbers
+) -> LayoutResult:
     side = SIDE if problem.framed else 0.0
     wide = max(x + part.width for part, (x, _) in zip(parts, corners, strict=True))
     high = max(y + part.height for part, (_, y) in zip(parts, corners, strict=True))
@@ -97,10 +97,10 @@ def _framed(
     upper, lower = _port_places(problem, parts[0], indent)
     points, curved, offsets = _flat(ways, moved)
     height = problem.head + high + problem.foot
-    return Answer(width, height, boxes, upper, lower, points, curved, offsets)
+    return LayoutResult(width, height, boxes, upper, lower, points, curved, offsets)
 
 
-def _indent(problem: Problem, part: _Part, wide: float, side: float) -> tuple[float, float]:
+def _indent(problem: Problem, part: _LocalPart, wide: float, side: float) -> tuple[float, float]:
     """Return where content begins and the whole width.
 
     A single port near the middle is moved into it, so that the line goes on straight outside.
@@ -117,7 +117,7 @@ def _indent(problem: Problem, part: _Part, wide: float, side: float) -> tuple[fl
 
 
 def _port_places(
-    problem: Problem, part: _Part, indent: float
+    problem: Problem, part: _LocalPart, indent: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     first = len(part.router.problem.items)
     xs = [x + indent for x in part.grid.xs[first : part.router.state.fixed]]

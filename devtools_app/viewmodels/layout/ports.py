@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.layout.lift import CROSS, IN, OUT, Pieces
+from devtools_app.viewmodels.layout.lift import CROSS, IN, OUT, GraphPieces
 from devtools_app.viewmodels.layout.topology import Topology
 from devtools_app.viewmodels.layout.visible import Ints
 
@@ -43,7 +43,7 @@ class Ports:
     local: Ints
 
 
-def find_ports(pieces: Pieces, edges: Ints, upward: NDArray[np.bool_]) -> Ports:
+def find_ports(pieces: GraphPieces, edges: Ints, upward: NDArray[np.bool_]) -> Ports:
     """Return the ports that pieces of edges need.
 
     Args:
@@ -96,7 +96,7 @@ class LevelEdges:
 
 
 def level_edges(
-    level: Ints, pieces: Pieces, ports: Ports, topology: Topology, upward: NDArray[np.bool_]
+    level: Ints, pieces: GraphPieces, ports: Ports, topology: Topology, upward: NDArray[np.bool_]
 ) -> LevelEdges:
     """Number the ports of the clusters of one depth and return the edges inside them.
 

@@ -22,7 +22,7 @@ Edge = tuple[int, int, int, int, int]  # upper vertex, its port, lower vertex, i
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class LayoutItem:
     """A box to place.
 
     Attributes:
@@ -58,7 +58,7 @@ class Problem:
         least_width: what the title needs
     """
 
-    items: tuple[Item, ...]
+    items: tuple[LayoutItem, ...]
     ranks: tuple[int, ...]
     edges: tuple[Edge, ...]
     top_ports: int = 0
@@ -82,7 +82,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class LayoutResult:
     """One cluster laid out.
 
     Attributes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.layout.lift import CROSS, IN, OUT, Pieces
+from devtools_app.viewmodels.layout.lift import CROSS, IN, OUT, GraphPieces
 from devtools_app.viewmodels.layout.ranks import rank_items
 from devtools_app.viewmodels.layout.visible import Ints, Visible
 
@@ -47,7 +47,7 @@ class Topology:
     stubbed: NDArray[np.bool_]
 
 
-def topology(visible: Visible, first: Ints, pieces: Pieces, cache: RankCache) -> Topology:
+def topology(visible: Visible, first: Ints, pieces: GraphPieces, cache: RankCache) -> Topology:
     """Return ranks, reversed and stubbed edges.
 
     Args:
@@ -93,7 +93,7 @@ Job = tuple[int, Ints, Ints, NDArray[np.bool_], Ints]
 
 
 def _rank_jobs(
-    visible: Visible, pieces: Pieces, items: Ints, start: Ints, local: Ints
+    visible: Visible, pieces: GraphPieces, items: Ints, start: Ints, local: Ints
 ) -> list[Job]:
     """Return for each open cluster: number, items, pairs, items fed from outside, edge per pair."""
     cross = np.flatnonzero(pieces.kind == CROSS)
@@ -118,7 +118,7 @@ def _rank_jobs(
     return jobs
 
 
-def _spread_upward(pieces: Pieces, local: Ints, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _spread_upward(pieces: GraphPieces, local: Ints, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return upward for every edge: those that share both items with a known one turn with it."""
     cross = np.flatnonzero(pieces.kind == CROSS)
     total = len(local)
@@ -129,7 +129,7 @@ def _spread_upward(pieces: Pieces, local: Ints, known: NDArray[np.bool_]) -> NDA
     return upward
 
 
-def _spans(pieces: Pieces, rank: Ints, ranks: Ints, upward: NDArray[np.bool_]) -> Ints:
+def _spans(pieces: GraphPieces, rank: Ints, ranks: Ints, upward: NDArray[np.bool_]) -> Ints:
     """Return the ranks that each piece crosses, borders counted as ranks."""
     up = upward[pieces.edge]
     of_source, of_target = rank[pieces.source], rank[pieces.target]
@@ -140,7 +140,7 @@ def _spans(pieces: Pieces, rank: Ints, ranks: Ints, upward: NDArray[np.bool_]) -
     return np.select([pieces.kind == OUT, pieces.kind == IN], [leaving, entering], inside)
 
 
-def _stubbed(visible: Visible, pieces: Pieces, span: Ints, members: Ints) -> NDArray[np.bool_]:
+def _stubbed(visible: Visible, pieces: GraphPieces, span: Ints, members: Ints) -> NDArray[np.bool_]:
     longest = np.zeros(len(visible.edges), np.int64)
     np.maximum.at(longest, pieces.edge, span)
     number = np.bincount(pieces.edge, minlength=len(visible.edges))
@@ -160,7 +160,7 @@ def _crowded(source: Ints, target: Ints) -> NDArray[np.bool_]:
 
 
 def _over_budget(
-    pieces: Pieces, span: Ints, members: Ints, stubbed: NDArray[np.bool_]
+    pieces: GraphPieces, span: Ints, members: Ints, stubbed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return the longest edges of clusters in which lines would outnumber boxes by far."""
     extra = np.where(stubbed[pieces.edge], 0, span - 1)

@@ -87,7 +87,7 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundUses:
     use: Use
     depth: int
     path: str
@@ -107,7 +107,7 @@ def decide(
     """
     decisions = {one.alias: Decision(one.module, one.local, one.dotted) for one in bindings}
     decided = Decided(decisions)
-    found: list[_Found] = []
+    found: list[_FoundUses] = []
     for use in uses:
         _look_up(use, bindings, found, decided)
     homes = {one.place.module for one in found}
@@ -127,7 +127,7 @@ def decide(
     return decided
 
 
-def _look_up(use: Use, bindings: list[Binding], found: list[_Found], decided: Decided) -> None:
+def _look_up(use: Use, bindings: list[Binding], found: list[_FoundUses], decided: Decided) -> None:
     """Sort a use: found at some depth of its attributes, without counterpart, or of the module."""
     bases = list(dict.fromkeys(one.base for one in bindings))
     for base in bases:
@@ -136,7 +136,7 @@ def _look_up(use: Use, bindings: list[Binding], found: list[_Found], decided: De
             place = resolve.find_place(module, use.parts[depth])
             path = f"{module}.{use.parts[depth]}"
             if place is not None:
-                found.append(_Found(use, depth, path, place))
+                found.append(_FoundUses(use, depth, path, place))
                 return
             if not resolve.is_known_module(path):
                 break
@@ -159,7 +159,7 @@ def _up_to_unknown(base: str, parts: tuple[str, ...]) -> str:
     return path
 
 
-def _keep_alias(found: list[_Found], decided: Decided) -> None:
+def _keep_alias(found: list[_FoundUses], decided: Decided) -> None:
     """Keep the name; rewrite attributes that are named or nested differently."""
     for one in found:
         old = one.use.parts[: one.depth + 1]
@@ -171,7 +171,7 @@ def _keep_alias(found: list[_Found], decided: Decided) -> None:
 
 
 def _import_names(
-    found: list[_Found], bindings: list[Binding], bound: set[str], decided: Decided
+    found: list[_FoundUses], bindings: list[Binding], bound: set[str], decided: Decided
 ) -> None:
     """Import each used name separately, under a name unused in the script."""
     locals_of: dict[NamePlace, str] = {}
@@ -189,7 +189,7 @@ def _import_names(
         decided.edits.append(UseEdit(one.use, node, old, local, one.path, one.place))
 
 
-def _free_name(one: _Found, bound: set[str]) -> str:
+def _free_name(one: _FoundUses, bound: set[str]) -> str:
     name = one.use.parts[one.depth]
     while name in bound:
         name = f"{one.use.parts[one.depth - 1]}_{name}"

@@ -69,7 +69,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _NameScope:
     number: int
     names: frozenset[str]
     is_class: bool
@@ -77,12 +77,12 @@ class _Scope:
 
 def read_script(tree: ast.Module) -> Script:
     """Return the imports and uses of a parsed script."""
-    reader = _Reader()
+    reader = _ScopeReader()
     reader.read_block(tree.body, [reader.scope(tree.body, (), is_class=False)])
     return reader.script
 
 
-class _Reader:
+class _ScopeReader:
     """Walks a tree with the stack of scopes around each node, the module's first."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class _Reader:
 
     def scope(
         self, inner: list[ast.stmt] | list[ast.AST], given: tuple[str, ...], *, is_class: bool
-    ) -> _Scope:
+    ) -> _NameScope:
         """Return a new scope that binds the given names and those its body binds."""
         names, outside = set(given), set[str]()
         for node in _within(inner):
@@ -101,9 +101,9 @@ class _Reader:
                 names.update(_binds(node))
         self.script.bound |= names
         self._scopes += 1
-        return _Scope(self._scopes - 1, frozenset(names - outside), is_class)
+        return _NameScope(self._scopes - 1, frozenset(names - outside), is_class)
 
-    def read_block(self, block: list[ast.stmt], stack: list[_Scope]) -> None:
+    def read_block(self, block: list[ast.stmt], stack: list[_NameScope]) -> None:
         """Read the statements of one block."""
         for node in block:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -112,7 +112,7 @@ class _Reader:
             else:
                 self._read(node, stack)
 
-    def _read(self, node: ast.AST, stack: list[_Scope]) -> None:
+    def _read(self, node: ast.AST, stack: list[_NameScope]) -> None:
         if isinstance(node, _SCOPES):
             self._enter(node, stack)
         elif isinstance(node, (ast.Attribute, ast.Name)):
@@ -123,7 +123,7 @@ class _Reader:
             for name, value in ast.iter_fields(node):
                 self._read_field(node, name, value, stack)
 
-    def _read_field(self, node: ast.AST, name: str, value: object, stack: list[_Scope]) -> None:
+    def _read_field(self, node: ast.AST, name: str, value: object, stack: list[_NameScope]) -> None:
         if isinstance(value, ast.AST):
             self._read(value, stack)
         elif isinstance(value, list):
@@ -135,13 +135,15 @@ class _Reader:
                     first = isinstance(node, ast.Call) and name == "args" and item is value[0]
                     self._read_item(item, _called(node) if first else "", stack)
 
-    def _read_item(self, item: ast.AST, called: str, stack: list[_Scope]) -> None:
+    def _read_item(self, item: ast.AST, called: str, stack: list[_NameScope]) -> None:
         if called and isinstance(item, ast.Constant) and isinstance(item.value, str):
             self.script.strings.append((item, called))
         else:
             self._read(item, stack)
 
-    def _enter(self, node: _Function | _Comprehension | ast.ClassDef, stack: list[_Scope]) -> None:
+    def _enter(
+        self, node: _Function | _Comprehension | ast.ClassDef, stack: list[_NameScope]
+    ) -> None:
         outer, inner = _parts(node)
         for part in outer:
             self._read(part, stack)
@@ -153,7 +155,7 @@ class _Reader:
             if not isinstance(part, ast.stmt):
                 self._read(part, below)
 
-    def _read_name(self, node: ast.Attribute | ast.Name, stack: list[_Scope]) -> None:
+    def _read_name(self, node: ast.Attribute | ast.Name, stack: list[_NameScope]) -> None:
         chain: list[ast.expr] = [node]
         while isinstance(chain[0], ast.Attribute):
             chain.insert(0, chain[0].value)
@@ -167,7 +169,7 @@ class _Reader:
         self.script.uses.append(use)
 
 
-def _binding(name: str, stack: list[_Scope]) -> int:
+def _binding(name: str, stack: list[_NameScope]) -> int:
     """Return the scope that a name belongs to; names of a class body are seen only there."""
     for depth, scope in reversed(list(enumerate(stack))):
         visible = not scope.is_class or depth == len(stack) - 1

@@ -22,7 +22,7 @@ class Result(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchResult:
     """What was found.
 
     Attributes:
@@ -63,7 +63,7 @@ class Search:
     def __post_init__(self) -> None:
         self._made = {trial.removed: trial for trial in self.known}
 
-    def run(self) -> Answer:
+    def run(self) -> SearchResult:
         """Return what was found.
 
         Raises: whatever the oracle raises
@@ -90,8 +90,8 @@ class Search:
 
     def _answer(
         self, result: Result, removed: tuple[int, ...], before: Trial, after: Trial
-    ) -> Answer:
-        return Answer(result, removed, before, after, len(self._made))
+    ) -> SearchResult:
+        return SearchResult(result, removed, before, after, len(self._made))
 
 
 def removed_of(trial: Trial) -> tuple[int, ...]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Result
-from inspector.jobs.bisect_trials import Node, Trial
+from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.recipes.compile_job import CompileJob
 
 _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BisectFinding:
     """How a bisection ended.
 
     Attributes:
@@ -26,13 +26,13 @@ class Finding:
     """
 
     result: Result
-    nodes: tuple[Node, ...]
+    nodes: tuple[CandidateNode, ...]
     before: Trial
     after: Trial
     candidates: int
 
 
-def sentence_of(found: Finding, bound: Bound) -> str:
+def sentence_of(found: BisectFinding, bound: Bound) -> str:
     """Return what was found as one sentence."""
     before, after = value_of(found.before, bound), value_of(found.after, bound)
     if found.result is Result.FINE:
@@ -55,7 +55,7 @@ def value_of(trial: Trial, bound: Bound) -> str:
     return bound.shown(trial.value) if trial.value is not None else trial.words
 
 
-def kept_out(job: CompileJob, nodes: Sequence[Node]) -> CompileJob:
+def kept_out(job: CompileJob, nodes: Sequence[CandidateNode]) -> CompileJob:
     """Return a recipe that keeps nodes off the delegates."""
     names = tuple(dict.fromkeys((*job.rules.deny_nodes, *(node.name for node in nodes))))
     return replace(job, rules=replace(job.rules, deny_nodes=names))

@@ -52,7 +52,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundValue:
     """The value of a metric.
 
     Attributes:
@@ -70,7 +70,7 @@ class Found:
     refused: str = ""
 
 
-def static_value(metric: str, evidence: Evidence) -> Found:
+def static_value(metric: str, evidence: Evidence) -> FoundValue:
     """Return a metric of the files alone.
 
     Raises: MissingError
@@ -90,16 +90,16 @@ def _delegation(metric: str, evidence: Evidence) -> list[MethodDelegation]:
     return found
 
 
-def _delegated(evidence: Evidence) -> Found:
+def _delegated(evidence: Evidence) -> FoundValue:
     entries = _delegation("delegated", evidence)
     inside = sum(entry.compute_delegated for entry in entries)
     total = inside + sum(entry.compute_non_delegated for entry in entries)
     judged = evidence.judged()
     if not total:
-        return Found(None, "no node of it computes", judged)
+        return FoundValue(None, "no node of it computes", judged)
     ways = ", ".join(sorted({entry.counting for entry in entries}))
     words = f"{inside:,} of {total:,} nodes that compute, counted by {ways}"
-    return Found(100 * inside / total, words, judged, _unread(entries))
+    return FoundValue(100 * inside / total, words, judged, _unread(entries))
 
 
 def _unread(entries: Sequence[MethodDelegation]) -> str:
@@ -116,12 +116,12 @@ def _unread(entries: Sequence[MethodDelegation]) -> str:
     return f"the nodes in payloads of {', '.join(sorted(unread))} are known from the ETRecord only"
 
 
-def _delegates(evidence: Evidence) -> Found:
+def _delegates(evidence: Evidence) -> FoundValue:
     entries = _delegation("delegates", evidence)
     total = sum(entry.num_delegated_subgraphs for entry in entries)
     parts = [f"{entry.num_delegated_subgraphs:,} in {entry.method}" for entry in entries]
     words = ", ".join(parts) if len(parts) > 1 else ""
-    return Found(float(total), words, evidence.judged())
+    return FoundValue(float(total), words, evidence.judged())
 
 
 def _program(metric: str, evidence: Evidence) -> Program:
@@ -131,7 +131,7 @@ def _program(metric: str, evidence: Evidence) -> Program:
     return program
 
 
-def _arena(evidence: Evidence) -> Found:
+def _arena(evidence: Evidence) -> FoundValue:
     program = _program("arena", evidence)
     planned = {
         method: [arena.planned_bytes for arena in analyse_memory(program, method).arenas]
@@ -140,15 +140,15 @@ def _arena(evidence: Evidence) -> Found:
     count = sum(map(len, planned.values()))
     total = sum(map(sum, planned.values()))
     words = f"{count:,} arena{'' if count == 1 else 's'}"
-    return Found(float(total), words, evidence.judged())
+    return FoundValue(float(total), words, evidence.judged())
 
 
-def _size(evidence: Evidence) -> Found:
+def _size(evidence: Evidence) -> FoundValue:
     files = [file for file in evidence.session.files if file.kind in MEASURED]
     if not any(file.kind != "ptd" for file in files):
         raise MissingError(f"size needs the program (.pte); {_has(evidence)}")
     total = sum(file.size for file in files)
-    return Found(float(total), "", ", ".join(file.path for file in files))
+    return FoundValue(float(total), "", ", ".join(file.path for file in files))
 
 
 def _has(evidence: Evidence) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from inspector.experiments.gates.evidence import Evidence, Found, MissingError
+from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingError
 from inspector.experiments.gates.requirement import COVERAGE, GAP, INHERITED, OWN
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
@@ -14,7 +14,7 @@ _SMALLER_IS_WORSE = ("snr_db", "cosine")
 _COUNTS = ("elements", "nan", "nan_reference", "inf", "inf_reference")
 
 
-def gap_value(metric: str, evidence: Evidence) -> Found:
+def gap_value(metric: str, evidence: Evidence) -> FoundValue:
     """Return a metric of the numeric gap, the worst over all rows of all runs.
 
     Raises: MissingError
@@ -44,24 +44,24 @@ def _why(report: GapReport, evidence: Evidence) -> str:
     return next(iter([*notes, *reasons]), f"nothing of {evidence.what} can be compared")
 
 
-def _coverage(report: GapReport, runs: list[RunGap], judged: str) -> Found:
+def _coverage(report: GapReport, runs: list[RunGap], judged: str) -> FoundValue:
     cover = report.coverage(runs)
     total = cover["instruction_outputs"]
     if not total:
-        return Found(None, "no instruction has an output", judged)
+        return FoundValue(None, "no instruction has an output", judged)
     words = f"{cover['compared']:,} of {total:,} outputs of instructions compared"
-    return Found(100 * cover["compared"] / total, words, judged)
+    return FoundValue(100 * cover["compared"] / total, words, judged)
 
 
-def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str, doubtful: int) -> Found:
+def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str, doubtful: int) -> FoundValue:
     name = metric.rpartition(".")[2]
     known = list(_values(metric, rows))
     numbers = [(value, row) for value, row, _ in known if value is not None]
     if not numbers:
-        return Found(None, f"no row has its {name}", judged)
+        return FoundValue(None, f"no row has its {name}", judged)
     if name in _COUNTS:
         total = sum(value for value, _ in numbers)
-        return Found(total, f"in {len(numbers):,} outputs and nodes", judged)
+        return FoundValue(total, f"in {len(numbers):,} outputs and nodes", judged)
     choose = min if name in _SMALLER_IS_WORSE else max
     value, row = choose(numbers, key=lambda pair: pair[0])
     place = row.node or row.operator
@@ -69,7 +69,7 @@ def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str, doubtful: i
     words = f"worst of {len(numbers):,} {several}, at {place}"
     if doubtful:
         words += f"; {doubtful:,} with an uncertain join skipped"
-    return Found(value, words, judged, refused=_odd([found for _, _, found in known]))
+    return FoundValue(value, words, judged, refused=_odd([found for _, _, found in known]))
 
 
 def _values(

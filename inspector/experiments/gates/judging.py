@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.experiments.gates.evidence import Evidence, Found, MissingError, static_value
+from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
 from inspector.experiments.gates.quantities import shown
 from inspector.experiments.gates.requirement import LEAST, Kind, Requirement
@@ -28,7 +28,7 @@ class Judgement:
 
     requirement: Requirement
     met: bool
-    found: Found
+    found: FoundValue
     baseline: float | None = None
     ratio: float | None = None
     statistics: dict[str, Any] | None = None
@@ -116,12 +116,12 @@ def judge_requirement(
 def _judge_times(one: Requirement, evidence: Evidence, baseline: Evidence) -> Judgement:
     ratio = latency_ratio(evidence, baseline)
     verdict = ratio.verdict
-    found = Found(verdict.new, ratio.words, f"method {ratio.method}")
+    found = FoundValue(verdict.new, ratio.words, f"method {ratio.method}")
     met = one.holds(ratio.value)
     return Judgement(one, met, found, verdict.old, ratio.value, verdict.content())
 
 
-def _value(one: Requirement, evidence: Evidence) -> Found:
+def _value(one: Requirement, evidence: Evidence) -> FoundValue:
     if one.kind is Kind.GAP:
         return gap_value(one.metric, evidence)
     return latency(evidence) if one.kind is Kind.TIME else static_value(one.metric, evidence)

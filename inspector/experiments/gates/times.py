@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
-from inspector.experiments.gates.evidence import Blocks, Evidence, Found, MissingError
+from inspector.experiments.gates.evidence import Blocks, Evidence, FoundValue, MissingError
 from inspector.files.session import Session
 from inspector.profile.attribution import method_runs, spread
 from inspector.units import plural
@@ -49,7 +49,7 @@ def trace_times(session: Session) -> dict[str, list[list[float]]]:
     return {method: list(blocks.values()) for method, blocks in found.items()}
 
 
-def latency(evidence: Evidence) -> Found:
+def latency(evidence: Evidence) -> FoundValue:
     """Return the median time of a run, of the slowest method where there are several.
 
     Raises: MissingError
@@ -63,7 +63,7 @@ def latency(evidence: Evidence) -> Found:
     if evidence.times is None and evidence.session.options.time_scale_assumed:
         unit = ", a tick assumed to be a nanosecond"
     words = f"median of {plural(runs, 'run')} {where}{unit}"
-    return Found(known[worst], words, _judged(worst, known))
+    return FoundValue(known[worst], words, _judged(worst, known))
 
 
 def latency_ratio(evidence: Evidence, baseline: Evidence) -> Ratio:

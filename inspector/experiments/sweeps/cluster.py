@@ -21,7 +21,7 @@ from typing_extensions import override
 from inspector.experiments.sweeps.engine import PoolRunner
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import POINTS, PointResult, Status, point_from
-from inspector.experiments.sweeps.task import PointTask, Settings
+from inspector.experiments.sweeps.task import PointTask, SweepSettings
 from inspector.jobs.output_folder import HIDDEN, FolderError, prepare_folder
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.recipe import sha256_of
@@ -39,7 +39,7 @@ class ClusterError(Exception):
 class ClusterRunner(PoolRunner[Mapping[str, Any]]):
     """Points on the workers of a cluster."""
 
-    def __init__(self, address: str, folder: Path, settings: Settings) -> None:
+    def __init__(self, address: str, folder: Path, settings: SweepSettings) -> None:
         """Connect.
 
         Args:
@@ -151,7 +151,7 @@ def point_on_worker(request: Mapping[str, Any]) -> dict[str, Any]:
     stopped = _stopped(request["stop"])
     with tempfile.TemporaryDirectory(prefix=HIDDEN) as made:
         folder = Path(made) / point.key
-        task = PointTask(point, folder, Settings(**request["settings"]))
+        task = PointTask(point, folder, SweepSettings(**request["settings"]))
         result = task.run(stopped)
         files = {
             path.relative_to(folder).as_posix(): path.read_bytes()

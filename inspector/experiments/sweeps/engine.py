@@ -27,7 +27,7 @@ from inspector.experiments.sweeps.results import (
     point_from,
     results_text,
 )
-from inspector.experiments.sweeps.task import THREADS, PointTask, Running, Settings
+from inspector.experiments.sweeps.task import THREADS, PointTask, RunningPoint, SweepSettings
 from inspector.files.load import POINT
 from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.output_folder import HIDDEN, FolderError, refused
@@ -117,7 +117,7 @@ class PoolRunner(Generic[Answer]):
 class LocalRunner(PoolRunner[tuple[PointResult, bool]]):
     """Points on this machine: threads that wait for worker processes."""
 
-    def __init__(self, folder: Path, settings: Settings, workers: int) -> None:
+    def __init__(self, folder: Path, settings: SweepSettings, workers: int) -> None:
         """Begin; processes are started with the points.
 
         Args:
@@ -167,7 +167,7 @@ class LocalRunner(PoolRunner[tuple[PointResult, bool]]):
         """Do a point; what its worker has exported for another one is not exported again."""
         server = self._servers.get()
 
-        def compiling(job: CompileJob, folder: Path) -> Running:
+        def compiling(job: CompileJob, folder: Path) -> RunningPoint:
             return server.start_compile(job, folder, force=True)
 
         try:
@@ -196,7 +196,7 @@ class Plan:
     fields: tuple[str, ...]
     points: tuple[Point, ...]
     objectives: tuple[str, ...]
-    settings: Settings
+    settings: SweepSettings
 
 
 class Sweep:

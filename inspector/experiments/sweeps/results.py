@@ -154,12 +154,12 @@ def read_results(path: Path) -> Results:
     """
     place = path / RESULTS if path.is_dir() else path
     return _results(
-        read_versioned(place, _File, "results of a sweep", ("sweep", VERSION), _LARGEST)
+        read_versioned(place, _ResultsFile, "results of a sweep", ("sweep", VERSION), _LARGEST)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _ResultsFile:
     """A file of results."""
 
     recipe: str
@@ -177,7 +177,7 @@ class _File:
             raise ValueError(f"objectives: expected one of {known}, found {unknown[0]!r:.40}")
 
 
-def _results(found: _File) -> Results:
+def _results(found: _ResultsFile) -> Results:
     return Results(found.recipe, found.fields, found.points, found.objectives)
 
 

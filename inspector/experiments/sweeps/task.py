@@ -36,7 +36,7 @@ THREADS = 1  # of each worker: points run side by side
 _KNOWN_UNIT = SessionOptions(time_scale_assumed=False)  # our own runtime writes nanoseconds
 
 
-class Running(Protocol):
+class RunningPoint(Protocol):
     """A job in a worker."""
 
     @property
@@ -53,11 +53,11 @@ class Running(Protocol):
         ...
 
 
-Compiler = Callable[[CompileJob, Path], Running]
+Compiler = Callable[[CompileJob, Path], RunningPoint]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SweepSettings:
     """What is done with each point beside compiling it.
 
     Attributes:
@@ -93,7 +93,7 @@ class Settings:
         return found.status is Status.DONE and self.timed_by(found) and self.compared_by(found)
 
 
-def compile_alone(job: CompileJob, folder: Path) -> Running:
+def compile_alone(job: CompileJob, folder: Path) -> RunningPoint:
     """Compile in a worker of its own.
 
     Raises: FolderError, OSError
@@ -116,7 +116,7 @@ class PointTask:
         self,
         point: Point,
         folder: Path,
-        settings: Settings,
+        settings: SweepSettings,
         known: PointResult | None = None,
         compiler: Compiler = compile_alone,
     ) -> None:
@@ -140,7 +140,7 @@ class PointTask:
         self._seconds: dict[str, float] = dict(known.seconds) if known else {}
         self._known = known
         self._what, self._since = "compile", time.monotonic()
-        self._running: Running | None = None
+        self._running: RunningPoint | None = None
         self._steps = self._work()
         self._advance(None)
 
@@ -197,7 +197,7 @@ class PointTask:
         except (FolderError, FormatError, OSError, MissingError, PointError) as error:
             self._fail(str(error))
 
-    def _work(self) -> Generator[Running, Any, None]:
+    def _work(self) -> Generator[RunningPoint, Any, None]:
         if not (self._folder / COMPILE_REPORT).is_file():
             self._begin("compile")
             yield self._compiler(self.point.job, self._folder)
@@ -210,7 +210,7 @@ class PointTask:
         if not self._settings.compared_by(known):
             yield from self._compared(session)
 
-    def _timed(self, session: Session) -> Generator[Running, Any, None]:
+    def _timed(self, session: Session) -> Generator[RunningPoint, Any, None]:
         traces: list[str] = []
         self._begin("run")
         for method in session.methods:
@@ -223,7 +223,7 @@ class PointTask:
         timed = load_session([*_paths(session), *traces], _KNOWN_UNIT, strict=True)
         self._metrics["latency"] = latency(Evidence(timed, str(self._folder))).value
 
-    def _compared(self, session: Session) -> Generator[Running, Any, None]:
+    def _compared(self, session: Session) -> Generator[RunningPoint, Any, None]:
         reports: list[GapReport] = []
         for method in session.methods:
             folder = self._folder / _named(NUMBERS, method, session)

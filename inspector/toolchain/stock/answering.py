@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as _untyped_pytree
 
-from inspector.toolchain.stock.lowering import NotWrittenError, emitted, lowered, planners, written
+from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import listed
 from inspector.toolchain.stock.quantize import quantised
@@ -51,7 +51,7 @@ def answer(asked: Mapping[str, Any], notify: Say) -> int:
     except StockError as error:
         notify("failed", **{**failure(error), "sentence": str(error), "blame": "usage"})
         return 1
-    except NotWrittenError as error:
+    except StockWriteError as error:
         notify("failed", **{**failure(error), "sentence": str(error)})
         return 1
     except OSError as error:
@@ -121,7 +121,7 @@ def _refer(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     return {}
 
 
-class _Kept:
+class _KeptPrograms:
     """Exported programs that are lowered again and again, so that all are of the same weights."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class _Kept:
         return Exported(programs, self._source.constants)
 
 
-_KEPT = _Kept()
+_KEPT = _KeptPrograms()
 
 
 def _read(job: Mapping[str, Any], notify: Say) -> Exported:

@@ -10,7 +10,7 @@ from typing import Any
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.toolchain.stock.partitioners import make, takes
 from inspector.toolchain.stock.partitioning import Partitioned, steered
-from inspector.toolchain.stock.rules import Rules
+from inspector.toolchain.stock.rules import StockRules
 from inspector.worker.exporter import sentence_of, told
 
 Say = Callable[..., None]
@@ -18,7 +18,7 @@ PROGRAM, RECORD = "model.pte", "model.etrecord"
 _QUANTISED = "kernels.quantized"  # registers the operators of quantized programs
 
 
-class NotWrittenError(Exception):
+class StockWriteError(Exception):
     """A disk that refuses."""
 
 
@@ -40,7 +40,7 @@ def lowered(
         with told(notify, "edge"):
             return _recorded(exir.to_edge, dict(programs), **more), found
     graphs = frozenset(id(program.graph) for program in programs.values())
-    rules = Rules(job["rules"], graphs)
+    rules = StockRules(job["rules"], graphs)
     chosen = {
         method: [steered(one, rules, found[method], notify) for one in _made(job, notify)]
         for method in programs
@@ -140,7 +140,7 @@ def written(program: Any, folder: Path, notify: Say) -> None:  # noqa: ANN401
             if beside is not None:
                 beside(str(folder))
         except OSError as error:
-            raise NotWrittenError(f"{PROGRAM} cannot be written: {_why(error)}") from error
+            raise StockWriteError(f"{PROGRAM} cannot be written: {_why(error)}") from error
     with told(notify, "record"):
         _write_record(program, folder / RECORD, notify)
 
@@ -149,7 +149,7 @@ def _write_record(program: Any, path: Path, notify: Say) -> None:  # noqa: ANN40
     try:
         program.get_etrecord().save(str(path))
     except OSError as error:
-        raise NotWrittenError(f"{RECORD} cannot be written: {_why(error)}") from error
+        raise StockWriteError(f"{RECORD} cannot be written: {_why(error)}") from error
     except Exception as error:  # noqa: BLE001 - the program is good without it
         path.unlink(missing_ok=True)
         words = f"this executorch could not record the program: {sentence_of(error)}"

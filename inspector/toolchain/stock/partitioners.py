@@ -21,7 +21,7 @@ _NOT_BACKENDS = ("test", "tests", "example")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownPartitioner:
     """A partitioner that the files of the package define.
 
     Attributes:
@@ -35,10 +35,10 @@ class Known:
     module: str
 
 
-def known() -> list[Known]:
+def known() -> list[KnownPartitioner]:
     """Return the partitioners of the backends, without importing any."""
     roots = [Path(path) for path in importlib.import_module("executorch").__path__]
-    found: dict[str, Known] = {}
+    found: dict[str, KnownPartitioner] = {}
     for root in roots:
         for path in sorted((root / "backends").rglob("*partition*.py")) + sorted(
             (root / "backends").rglob("partition*/**/*.py")
@@ -50,14 +50,14 @@ def known() -> list[Known]:
     return sorted(found.values(), key=lambda one: one.alias)
 
 
-def _in_file(root: Path, path: Path) -> Iterator[Known]:
+def _in_file(root: Path, path: Path) -> Iterator[KnownPartitioner]:
     try:
         text = path.read_text("utf-8", "replace")
     except OSError:
         return
     module = ".".join(("executorch", *path.relative_to(root).with_suffix("").parts))
     for name in _CLASS.findall(text):
-        yield Known(name.lower(), f"{name}Partitioner", module)
+        yield KnownPartitioner(name.lower(), f"{name}Partitioner", module)
 
 
 def listed() -> Iterator[dict[str, Any]]:
@@ -113,7 +113,7 @@ def _class_of(name: str) -> Any:  # noqa: ANN401
     raise StockError(f"unknown partitioner {name!r} in this executorch; {hint}")
 
 
-def _imported(one: Known) -> Any:  # noqa: ANN401
+def _imported(one: KnownPartitioner) -> Any:  # noqa: ANN401
     try:
         return getattr(importlib.import_module(one.module), one.cls)
     except (ImportError, OSError) as error:

@@ -9,8 +9,8 @@ from typing import Any
 
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, unit_of
 from inspector.toolchain.stock.reasons import harvesting
-from inspector.toolchain.stock.rules import Rules, ask_less, by_operator, cut_anew
-from inspector.toolchain.stock.verdicts import Heard, Verdict, claimed, judge
+from inspector.toolchain.stock.rules import StockRules, ask_less, by_operator, cut_anew
+from inspector.toolchain.stock.verdicts import PartitionerLog, Verdict, claimed, judge
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Partitioned:
 
 def steered(
     partitioner: Any,  # noqa: ANN401 - of the package
-    rules: Rules,
+    rules: StockRules,
     told: Partitioned,
     notify: Callable[..., None],
 ) -> Any:  # noqa: ANN401
@@ -59,7 +59,7 @@ def steered(
             dropped.update(node.name for node in vetoed)
         for node, path in calls_in(module):
             told.origins[path] = rules.origin(node)
-        heard = Heard(harvest.found, answered, vetoed)
+        heard = PartitionerLog(harvest.found, answered, vetoed)
         earlier = claimed(told.verdicts, type(partitioner).__name__)
         told.verdicts += [*judge(module, partitioner, tags, heard), *earlier]
         told.seconds += time.perf_counter() - start
@@ -69,7 +69,7 @@ def steered(
     return partitioner
 
 
-def _kept_out(module: Any, rules: Rules) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+def _kept_out(module: Any, rules: StockRules) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
     """Return why nodes were never offered to the rules of a partitioner."""
     nodes = [unit_of(node) for node, _ in calls_in(module)]
     return {node: told for node in nodes if (told := rules.veto(node)) is not None}

@@ -19,7 +19,7 @@ _MOST = 3  # reasons of a node
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedReason:
     """A reason.
 
     Attributes:
@@ -55,7 +55,7 @@ class Harvest(logging.Handler):
         self._names = frozenset(names)
         self._say = notify
         self._others = tuple(others)
-        self.found: dict[str, list[Logged]] = {}
+        self.found: dict[str, list[LoggedReason]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle a log record; warnings are also logged for the job."""
@@ -106,7 +106,7 @@ class Harvest(logging.Handler):
         kept = self.found.setdefault(name, [])
         short = text.strip()[:_LONGEST]
         if len(kept) < _MOST and all(one.text != short for one in kept):
-            kept.append(Logged(short, logger))
+            kept.append(LoggedReason(short, logger))
 
 
 @contextlib.contextmanager

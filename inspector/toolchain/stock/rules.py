@@ -26,7 +26,7 @@ TAG = "delegation_tag"
 _KINDS = ("ops", "nodes", "modules")
 
 
-class Rules:
+class StockRules:
     """The rules of the recipe.
 
     Attributes:
@@ -115,7 +115,7 @@ def by_operator(partitioner: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
 
 def ask_less(
     partitioner: Any,  # noqa: ANN401
-    rules: Rules,
+    rules: StockRules,
     answered: dict[Node, bool],
     dropped: Collection[str],
 ) -> None:
@@ -148,7 +148,7 @@ def ask_less(
 
 def _checked(
     config: Any,  # noqa: ANN401
-    rules: Rules,
+    rules: StockRules,
     answered: dict[Node, bool],
 ) -> Callable[[Node, Any], bool]:
     check = config.check_constraints
@@ -178,7 +178,7 @@ def _along(config: Any, node: Node, program: Any) -> Iterable[Node]:  # noqa: AN
 # -- after the partitioner -------------------------------------------------------------------
 
 
-def cut_anew(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+def cut_anew(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
     """Remove vetoed nodes and split the remaining partitions, so that no cycle arises.
 
     Args:
@@ -231,7 +231,7 @@ def _sizes(module: Any) -> Counter[str]:  # noqa: ANN401
     )
 
 
-def _too_few(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+def _too_few(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
     small = {tag: size for tag, size in _sizes(module).items() if size < rules.least}
     words = {
         tag: f"its partition has {size} node{'' if size == 1 else 's'}, fewer than {rules.least}"
@@ -240,7 +240,7 @@ def _too_few(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tupl
     return _dropped(module, "min_nodes", words, tags)
 
 
-def _too_many(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+def _too_many(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
     if rules.most is None:
         return {}
     left = _sizes(module).most_common()[rules.most :]

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, source_line, unit_of
-from inspector.toolchain.stock.reasons import Logged
+from inspector.toolchain.stock.reasons import LoggedReason
 from inspector.toolchain.stock.rules import TAG, by_operator
 
 Verdict = dict[str, Any]  # members as in the record
 
 
 @dataclass(frozen=True)
-class Heard:
+class PartitionerLog:
     """Facts about one partitioning.
 
     Attributes:
@@ -24,7 +24,7 @@ class Heard:
         vetoed: by node, the user's rule that excluded it and why
     """
 
-    logged: Mapping[str, Sequence[Logged]]
+    logged: Mapping[str, Sequence[LoggedReason]]
     answered: Mapping[Node, bool]
     vetoed: Mapping[Node, tuple[str, str]]
 
@@ -33,7 +33,7 @@ def judge(
     module: Any,  # noqa: ANN401 - a graph module
     partitioner: Any,  # noqa: ANN401
     tags: Mapping[str, Any],
-    heard: Heard,
+    heard: PartitionerLog,
 ) -> list[Verdict]:
     """Return the verdict of a partitioner on every call of a graph it has tagged."""
     calls = [(node, path) for node, path in calls_in(module) if not _is_of_delegate(node)]
@@ -78,7 +78,7 @@ def _is_of_delegate(node: Node) -> bool:
     return "executorch_call_delegate" in str(getattr(unit_of(node).target, "__name__", ""))
 
 
-def _why_not(unit: Node, partitioner: Any, heard: Heard) -> tuple[str, str, str] | None:  # noqa: ANN401
+def _why_not(unit: Node, partitioner: Any, heard: PartitionerLog) -> tuple[str, str, str] | None:  # noqa: ANN401
     """Return rule, outcome and reason for a rejected node, if known."""
     vetoed = heard.vetoed.get(unit)
     if vetoed is not None:

@@ -56,7 +56,7 @@ INT4_ZERO = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Quantization:
+class ValueQuantization:
     """Quantization parameters of a value.
 
     Attributes:
@@ -99,7 +99,7 @@ class Value:
     datatype: Datatype
     dims: tuple[int, ...]
     data: memoryview | None = None
-    quantization: Quantization | None = None
+    quantization: ValueQuantization | None = None
     argument: int | None = None
     is_input: bool = False
     is_output: bool = False

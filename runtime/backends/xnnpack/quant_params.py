@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.backends.xnnpack.model import INT4_ZERO, REAL, Datatype, Floats, Quantization
+from runtime.backends.xnnpack.model import INT4_ZERO, REAL, Datatype, Floats, ValueQuantization
 from runtime.delegates.errors import DelegateError
 from schema.payloads.xnnpack import model as m
 
@@ -43,7 +43,7 @@ def quantization_of(
     params: m.QuantParams | None,
     fetch: Fetch,
     bad: MakeError,
-) -> Quantization | None:
+) -> ValueQuantization | None:
     """Return the quantization of a value, None if it is not quantized.
 
     Args:
@@ -65,7 +65,7 @@ def quantization_of(
     if isinstance(params, m.PerTokenDynamicQuant):
         if not 0 < params.num_nonbatch_dims <= max(len(dims), 1):
             raise bad(f"has rows of {params.num_nonbatch_dims} of its {len(dims)} dimensions")
-        return Quantization(np.ones(1, np.float32), row_dims=params.num_nonbatch_dims)
+        return ValueQuantization(np.ones(1, np.float32), row_dims=params.num_nonbatch_dims)
     if isinstance(params, m.PerTensorQuant):
         return _whole(datatype, params, bad)
     if isinstance(params, m.PerChannelQuant):
@@ -73,11 +73,11 @@ def quantization_of(
     return _groups(dims, params, fetch, bad)
 
 
-def _whole(datatype: Datatype, params: m.PerTensorQuant, bad: MakeError) -> Quantization:
+def _whole(datatype: Datatype, params: m.PerTensorQuant, bad: MakeError) -> ValueQuantization:
     low, high = _RANGES[datatype]
     if not low <= params.zero_point <= high:
         raise bad(f"has the zero point {params.zero_point}, outside of {low} to {high}")
-    return Quantization(_checked(np.array([params.scale], np.float32), bad), params.zero_point)
+    return ValueQuantization(_checked(np.array([params.scale], np.float32), bad), params.zero_point)
 
 
 def _channels(
@@ -86,18 +86,18 @@ def _channels(
     params: m.PerChannelQuant,
     fetch: Fetch,
     bad: MakeError,
-) -> Quantization:
+) -> ValueQuantization:
     axis = _axis(params.channel_dim, dims, bad)
     scales = _stored(params, fetch, "<f4", bad)
     if len(scales) != dims[axis]:
         raise bad(f"has {len(scales)} scales for {dims[axis]} channels")
     zero = INT4_ZERO if datatype == Datatype.QCINT4 else 0
-    return Quantization(_checked(scales, bad), zero, axis)
+    return ValueQuantization(_checked(scales, bad), zero, axis)
 
 
 def _groups(
     dims: tuple[int, ...], params: m.PerChannelGroupQuant, fetch: Fetch, bad: MakeError
-) -> Quantization:
+) -> ValueQuantization:
     axis = _axis(params.channel_dim, dims, bad)
     size = params.group_size
     if size < _LEAST_GROUP or size % _LEAST_GROUP:
@@ -108,7 +108,7 @@ def _groups(
     count = dims[0] * dims[1] // size
     if len(scales) != count:
         raise bad(f"has {len(scales)} scales for {count} groups")
-    return Quantization(_checked(scales, bad), INT4_ZERO, axis, size)
+    return ValueQuantization(_checked(scales, bad), INT4_ZERO, axis, size)
 
 
 def _group_scales(params: m.PerChannelGroupQuant, fetch: Fetch, bad: MakeError) -> Floats:

@@ -18,8 +18,8 @@ from runtime.backends.xnnpack.model import (
     REAL,
     Datatype,
     Floats,
-    Quantization,
     Value,
+    ValueQuantization,
 )
 from runtime.backends.xnnpack.quant_params import range_of
 from runtime.untyped import from_buffer
@@ -220,7 +220,7 @@ def broadcast_scales(value: Value) -> Tensor:
     return scales.reshape([-1 if dim == quantization.axis else 1 for dim in range(rank)])
 
 
-def channel_scales(quantization: Quantization) -> Tensor:
+def channel_scales(quantization: ValueQuantization) -> Tensor:
     """Return one scale a channel, or the single scale."""
     return _floats(quantization.scales)
 

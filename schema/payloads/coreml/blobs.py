@@ -18,7 +18,7 @@ _DESCRIPTION = struct.Struct("<IIQQ")
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
+class WeightBlob:
     """A blob of a weight file.
 
     Attributes:
@@ -32,7 +32,7 @@ class Blob:
     data: memoryview
 
 
-def read_blob(file: memoryview, offset: int) -> Blob:
+def read_blob(file: memoryview, offset: int) -> WeightBlob:
     """Return the blob described at a position.
 
     Raises: FormatError if the description is missing or points outside the file
@@ -41,4 +41,4 @@ def read_blob(file: memoryview, offset: int) -> Blob:
     sentinel, _, nbytes, start = _DESCRIPTION.unpack_from(raw)
     if sentinel != _SENTINEL:
         raise FormatError(f"the mark {_SENTINEL:#x}", f"{sentinel:#x}", offset=offset)
-    return Blob(offset, start, span(file, start, nbytes, "weights"))
+    return WeightBlob(offset, start, span(file, start, nbytes, "weights"))

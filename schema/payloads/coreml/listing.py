@@ -47,10 +47,10 @@ def read_listing(data: memoryview) -> dict[str, Function]:
     words = [match[0] for match in islice(found, _MAX_WORDS + 1)]
     if len(words) > _MAX_WORDS:
         raise FormatError(f"at most {_MAX_WORDS} words", "more")
-    return _Reader(words).program()
+    return _ListingReader(words).program()
 
 
-class _Reader:
+class _ListingReader:
     """Iterates over the words of a program."""
 
     def __init__(self, words: list[str]) -> None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from schema.errors import FormatError
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 from schema.payloads.coreml.types import MilType, MilValue, read_type, read_value
-from schema.payloads.coreml.wire import Budget, fields, nested, text
+from schema.payloads.coreml.wire import FieldBudget, fields, nested, text
 from schema.payloads.names import unique
 
 _MAX_DEPTH = 32
@@ -34,7 +34,7 @@ class Function:
     weights: Mapping[str, tuple[str, int]]
 
 
-def read_program(message: memoryview, budget: Budget) -> dict[str, Function]:
+def read_program(message: memoryview, budget: FieldBudget) -> dict[str, Function]:
     """Return the functions of a MIL program by name.
 
     Raises: FormatError if the protobuf is damaged
@@ -42,7 +42,9 @@ def read_program(message: memoryview, budget: Budget) -> dict[str, Function]:
     return {name: _function(name, body, budget) for name, body in _entries(message, 2, budget)}
 
 
-def _entries(message: memoryview, wanted: int, budget: Budget) -> Iterator[tuple[str, memoryview]]:
+def _entries(
+    message: memoryview, wanted: int, budget: FieldBudget
+) -> Iterator[tuple[str, memoryview]]:
     """Yield the entries of a map field with nested messages as values."""
     for number_, value in fields(message, budget):
         if number_ != wanted:
@@ -56,7 +58,7 @@ def _entries(message: memoryview, wanted: int, budget: Budget) -> Iterator[tuple
         yield key, body
 
 
-def _function(name: str, body: memoryview, budget: Budget) -> Function:
+def _function(name: str, body: memoryview, budget: FieldBudget) -> Function:
     inputs: list[GraphValue] = []
     opset = ""
     for number_, value in fields(body, budget):
@@ -80,7 +82,7 @@ def _function(name: str, body: memoryview, budget: Budget) -> Function:
     return Function(built, opset, reader.weights)
 
 
-def _named_value(message: memoryview, budget: Budget) -> GraphValue:
+def _named_value(message: memoryview, budget: FieldBudget) -> GraphValue:
     name, kind = "", MilType("other")
     for number_, value in fields(message, budget):
         if number_ == 1:
@@ -90,7 +92,7 @@ def _named_value(message: memoryview, budget: Budget) -> GraphValue:
     return GraphValue(name, kind.tensor, kind.kind)
 
 
-class _Scope(Mapping[str, GraphValue]):
+class _BlockScope(Mapping[str, GraphValue]):
     """The values visible in a block, those of enclosing blocks included; nothing is copied."""
 
     def __init__(self, inner: Mapping[str, GraphValue], outer: Mapping[str, GraphValue]) -> None:
@@ -111,7 +113,7 @@ class _Scope(Mapping[str, GraphValue]):
 class _BlockReader:
     """Reads the blocks of one function; nested blocks are collected by name."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: FieldBudget) -> None:
         self.nested: dict[str, Graph] = {}
         self.weights: dict[str, tuple[str, int]] = {}
         self._budget = budget
@@ -180,7 +182,7 @@ class _BlockReader:
                 facts[key] = value.literal
         for built in outputs:
             values[built.name] = self._constant(built, stored)
-        inner = self._blocks(blocks, name, _Scope(values, outer), depth)
+        inner = self._blocks(blocks, name, _BlockScope(values, outer), depth)
         return GraphNode(
             unique(f"{name}:{kind}", index, self._names),
             NodeKind.GET_ATTR if kind == "const" else NodeKind.CONTROL if blocks else NodeKind.CALL,

@@ -12,7 +12,7 @@ from schema.graph import Graph, GraphValue
 from schema.payloads.coreml.listing import read_listing
 from schema.payloads.coreml.mil import Function, read_program
 from schema.payloads.coreml.network import read_features, read_network
-from schema.payloads.coreml.wire import Budget, fields, nested, number, text
+from schema.payloads.coreml.wire import FieldBudget, fields, nested, number, text
 
 _VERSION, _DESCRIPTION, _DEFAULT_FUNCTION, _ML_PROGRAM = 1, 2, 21, 502
 _NETWORKS = {
@@ -74,7 +74,7 @@ def read_model(data: memoryview) -> Program:
 
     Raises: FormatError if the protobuf is damaged
     """
-    budget = Budget()
+    budget = FieldBudget()
     program = Program()
     features: Features = ([], [])
     models: dict[int, list[memoryview]] = {}
@@ -93,13 +93,13 @@ def read_model(data: memoryview) -> Program:
     return program
 
 
-def _default(description: memoryview, budget: Budget) -> str:
+def _default(description: memoryview, budget: FieldBudget) -> str:
     found = [text(value) for key, value in fields(description, budget) if key == _DEFAULT_FUNCTION]
     return found[-1] if found else ""
 
 
 def _read(
-    program: Program, kind: int, message: memoryview, features: Features, budget: Budget
+    program: Program, kind: int, message: memoryview, features: Features, budget: FieldBudget
 ) -> None:
     if kind == _ML_PROGRAM:
         program.kind = "ML program"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from schema.errors import FormatError
 from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
-from schema.payloads.coreml.wire import Budget, fields, nested, number, packed, text
+from schema.payloads.coreml.wire import FieldBudget, fields, nested, number, packed, text
 from schema.payloads.names import unique
 
 _LAYERS = 1
@@ -116,7 +116,7 @@ WEIGHTS = {layer: _table(row) for layer, row in _WEIGHTS.items()}
 GATES = _table(_GATES)
 
 
-def read_features(description: memoryview, budget: Budget) -> tuple[list[GraphValue], ...]:
+def read_features(description: memoryview, budget: FieldBudget) -> tuple[list[GraphValue], ...]:
     """Return the inputs and the outputs of a model description.
 
     Raises: FormatError if the message is damaged
@@ -128,7 +128,7 @@ def read_features(description: memoryview, budget: Budget) -> tuple[list[GraphVa
     return found[1], found[10]
 
 
-def _feature(message: memoryview, budget: Budget) -> GraphValue:
+def _feature(message: memoryview, budget: FieldBudget) -> GraphValue:
     name, meta = "", None
     for number_, value in fields(message, budget):
         if number_ == 1:
@@ -140,7 +140,7 @@ def _feature(message: memoryview, budget: Budget) -> GraphValue:
     return GraphValue(name, meta, "tensor" if meta else "other")
 
 
-def _array(message: memoryview, budget: Budget) -> TensorMeta:
+def _array(message: memoryview, budget: FieldBudget) -> TensorMeta:
     sizes: list[Dim] = []
     scalar_type = -1
     for number_, value in fields(message, budget):
@@ -154,14 +154,14 @@ def _array(message: memoryview, budget: Budget) -> TensorMeta:
 def read_network(
     message: memoryview,
     features: tuple[list[GraphValue], ...],
-    budget: Budget,
+    budget: FieldBudget,
 ) -> Network:
     """Return the layers of a network.
 
     Raises: FormatError if the message is damaged, or has too many layers
     """
     inputs, outputs = features
-    reader = _Reader(budget)
+    reader = _NetworkReader(budget)
     graph = reader.network(message, "neural network", {one.name: one for one in inputs}, 0)
     values = {**graph.values, **{one.name: one for one in outputs}}
     return Network(
@@ -177,10 +177,10 @@ def read_network(
     )
 
 
-class _Reader:
+class _NetworkReader:
     """Reads the layers of one model; nested networks and weights are collected by name."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: FieldBudget) -> None:
         self.nested: dict[str, Graph] = {}
         self.weights: dict[str, memoryview] = {}
         self._budget = budget

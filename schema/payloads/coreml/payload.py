@@ -15,7 +15,7 @@ from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph, GraphNode, GraphValue
 from schema.payloads.coreml import blobs
 from schema.payloads.coreml.model import Program, Weight, read_model, read_text
-from schema.payloads.coreml.tree import File, Tree, read_tree
+from schema.payloads.coreml.tree import File, FileTree, read_tree
 from schema.payloads.model import INLINE, Constant, Part, Payload, Source
 from schema.payloads.named import named_constant
 from schema.payloads.parts import carve, cover
@@ -149,7 +149,7 @@ def _program(files: Mapping[str, File], issues: list[Issue]) -> Program:
     return Program()
 
 
-def _claims(tree: Tree, data: memoryview, weights: Mapping[str, list[Part]]) -> list[Part]:
+def _claims(tree: FileTree, data: memoryview, weights: Mapping[str, list[Part]]) -> list[Part]:
     claims: list[Part] = []
     for file in tree.files:
         whole = Part(file.path, "file", file.offset, len(file.data))

@@ -36,7 +36,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class FileTree:
     """The folder.
 
     Attributes:
@@ -48,7 +48,7 @@ class Tree:
     directory_offset: int
 
 
-def read_tree(data: memoryview, issues: list[Issue]) -> Tree:
+def read_tree(data: memoryview, issues: list[Issue]) -> FileTree:
     """Return the files of a payload.
 
     Raises: FormatError if the payload does not end with a directory
@@ -61,7 +61,7 @@ def read_tree(data: memoryview, issues: list[Issue]) -> Tree:
     if len(entries) > _MAX_ENTRIES:
         raise FormatError(f"at most {_MAX_ENTRIES} directory entries", str(len(entries)))
     files = tuple(_files(entries, data, issues))
-    return Tree(files, len(data) - nbytes)
+    return FileTree(files, len(data) - nbytes)
 
 
 def _directory(data: memoryview) -> tuple[dict[str, Any], int]:

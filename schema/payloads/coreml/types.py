@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from schema.errors import FormatError
 from schema.graph import Dim, TensorMeta
 from schema.payloads.coreml.wire import (
-    Budget,
+    FieldBudget,
     Value,
     fields,
     nested,
@@ -78,7 +78,7 @@ class MilValue:
     offset: int = 0
 
 
-def read_type(message: memoryview, budget: Budget, depth: int = 0) -> MilType:
+def read_type(message: memoryview, budget: FieldBudget, depth: int = 0) -> MilType:
     """Return a ValueType.
 
     Raises: FormatError if the message is damaged or nested too deep
@@ -95,14 +95,14 @@ def read_type(message: memoryview, budget: Budget, depth: int = 0) -> MilType:
     return MilType("other")
 
 
-def _wrapped(message: memoryview, budget: Budget, depth: int) -> MilType:
+def _wrapped(message: memoryview, budget: FieldBudget, depth: int) -> MilType:
     for field, value in fields(message, budget):
         if field == 1:
             return read_type(nested(value), budget, depth + 1)
     return MilType("other")
 
 
-def _tensor_type(message: memoryview, budget: Budget) -> MilType:
+def _tensor_type(message: memoryview, budget: FieldBudget) -> MilType:
     datatype = rank = 0
     dims: list[Dim] = []
     for field, value in fields(message, budget):
@@ -118,7 +118,7 @@ def _tensor_type(message: memoryview, budget: Budget) -> MilType:
     return MilType("str" if datatype == 2 and plain else "tensor", meta, datatype)
 
 
-def _dimension(message: memoryview, budget: Budget) -> Dim:
+def _dimension(message: memoryview, budget: FieldBudget) -> Dim:
     for field, value in fields(message, budget):
         if field == 1:
             for inner, size in fields(nested(value), budget):
@@ -128,7 +128,7 @@ def _dimension(message: memoryview, budget: Budget) -> Dim:
     return "?"
 
 
-def read_value(message: memoryview, budget: Budget) -> MilValue:
+def read_value(message: memoryview, budget: FieldBudget) -> MilValue:
     """Return a Value.
 
     Raises: FormatError if the message is damaged
@@ -147,7 +147,7 @@ def read_value(message: memoryview, budget: Budget) -> MilValue:
     return MilValue(kind, literal, file, offset)
 
 
-def _reference(message: memoryview, budget: Budget) -> tuple[str, int]:
+def _reference(message: memoryview, budget: FieldBudget) -> tuple[str, int]:
     file, offset = "", 0
     for field, value in fields(message, budget):
         if field == 1:
@@ -157,7 +157,7 @@ def _reference(message: memoryview, budget: Budget) -> tuple[str, int]:
     return file, offset
 
 
-def _literal(message: memoryview, kind: MilType, budget: Budget) -> object:
+def _literal(message: memoryview, kind: MilType, budget: FieldBudget) -> object:
     for field, value in fields(message, budget):
         if field == 1:
             return _tensor_literal(nested(value), kind, budget)
@@ -165,7 +165,7 @@ def _literal(message: memoryview, kind: MilType, budget: Budget) -> object:
     return None
 
 
-def _tensor_literal(message: memoryview, kind: MilType, budget: Budget) -> object:
+def _tensor_literal(message: memoryview, kind: MilType, budget: FieldBudget) -> object:
     for field, value in fields(message, budget):
         raw = nested(value)
         if len(raw) > 16 * _SHOWN:
@@ -178,7 +178,7 @@ def _tensor_literal(message: memoryview, kind: MilType, budget: Budget) -> objec
     return ()
 
 
-def _repeated(field: int, message: memoryview, kind: MilType, budget: Budget) -> list[object]:
+def _repeated(field: int, message: memoryview, kind: MilType, budget: FieldBudget) -> list[object]:
     items: list[object] = []
     for inner, value in fields(message, budget):
         if inner != 1:

@@ -13,7 +13,7 @@ _U64, _U32 = struct.Struct("<Q"), struct.Struct("<I")
 Value = int | memoryview
 
 
-class Budget:
+class FieldBudget:
     """Counts the fields of one file, so that a message of millions of empty fields is rejected."""
 
     def __init__(self, fields: int = _MAX_FIELDS) -> None:
@@ -29,7 +29,7 @@ class Budget:
             raise FormatError(f"at most {_MAX_FIELDS} protobuf fields", "more")
 
 
-def fields(message: memoryview, budget: Budget) -> Iterator[tuple[int, Value]]:
+def fields(message: memoryview, budget: FieldBudget) -> Iterator[tuple[int, Value]]:
     """Yield (field number, value) of a message; nested messages and strings stay bytes.
 
     Raises: FormatError if the bytes are not a message

@@ -32,7 +32,7 @@ _WHERE = "Ethos-U payload"
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PayloadBlock:
     """A block of the stream; ``key`` names the blob of an external one."""
 
     name: str
@@ -78,12 +78,12 @@ def decode_payload(source: Source) -> Payload:
     )
 
 
-def read_blocks(data: memoryview, issues: list[Issue]) -> list[Block]:
+def read_blocks(data: memoryview, issues: list[Issue]) -> list[PayloadBlock]:
     """Return the blocks of a stream.
 
     Raises: FormatError if the first block is not the stream's or one does not fit
     """
-    blocks: list[Block] = []
+    blocks: list[PayloadBlock] = []
     at = 0
     while at < len(data):
         raw, size, external, _ = unpack(_HEADER, data, at, f"block {len(blocks)}")
@@ -96,7 +96,7 @@ def read_blocks(data: memoryview, issues: list[Issue]) -> list[Block]:
         key = bytes(body).decode("ascii", "backslashreplace") if external else ""
         if external and size != _KEY_BYTES:
             raise FormatError(f"a key of {_KEY_BYTES} digits", f"{size} bytes", field=name)
-        blocks.append(Block(name, at, body, key))
+        blocks.append(PayloadBlock(name, at, body, key))
         at += _HEADER.size + -(-size // 16) * 16
         if name == LAST:
             break
@@ -104,7 +104,7 @@ def read_blocks(data: memoryview, issues: list[Issue]) -> list[Block]:
     return blocks
 
 
-def _note_odd(blocks: list[Block], end: int, size: int, issues: list[Issue]) -> None:
+def _note_odd(blocks: list[PayloadBlock], end: int, size: int, issues: list[Issue]) -> None:
     if not blocks or blocks[-1].name != LAST:
         issues.append(Issue(Severity.WARNING, _WHERE, f"the stream has no block {LAST}"))
     elif end != size:
@@ -123,7 +123,7 @@ def _note_odd(blocks: list[Block], end: int, size: int, issues: list[Issue]) -> 
     ]
 
 
-def _content(block: Block, named_data: NamedData) -> memoryview | None:
+def _content(block: PayloadBlock, named_data: NamedData) -> memoryview | None:
     return named_data.get(block.key) if block.key else block.data
 
 
@@ -152,7 +152,7 @@ def _commands(data: memoryview | None, issues: list[Issue]) -> CommandStream | N
         return None
 
 
-def _constants(blocks: list[Block], named_data: NamedData) -> tuple[Constant, ...]:
+def _constants(blocks: list[PayloadBlock], named_data: NamedData) -> tuple[Constant, ...]:
     found: list[Constant] = []
     for block in blocks:
         if block.key:
@@ -162,7 +162,7 @@ def _constants(blocks: list[Block], named_data: NamedData) -> tuple[Constant, ..
     return tuple(found)
 
 
-def _claims(blocks: list[Block]) -> list[Part]:
+def _claims(blocks: list[PayloadBlock]) -> list[Part]:
     claims: list[Part] = []
     for block in blocks:
         body = block.offset + _HEADER.size
@@ -204,7 +204,7 @@ def _meta(tensor: Tensor) -> TensorMeta:
 
 
 def _summary(
-    blocks: list[Block],
+    blocks: list[PayloadBlock],
     contents: Mapping[str, memoryview | None],
     inputs: tuple[Tensor, ...],
     outputs: tuple[Tensor, ...],

@@ -14,7 +14,7 @@ from typing import Any, cast
 from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
-from schema.payloads.mlx.operations import COLUMNS, Column, Operation
+from schema.payloads.mlx.operations import COLUMNS, Operation, OperationColumn
 from schema.payloads.mlx.tables import (
     SLOT_KINDS,
     TENSOR_SLOT,
@@ -129,7 +129,7 @@ def _use(instruction: Instruction) -> _Use:
     return _Use(tuple(arguments), tuple(writes), facts, tuple(chains))
 
 
-def _fact(column: Column, item: Any) -> object:  # noqa: ANN401 - a number, a text or several
+def _fact(column: OperationColumn, item: Any) -> object:  # noqa: ANN401 - a number, a text or several
     if column.code == "y" and column.name != "template_arg_kinds":
         return scalar_type(item).name
     if isinstance(item, str) and len(item) > _LONG:
@@ -137,7 +137,7 @@ def _fact(column: Column, item: Any) -> object:  # noqa: ANN401 - a number, a te
     return item
 
 
-def _operands(column: Column, item: Any) -> tuple[tuple[Slot, ...], object]:  # noqa: ANN401
+def _operands(column: OperationColumn, item: Any) -> tuple[tuple[Slot, ...], object]:  # noqa: ANN401
     """Return the slots a field refers to, and its literal if there are none."""
     code = column.code.strip("[]")
     items = cast("tuple[Any, ...]", item if isinstance(item, tuple) else (item,))

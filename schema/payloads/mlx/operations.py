@@ -128,7 +128,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class OperationColumn:
     """A field: its name, and its type in the letters of the table above."""
 
     name: str
@@ -169,18 +169,18 @@ _TYPES: Mapping[str, Any] = MappingProxyType(
 )
 
 
-def _read(item: str) -> tuple[Column, tuple[Any, ...]]:
+def _read(item: str) -> tuple[OperationColumn, tuple[Any, ...]]:
     name, _, kind = item.replace("?", "").partition("=")[0].partition(":")
     item = item.replace("*", "")
     if kind.strip("[]") in ("t", "v"):  # a slot is a structure: there, or not
         item += "?"
-    return Column(name, kind), columns(item, _TYPES)[0]
+    return OperationColumn(name, kind), columns(item, _TYPES)[0]
 
 
 _ALL = {
     name: tuple(map(_read, row.split())) for names, row in _FIELDS.items() for name in names.split()
 }
-COLUMNS: Mapping[str, tuple[Column, ...]] = MappingProxyType(
+COLUMNS: Mapping[str, tuple[OperationColumn, ...]] = MappingProxyType(
     {name: tuple(column for column, _ in row) for name, row in _ALL.items()}
 )
 

@@ -63,7 +63,7 @@ def read_ir(xml: bytes) -> Net:
 
     Raises: FormatError if it is not well-formed, declares a document type or is too large
     """
-    handler = _Handler()
+    handler = _XmlHandler()
     parser = expat.ParserCreate()
     parser.StartElementHandler = handler.start
     parser.EndElementHandler = handler.end
@@ -82,7 +82,7 @@ def _refuse_doctype(*_: object) -> None:
     raise FormatError("XML without a document type", "one", field="model")
 
 
-class _Handler:
+class _XmlHandler:
     """Builds networks from the element stream."""
 
     def __init__(self) -> None:

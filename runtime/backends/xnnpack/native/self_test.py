@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from runtime.backends.xnnpack.model import Datatype, PartitionPlan, PayloadNode, Quantization, Value
+from runtime.backends.xnnpack.model import (
+    Datatype,
+    PartitionPlan,
+    PayloadNode,
+    Value,
+    ValueQuantization,
+)
 from runtime.backends.xnnpack.native.engine import NativeEngine
 from runtime.backends.xnnpack.native.process import Kernels
 from runtime.backends.xnnpack.torch_engine import TorchEngine
@@ -67,11 +73,11 @@ def _convolution(builder: _PlanBuilder, image: int) -> None:
 
 
 def _linear(builder: _PlanBuilder, image: int) -> None:
-    quantization = Quantization(np.array([0.1, 0.02, 0.5], np.float32))
+    quantization = ValueQuantization(np.array([0.1, 0.02, 0.5], np.float32))
     numbers = (np.arange(18) * 7 % 100 - 50).astype(np.int8)
     filters = builder.constant(Datatype.QCINT8, (3, 6), numbers.tobytes(), quantization)
     rows = builder.add(
-        Datatype.QDINT8, _SHAPE, quantization=Quantization(np.ones(1, np.float32), row_dims=1)
+        Datatype.QDINT8, _SHAPE, quantization=ValueQuantization(np.ones(1, np.float32), row_dims=1)
     )
     builder.node("Convert", n.Unary("Convert"), (image,), _SHAPE, result=rows)
     form = n.FullyConnected("FullyConnected")
@@ -89,7 +95,7 @@ class _PlanBuilder:
         datatype: Datatype,
         dims: tuple[int, ...],
         data: bytes | None = None,
-        quantization: Quantization | None = None,
+        quantization: ValueQuantization | None = None,
         side: str = "",
     ) -> int:
         ident = len(self._values)
@@ -115,7 +121,7 @@ class _PlanBuilder:
         datatype: Datatype,
         dims: tuple[int, ...],
         data: bytes,
-        quantization: Quantization | None = None,
+        quantization: ValueQuantization | None = None,
     ) -> int:
         return self.add(datatype, dims, data, quantization)
 
