@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Colormap = NDArray[np.uint8]
-_KNOTS = 41  # colours computed of a map; between them straight lines cannot be told apart
+_KNOTS = 41  # colours computed of a map; between them straight lines cannot be distinguished
 
 
 @lru_cache(maxsize=2)

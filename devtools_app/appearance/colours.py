@@ -22,7 +22,7 @@ NOT_DELEGATED = -2
 CONTRAST_TEXT = 4.5  # WCAG AA for text
 CONTRAST_SHAPE = 3.0  # WCAG AA for lines and marks that carry meaning
 
-# Okabe and Ito's set, chosen to be told apart with any kind of colour vision
+# Okabe and Ito's set, distinguishable with any kind of colour vision
 _SKY, _ORANGE, _GREEN, _BLUE = "#56b4e9", "#e69f00", "#009e73", "#0072b2"
 _VERMILION, _PURPLE, _YELLOW = "#d55e00", "#cc79a7", "#f0e442"
 

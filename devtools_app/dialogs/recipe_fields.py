@@ -185,7 +185,7 @@ class RecipeFields(QScrollArea):
             part.setToolTip(one.help)
         self.widgets[one.path] = widget
         if one.kind is FieldKind.FLAG:
-            label.deleteLater()  # the box says it itself
+            label.deleteLater()  # the box has the text
             self._labels[one.path] = widget
             self._form.addRow(widget)
             return

@@ -109,7 +109,7 @@ class JobFollower(QObject):
         self._ahead: Worker | None = None
         self._reported = False  # whether the names of the worker ahead are known
         self._began = self._stage_began = 0.0
-        self._timer: QTimer | None = None  # made when first wanted: there may be no application yet
+        self._timer: QTimer | None = None  # created on first use: there may be no application yet
 
     @property
     def current(self) -> JobProgress | None:

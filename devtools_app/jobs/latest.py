@@ -129,7 +129,7 @@ class Latest(QObject):
             return
         try:
             self._done.emit(job, result, error)
-        except RuntimeError:  # the Qt half of this object is gone: nobody is left to tell
+        except RuntimeError:  # the Qt half of this object is gone: no receiver is left
             _LOG.debug("%s finished after its owner", self._name)
 
     @Slot(object, object, object)

@@ -29,7 +29,7 @@ def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
 
 
 class Measurements(QObject):
-    """The measurements that were made, by the sessions they are of.
+    """The measurements by the sessions they are of.
 
     Attributes:
         follower: of the measurement that runs or ran last

@@ -50,7 +50,7 @@ class Previews(QObject):
         self._suggest: JobRun | None = None
         self._suggested: tuple[CompileJob, tuple[Suggestion, ...] | str] | None = None
         self._server: CompileServer | None = None
-        self._timer: QTimer | None = None  # made when first wanted
+        self._timer: QTimer | None = None  # created on first use
 
     @property
     def server(self) -> CompileServer:

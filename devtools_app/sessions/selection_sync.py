@@ -28,7 +28,7 @@ class SelectionSync(QObject):
         self._latest = Latest("selection of a variant", self)
         self._latest.ready.connect(self._found)
         self._wanted: tuple[str, str] = ("", "")  # the session it is looked for in, its method
-        self._left: State | None = None  # before the variant came, of which nobody knows yet
+        self._left: State | None = None  # before the variant was opened and is known
         store.changed.connect(self._changed)
 
     def shut_down(self) -> None:

@@ -84,7 +84,7 @@ class SessionController(QObject):
         self._watcher.changed.connect(self._changed_on_disk)
         self._watcher.rewritten.connect(self._rewritten_on_disk)
         self.opener.loaded.connect(self._loaded)
-        # queued: the others that are told of the end come before the start of the next
+        # queued: the other observers of the end come before the start of the next
         self.opener.ended.connect(self._reload_due, Qt.ConnectionType.QueuedConnection)
         store.changed.connect(self._state_changed)
         store.update(units=self._settings.units, overlay=self._settings.overlay)

@@ -19,10 +19,11 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.sample_data import SAMPLE
+from devtools_app.widgets.text_label import text_label
 
 _SHOWN_RECENTS = 6
 
-# file, what it tells, how to get it
+# file, what it contains, how to get it
 LESSONS = (
     (
         "program  .pte",
@@ -98,7 +99,7 @@ class StartPage(QScrollArea):
         layout = QVBoxLayout(inner)
         layout.setSpacing(8)
         layout.addStretch(1)
-        layout.addWidget(self._words("ETScope", FontSize.LARGE, strong=True))
+        layout.addWidget(text_label(self._theme, "ETScope", FontSize.LARGE, strong=True))
         layout.addWidget(
             self._quiet("Drop ExecuTorch files here, one or all of a run together. Any release.")
         )
@@ -106,11 +107,11 @@ class StartPage(QScrollArea):
         layout.addLayout(self._buttons())
         if self._recents:
             layout.addSpacing(16)
-            layout.addWidget(self._words("Recent", strong=True))
+            layout.addWidget(text_label(self._theme, "Recent", strong=True))
             for paths in self._recents[:_SHOWN_RECENTS]:
                 layout.addWidget(self._recent(paths))
         layout.addSpacing(16)
-        layout.addWidget(self._words("What each file contains", strong=True))
+        layout.addWidget(text_label(self._theme, "What each file contains", strong=True))
         layout.addLayout(self._lessons())
         layout.addStretch(2)
         outer = QHBoxLayout(page)
@@ -153,29 +154,19 @@ class StartPage(QScrollArea):
         grid.setHorizontalSpacing(20)
         grid.setVerticalSpacing(8)
         grid.setColumnStretch(1, 1)
-        for row, (file, tells, result) in enumerate(LESSONS):
-            name = self._words(file)
+        for row, (file, content, call) in enumerate(LESSONS):
+            name = text_label(self._theme, file)
             name.setWordWrap(False)
             grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
             cell = QVBoxLayout()
             cell.setSpacing(1)
-            cell.addWidget(self._words(tells))
-            cell.addWidget(self._quiet(result, self._theme.mono(FontSize.SMALL)))
+            cell.addWidget(text_label(self._theme, content))
+            cell.addWidget(self._quiet(call, self._theme.mono(FontSize.SMALL)))
             grid.addLayout(cell, row, 1)
         return grid
 
-    def _words(
-        self, text: str, size: FontSize = FontSize.NORMAL, *, strong: bool = False
-    ) -> QLabel:
-        label = QLabel(text)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setFont(self._theme.sans(size, strong=strong))
-        label.setWordWrap(True)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        return label
-
     def _quiet(self, text: str, font: QFont | None = None) -> QLabel:
-        label = self._words(text)
+        label = text_label(self._theme, text)
         if font is not None:
             label.setFont(font)
         set_role(label, "role", "muted")

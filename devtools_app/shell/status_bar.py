@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QStatusBar, Q
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.jobs.computed import Computed
 from devtools_app.state.state import State
-from devtools_app.viewmodels.words import StatusPart
+from devtools_app.viewmodels.status_part import StatusPart
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
@@ -68,7 +68,7 @@ class StatusLine(QStatusBar):
 
     def show_job(self, text: str) -> None:
         """Show the running job; empty for none."""
-        self._job.setText(self._words([StatusPart("", f"job: {text or 'idle'}")]))
+        self._job.setText(self._markup([StatusPart("", f"job: {text or 'idle'}")]))
 
     def show_message(self, text: str) -> None:
         """Show a sentence for a few seconds in place of the values."""
@@ -113,19 +113,19 @@ class StatusLine(QStatusBar):
     def _show(self, facts: StatusFacts) -> None:
         from devtools_app.viewmodels.status import memory_part, time_parts
 
-        self._time.setText(self._words(time_parts(facts, self._state.units)))
+        self._time.setText(self._markup(time_parts(facts, self._state.units)))
         arena = memory_part(facts, self._state.units)
-        self._arena.setText(self._words([arena] if arena else []))
+        self._arena.setText(self._markup([arena] if arena else []))
         reason = "The tick unit of this trace is unknown; choose it in Preferences."
         self._unit.set_badge(
             f"{facts.assumed_unit} assumed" if facts.assumed_unit else "", "", reason
         )
 
     def _failed(self, error: BaseException) -> None:
-        self._time.setText(self._words([StatusPart("", f"times cannot be shown: {error}")]))
+        self._time.setText(self._markup([StatusPart("", f"times cannot be shown: {error}")]))
         self._arena.setText("")
 
-    def _words(self, text: tuple[StatusPart, ...] | list[StatusPart]) -> str:
+    def _markup(self, text: tuple[StatusPart, ...] | list[StatusPart]) -> str:
         palette = self._theme.palette
         mono = self._theme.mono(FontSize.SMALL).families()[0]
         pieces: list[str] = []
@@ -139,7 +139,7 @@ class StatusLine(QStatusBar):
                 if part.value
                 else ""
             )
-            pieces.append(value + escape(part.word))
+            pieces.append(value + escape(part.label))
         joined = "&nbsp;&nbsp; ".join(pieces)
         return f"<span style='color:{palette.muted}'>{joined}</span>"
 

@@ -57,5 +57,5 @@ class Warming(QObject):
                 return
             try:
                 importlib.import_module(name)
-            except Exception:  # noqa: BLE001 - whoever needs the module says so where people see it
+            except Exception:  # noqa: BLE001 - the view that needs the module reports it
                 _LOG.exception("%s cannot be imported", name)

@@ -41,7 +41,7 @@ def left_variants(program: str, at_work: str = "") -> tuple[LeftVariant, ...]:
     try:
         with os.scandir(place) as found:
             folders = [Path(one.path) for one in found if one.is_dir() and one.path != at_work]
-    except OSError:  # there is none, or nobody may look
+    except OSError:  # missing, or not readable
         return ()
     folders.sort(key=_number)
     kept = (_variant(folder) for folder in folders[-_MOST:])

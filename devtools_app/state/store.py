@@ -69,7 +69,7 @@ class Store(QObject):
     def put(self, state: State) -> None:
         """Make this the state, as the functions of ``devtools_app.state.transitions`` return it."""
         if state == self._state:
-            return  # the same object stays, so that "is" tells views whether they are up to date
+            return  # the same object stays, so that "is" shows views whether they are up to date
         self._state = state
         if not self._reporting:
             self._report()

@@ -11,7 +11,7 @@ from inspector.tables.selection import NOTHING, Selection
 if TYPE_CHECKING:
     from inspector.files.session import Session, SessionOptions
 
-HISTORY_LIMIT = 200  # places remembered each way; beyond that nobody walks back
+HISTORY_LIMIT = 200  # places remembered each way; further back is rarely visited
 BOOKMARK_SLOTS = 10  # Ctrl+1 ... Ctrl+9, Ctrl+0
 
 

@@ -30,7 +30,7 @@ def variant_folder(program: str, name: str) -> str:
     try:
         endings = (_NUMBER.search(name) for name in os.listdir(place))
         taken = [int(found["number"]) for found in endings if found is not None]
-    except OSError:  # not there yet, or the compile says why it cannot be written
+    except OSError:  # not there yet, or the compile reports why it cannot be written
         taken = []
     return str(place / f"{stem}_{max(taken, default=0) + 1}")
 

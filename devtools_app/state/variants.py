@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.recipes.compile_job import CompileJob
     from inspector.recipes.recipe import Recipe
 
-MOST_STEPS = 200  # of undo; beyond that nobody walks back
+MOST_STEPS = 200  # of undo; more is rarely undone
 MOST_VARIANTS = 256
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_MOST = 200  # nobody reads further; it keeps the list fast for graphs of 50,000 nodes
+_MOST = 200  # more is not read; this keeps the list fast for graphs of 50,000 nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

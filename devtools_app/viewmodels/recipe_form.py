@@ -83,7 +83,7 @@ def sections(job: CompileJob) -> tuple[Section, ...]:
     for one in fields(job):
         part = getattr(job, one.name)
         if is_dataclass(part):
-            title = _TITLES.get(one.name, _words(one.name).capitalize())
+            title = _TITLES.get(one.name, _label_of(one.name).capitalize())
             found.append(Section(title, tuple(_plain(part, one.name + _SEPARATOR))))
     found.sort(key=lambda section: section.title != _TITLES["source"])
     return tuple(section for section in found if section.fields)
@@ -159,7 +159,7 @@ def _plain(part: object, prefix: str) -> Iterator[FormField]:
         if what is None:
             continue
         default = "" if one.default is MISSING else one.default
-        label = known.label or _words(one.name)
+        label = known.label or _label_of(one.name)
         path = prefix + one.name
         yield FormField(
             path,
@@ -194,5 +194,5 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _words(name: str) -> str:
+def _label_of(name: str) -> str:
     return name.replace("_", " ").replace(" ops", " operators")

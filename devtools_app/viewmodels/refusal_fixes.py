@@ -34,13 +34,13 @@ def fixes_of(session: Session | None, job: CompileJob) -> tuple[Fix, ...]:
     """
     found = refusals(session.record) if session is not None and session.record is not None else ()
     open_ones = [one for one in found if repaired(job, [one]) != job]
-    fixes = [Fix(_words(one), repaired(job, [one])) for one in open_ones]
+    fixes = [Fix(_sentence(one), repaired(job, [one])) for one in open_ones]
     if len(fixes) > 1:
         fixes.insert(0, Fix(_all_terms(open_ones), repaired(job, open_ones)))
     return tuple(fixes)
 
 
-def _words(refusal: Refusal) -> str:
+def _sentence(refusal: Refusal) -> str:
     name = refusal.exported or refusal.node
     return f"Keep {name} ({refusal.operator}) off the delegate: {refusal.engine} refuse it"
 

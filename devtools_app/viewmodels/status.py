@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devtools_app.viewmodels.words import StatusPart
+from devtools_app.viewmodels.status_part import StatusPart
 from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
 from inspector.profile.methods import MethodTime, analyse_profile

@@ -30,7 +30,7 @@ from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-MOST_ALIGNED = 24  # runs side by side; more could not be told apart
+MOST_ALIGNED = 24  # runs side by side; more cannot be distinguished
 MOST_RUNS = 10_000  # one after another
 UNATTRIBUTED = "unattributed"
 

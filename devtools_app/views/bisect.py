@@ -340,7 +340,7 @@ def _finding(found: JobProgress | None) -> BisectFinding | None:
 
 
 def _trying(found: JobProgress | None) -> Trying | None:
-    """Return the program that is being made, None between two."""
+    """Return the program being compiled, None between two."""
     last = found.last if found is not None and found.running else None
     return last if isinstance(last, Trying) else None
 

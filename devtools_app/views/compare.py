@@ -62,7 +62,7 @@ class _CompareContent:
     comparison: Comparison
     letters: tuple[str, ...]
     runs: str
-    unknown: str  # sessions whose numbers nobody has compared
+    unknown: str  # sessions whose numeric gap is unknown
 
 
 class ComparePane(Pane):
@@ -208,7 +208,7 @@ class ComparePane(Pane):
         self.store.update(compared=chosen)
         shown = compared_sessions(self.state)
         if self.measurer.known(shown) is None and not self.measurer.measures(shown):
-            self.measure()  # what is chosen to be compared has a difference to be told
+            self.measure()  # the sessions chosen to be compared differ in time
 
     @override
     def show_result(self, result: object) -> None:

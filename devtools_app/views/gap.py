@@ -297,7 +297,7 @@ class GapPane(Pane):
 
     def _show_no_tensor(self, text: str) -> None:
         self.forget()
-        self.plot.show_words(text)
+        self.plot.show_text(text)
         self.worst.hide()
 
     @override

@@ -13,7 +13,7 @@ from devtools_app.viewmodels.overview import Overview, TimeSum, overview
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
-from devtools_app.widgets.cards import Card, words
+from devtools_app.widgets.cards import Card, card_text
 from devtools_app.widgets.time_bar import TimeBar
 from inspector.units import plural
 
@@ -66,24 +66,24 @@ class OverviewPane(Pane):
     def _head(self, content: Overview) -> QWidget:
         head = QWidget()
         head.setAccessibleName("Session")
-        subtitle = words(self.theme, content.subtitle)
+        subtitle = card_text(self.theme, content.subtitle)
         set_role(subtitle, "role", "muted")
         layout = QVBoxLayout(head)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
-        layout.addWidget(words(self.theme, content.title, FontSize.LARGE, strong=True))
+        layout.addWidget(card_text(self.theme, content.title, FontSize.LARGE, strong=True))
         layout.addWidget(subtitle)
         return head
 
     def _time(self, time: TimeSum) -> QWidget:
         if not time.whole:
             card = Card(self.theme, "Time")
-            card.add(words(self.theme, time.reason))
+            card.add(card_text(self.theme, time.reason))
             return card
         note = f" · {time.note}" if time.note else ""
         title = f"Time of {time.method or 'the run'}, mean of {plural(time.runs, 'run')}{note}"
         card = Card(self.theme, title)
-        card.add(words(self.theme, time.whole, FontSize.LARGE, strong=True))
+        card.add(card_text(self.theme, time.whole, FontSize.LARGE, strong=True))
         bar = TimeBar(self.theme)
         bar.show_slices(time.slices)
         bar.chosen.connect(lambda view: self._ask(ShowView(view)))
@@ -100,7 +100,7 @@ class OverviewPane(Pane):
             else:
                 card.add_entries((entry,), lambda _at, number=number: self._choose(number))
         if not content.entries:
-            card.add(words(self.theme, "Nothing stands out in these files."))
+            card.add(card_text(self.theme, "Nothing stands out in these files."))
         self.page.add_left(card)
         for lack in content.missing:
             card = Card(self.theme, f"Not open: {lack.what}")

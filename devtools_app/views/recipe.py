@@ -49,21 +49,21 @@ class RecipeView(QWidget):
         self._theme = context.theme
         self._variant: Variant | None = None
         self._fixes: tuple[Fix, ...] = ()
-        self._title = _words("")
-        self._unknown = _words("muted")
-        self._changes = _words("")
-        self._effect = _words("muted")
+        self._title = _label("")
+        self._unknown = _label("muted")
+        self._changes = _label("")
+        self._effect = _label("muted")
         self._previews = context.jobs.previews
         self._runs = CodeWarning(context.theme)
         self.fields = RecipeFields(context.theme)
         self.text = _editor("Recipe as text")
         self.script = _editor("Recipe as Python", read_only=True)
         self.suggestions = DotList(context.theme, "Changes that reduce boundaries")
-        self._hint = _words("muted")
+        self._hint = _label("muted")
         self._suggest = push_button(
             "Find suggestions", "Try changes that reduce boundaries", self.suggest
         )
-        self._problem = _words("bad")
+        self._problem = _label("bad")
         self._apply = push_button("Apply", "Use the recipe as it is written", self.apply_text)
         self._tabs = QTabWidget()
         self._tabs.setAccessibleName("Recipe as form, text or Python")
@@ -269,7 +269,7 @@ class RecipeView(QWidget):
         self._title.setFont(self._theme.sans(strong=True))
 
 
-def _words(role: str) -> QLabel:
+def _label(role: str) -> QLabel:
     label = QLabel()
     label.setWordWrap(True)
     label.setTextFormat(Qt.TextFormat.PlainText)

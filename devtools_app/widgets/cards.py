@@ -23,6 +23,7 @@ from devtools_app.viewmodels.overview import Missing
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.command_text import CommandText
 from devtools_app.widgets.link_row import LinkRow
+from devtools_app.widgets.text_label import text_label
 from inspector.tables.facts import Fact
 
 _LABEL_WIDTH = 92
@@ -40,7 +41,7 @@ class Card(QFrame):
         self._inside.setContentsMargins(14, 10, 14, 12)
         self._inside.setSpacing(4)
         if title:
-            heading = words(theme, title)
+            heading = card_text(theme, title)
             set_role(heading, "role", "muted")
             self._inside.addWidget(heading)
 
@@ -66,14 +67,14 @@ class Card(QFrame):
         grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
         grid.setColumnStretch(1, 1)
         for row, fact in enumerate(facts):
-            label = words(self._theme, fact.label)
+            label = card_text(self._theme, fact.label)
             set_role(label, "role", "muted")
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addLayout(self._value(fact), row, 1)
         self._inside.addLayout(grid)
 
     def _value(self, fact: Fact) -> QHBoxLayout:
-        value = words(self._theme, fact.value)
+        value = card_text(self._theme, fact.value)
         value.setFont(self._theme.mono())
         value.setToolTip(fact.exact)
         value.setAccessibleName(f"{fact.label}: {fact.value}")
@@ -86,7 +87,7 @@ class Card(QFrame):
 
     def add_missing(self, missing: Missing) -> None:
         """Add a missing file, with the code that writes it."""
-        title = words(self._theme, f"{missing.what} would add {missing.adds}")
+        title = card_text(self._theme, f"{missing.what} would add {missing.adds}")
         self.add(title)
         line = QHBoxLayout()
         command = CommandText(missing.command)
@@ -99,14 +100,10 @@ class Card(QFrame):
         self._inside.addLayout(line)
 
 
-def words(
+def card_text(
     theme: Theme, text: str, size: FontSize = FontSize.NORMAL, *, strong: bool = False
 ) -> QLabel:
     """Return text that wraps and can be copied; a long name never makes the page wide."""
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setFont(theme.sans(size, strong=strong))
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    label = text_label(theme, text, size, strong=strong)
     label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
     return label

@@ -19,6 +19,7 @@ from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.link_button import LinkButton
+from devtools_app.widgets.text_label import text_label
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 
 _LABEL_WIDTH = 88
@@ -93,12 +94,14 @@ class FactPanel(QScrollArea):
 
     def _add_head(self, layout: QVBoxLayout) -> None:
         if self._sheet.title:
-            title = _words(_breakable(self._sheet.title), self._theme, FontSize.LARGE, strong=True)
+            title = text_label(
+                self._theme, _breakable(self._sheet.title), FontSize.LARGE, strong=True
+            )
             title.setAccessibleName(self._sheet.title)
             title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
             layout.addWidget(title)
         if self._sheet.subtitle:
-            subtitle = _words(_breakable(self._sheet.subtitle), self._theme, FontSize.NORMAL)
+            subtitle = text_label(self._theme, _breakable(self._sheet.subtitle), FontSize.NORMAL)
             subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
             set_role(subtitle, "role", "muted")
             layout.addWidget(subtitle)
@@ -135,9 +138,9 @@ class FactPanel(QScrollArea):
         inner.setContentsMargins(12, 8, 10, 10)
         inner.setSpacing(4)
         if group.notice:
-            inner.addWidget(_words(group.notice, self._theme, FontSize.NORMAL, strong=True))
+            inner.addWidget(text_label(self._theme, group.notice, FontSize.NORMAL, strong=True))
         if group.text:
-            inner.addWidget(_words(group.text, self._theme, FontSize.NORMAL))
+            inner.addWidget(text_label(self._theme, group.text, FontSize.NORMAL))
         return box
 
     def _add_fact(self, grid: QGridLayout, row: int, fact: Fact) -> None:
@@ -184,15 +187,6 @@ def _label(text: str, theme: Theme) -> QLabel:
     return label
 
 
-def _words(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> QLabel:
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setFont(theme.sans(size, strong=strong))
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
-
-
 def _breakable(name: str) -> str:
     """Return a name that may go on in the next line after a dot or an underscore."""
     return name.replace(".", ".\u200b").replace("_", "_\u200b")
@@ -200,7 +194,7 @@ def _breakable(name: str) -> str:
 
 def _fact_text(text: str, theme: Theme) -> QLabel:
     """Return a focusable value; a long name is elided rather than widening the panel."""
-    value = _words(text, theme, FontSize.NORMAL)
+    value = text_label(theme, text)
     value.setTextInteractionFlags(
         Qt.TextInteractionFlag.TextSelectableByMouse
         | Qt.TextInteractionFlag.TextSelectableByKeyboard

@@ -207,9 +207,9 @@ class DifferencePlot(QWidget):
             layout.addWidget(plot, 1)
         self.setMinimumSize(220, 150)
         self.setAccessibleName("Differences of the tensor")
-        self.show_words("Choose a row to see its differences")
+        self.show_text("Choose a row to see its differences")
 
-    def show_words(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Show a message instead of the plots."""
         self.setAccessibleDescription(text)
         self._show(np.zeros(0, np.int64), 0.0, np.zeros((0, 0)))

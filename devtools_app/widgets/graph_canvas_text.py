@@ -8,7 +8,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 
 _MOST = 30000
-_SHORTEST = 2  # a text shortened to fewer characters says nothing
+_SHORTEST = 2  # a text shortened to fewer characters is meaningless
 
 
 class TextCache:

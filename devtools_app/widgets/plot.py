@@ -117,7 +117,7 @@ class Plot(QWidget):
             label.setFont(self.theme.sans(FontSize.SMALL))
         self.redraw()
 
-    # ---- what a subclass says
+    # ---- what a subclass overrides
     def is_empty(self) -> bool:
         """Return whether there is nothing to draw; the message is shown then."""
         return True

@@ -29,7 +29,7 @@ _WIDEST = 420
 _NARROWEST = 48
 # a long name can be cut off, a share do without its bar
 _LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 72, 92, 116
-_LEAST_MEASURED = 110  # of columns whose width nobody chose
+_LEAST_MEASURED = 110  # of columns whose width the user has not chosen
 _PAD = 26  # on both sides of a cell
 _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
@@ -201,7 +201,7 @@ class TableView(ItemPanel):
             lambda at: self._columns_menu().popup(head.mapToGlobal(at))
         )
         head.sectionClicked.connect(self._heading_clicked)
-        # not currentChanged: Tab alone gives a view a current row, which nobody chose
+        # not currentChanged: Tab alone gives a view a current row, which the user did not choose
         grid.selectionModel().selectionChanged.connect(self._selected)
         grid.doubleClicked.connect(lambda _index: self._activate_current())
 

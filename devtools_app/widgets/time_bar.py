@@ -110,7 +110,9 @@ class _Bar(QWidget):
                 box = QRectF(at, 0.0, share * width, self.height())
                 paint_part(painter, box, part.word, self._theme)
                 at += share * width
-                if at < width - 0.5:  # a seam, so that neighbours are told apart without colour
+                if (
+                    at < width - 0.5
+                ):  # a seam, so that neighbours are distinguishable without colour
                     painter.setPen(QPen(QColor(self._theme.palette.raised), 1.5))
                     painter.drawLine(QPointF(at, 0.0), QPointF(at, float(self.height())))
 

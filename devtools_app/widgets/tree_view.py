@@ -152,7 +152,7 @@ class TreeView(ItemPanel):
             shortcut = QShortcut(QKeySequence(keys), tree)
             shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
             shortcut.activated.connect(pressed)
-        # not currentChanged: Tab alone gives a view a current row, which nobody chose
+        # not currentChanged: Tab alone gives a view a current row, which the user did not choose
         tree.selectionModel().selectionChanged.connect(self._selected)
         tree.activated.connect(lambda index: self.row_activated.emit(self._model.node(index)))
 

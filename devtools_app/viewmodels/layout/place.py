@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from devtools_app.viewmodels.layout.layers import LayerRows, Link
 
-_BOX, _LINE, _LOOSE = 1.0, 1e-3, 1e-2  # how strongly a vertex holds to its wish
+_BOX, _LINE, _LOOSE = 1.0, 1e-3, 1e-2  # how strongly a vertex is pulled to its target
 _MANY = 20000
 
 

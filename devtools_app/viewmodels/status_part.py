@@ -10,11 +10,11 @@ class StatusPart:
     """A piece of the status line.
 
     Attributes:
-        value: number with unit, empty for plain words
-        word: what it is
+        value: number with unit, empty for a label alone
+        label: what it is
         strong: the sum, in bold
     """
 
     value: str
-    word: str
+    label: str
     strong: bool = False
