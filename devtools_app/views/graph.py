@@ -62,7 +62,7 @@ class GraphPane(Pane):
         super().__init__(context, "Graph")
         self.canvas = GraphCanvas(context.theme.canvas)
         self._cache = LayoutCache()
-        self._made: DrawnGraph | None = None
+        self._drawn: DrawnGraph | None = None
         self._name = COMPILED
         self._flat = False
         self._anchor: ClusterPath | None = None
@@ -137,13 +137,13 @@ class GraphPane(Pane):
         expanded = opened_boxes(state.expanded, self._scope(state))
         self.request(
             (state.open_session, state.method, look, expanded),
-            lambda: build_graph(session, state.method, look, expanded, self._made, self._cache),
+            lambda: build_graph(session, state.method, look, expanded, self._drawn, self._cache),
         )
         if not self.working:
             self._show_selection(state)
 
     def _clear(self, need: Need) -> None:
-        self._made = None
+        self._drawn = None
         self.canvas.set_graph(None)
         self.show_need(need, tools=need is not NO_SESSION and self.graphs.count() > 1)
 
@@ -154,7 +154,7 @@ class GraphPane(Pane):
             self._clear(_NO_GRAPH)
             self.forget()
             return
-        before, self._made = self._made, result
+        before, self._drawn = self._drawn, result
         same = before is not None and before.graph is result.graph
         if before is None or before.overlay is not result.overlay:
             self.canvas.set_overlay(result.overlay)  # first: the legend takes room
@@ -170,9 +170,9 @@ class GraphPane(Pane):
         self._show_selection(self.state)
 
     def _show_note(self) -> None:
-        if self._made is not None:
+        if self._drawn is not None:
             current = self.state.selection.node
-            self.note.setText(graph_note(self._made.graph, self._name, self._found, current))
+            self.note.setText(graph_note(self._drawn.graph, self._name, self._found, current))
 
     # -- opened boxes ----------------------------------------------------------------------
 
@@ -185,34 +185,34 @@ class GraphPane(Pane):
         self.store.update(expanded=with_opened_boxes(state.expanded, self._scope(state), expanded))
 
     def _opened(self) -> frozenset[ClusterPath]:
-        return self._made.placed.expanded if self._made is not None else frozenset()
+        return self._drawn.placed.expanded if self._drawn is not None else frozenset()
 
     def _toggle(self, path: object) -> None:
         if isinstance(path, tuple):
             self._put(toggle(self._opened(), path), path)
 
     def _selected_cluster(self) -> ClusterPath:
-        content, item = self._made, self.canvas.selected_item
+        content, item = self._drawn, self.canvas.selected_item
         if content is None or item < content.placed.node_count:
             return ROOT
         return content.placed.path_of(item)
 
     def open_all(self) -> None:
         """Open everything, or everything inside the selected box."""
-        if self._made is not None:
+        if self._drawn is not None:
             path = self._selected_cluster()
-            self._put(self._opened() | expand_all(self._made.scene.tree, path), path or None)
+            self._put(self._opened() | expand_all(self._drawn.scene.tree, path), path or None)
 
     def close_all(self) -> None:
         """Close everything, or everything inside the selected box."""
-        if self._made is not None:
+        if self._drawn is not None:
             path = self._selected_cluster()
             closed = collapse(self._opened(), path, deep=True) if path else frozenset()
             self._put(frozenset(closed), path or None)
 
     def reveal(self) -> None:
         """Open the boxes around the node that is selected."""
-        content = self._made
+        content = self._drawn
         if content is None:
             return
         names = selected_nodes(content.graph, self.state.selection, content.index, self._name)
@@ -220,7 +220,7 @@ class GraphPane(Pane):
             self._reveal(names[0])
 
     def _reveal(self, name: str) -> None:
-        content = self._made
+        content = self._drawn
         if content is not None:
             self._put(reveal(content.scene.tree, self._opened(), content.scene.index[name]))
 
@@ -236,7 +236,7 @@ class GraphPane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _node_chosen(self, name: str) -> None:
-        content = self._made
+        content = self._drawn
         if content is None:
             return
         if not name:
@@ -254,7 +254,7 @@ class GraphPane(Pane):
         self.select(self._own_selection)
 
     def _cluster_chosen(self, path: object) -> None:
-        content = self._made
+        content = self._drawn
         if content is None or not isinstance(path, tuple):
             return
         region = content.graph.clusters.regions.get(path)
@@ -265,7 +265,7 @@ class GraphPane(Pane):
             self.select(self._own_selection)
 
     def _show_selection(self, state: State) -> None:
-        content = self._made
+        content = self._drawn
         mark = (state.selection, content)
         if content is None or mark == self._shown_selection:
             return
@@ -282,7 +282,7 @@ class GraphPane(Pane):
         self.canvas.set_selected(names[0] if names else "")
 
     def _is_hidden(self, names: tuple[str, ...]) -> bool:
-        content = self._made
+        content = self._drawn
         if content is None or not names:
             return False
         node = content.scene.index[names[0]]
@@ -290,7 +290,7 @@ class GraphPane(Pane):
 
     def _mark_delegate(self, selection: Selection, names: tuple[str, ...]) -> bool:
         """Mark a delegate that is selected itself, or by its call, which is all of its nodes."""
-        content = self._made
+        content = self._drawn
         if content is None:
             return False
         delegate = selection.delegate if selection.kind is SelectionKind.DELEGATE else None
@@ -313,7 +313,7 @@ class GraphPane(Pane):
 
     def step(self, by: int) -> bool:
         """Select the next or previous node in program order; return whether there was one."""
-        content = self._made
+        content = self._drawn
         if content is None:
             return False
         item = in_order(content.placed, self.canvas.selected_item, by)
@@ -323,7 +323,7 @@ class GraphPane(Pane):
         return True
 
     def _search(self, text: str) -> None:
-        content = self._made
+        content = self._drawn
         self._found = None
         if content is not None:
             try:
@@ -340,7 +340,7 @@ class GraphPane(Pane):
         self._show_note()
 
     def _step(self, by: int) -> None:
-        content, found = self._made, self._found
+        content, found = self._drawn, self._found
         if content is None or not found:
             return
         current = self.state.selection.node if self.state.selection.graph == self._name else ""

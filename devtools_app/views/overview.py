@@ -24,7 +24,7 @@ class OverviewPane(Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Overview")
         self.page = CardPage("Overview")
-        self._made: Overview | None = None
+        self._content: Overview | None = None
         self.set_content(self.page)
         context.theme.changed.connect(self._rebuild)
 
@@ -47,12 +47,12 @@ class OverviewPane(Pane):
     @override
     def show_result(self, result: object) -> None:
         """Show an overview."""
-        self._made = result if isinstance(result, Overview) else None
+        self._content = result if isinstance(result, Overview) else None
         self._rebuild()
         self.show_content()
 
     def _rebuild(self) -> None:
-        content = self._made
+        content = self._content
         if content is None:
             return
         self.page.clear()
@@ -122,7 +122,7 @@ class OverviewPane(Pane):
         self.page.add_right(card)
 
     def _choose(self, number: int) -> None:
-        content, session = self._made, self.state.session
+        content, session = self._content, self.state.session
         if content is not None and session is not None:
             self._ask(finding_request(session, self.state.method, content.findings[number]))
 

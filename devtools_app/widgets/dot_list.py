@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
@@ -28,6 +27,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.viewmodels.entries import ListEntry
+from devtools_app.widgets.text_label import breakable
 
 Index = QModelIndex | QPersistentModelIndex
 _ITEM = int(Qt.ItemDataRole.UserRole) + 1
@@ -37,7 +37,6 @@ _TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
 _LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
 _INDENT, _DEEPEST = 14, 8
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
-_JOINT = re.compile(r"_|\.(?=[A-Za-z])")  # after it a long name goes on in the next line
 _ROOT = QModelIndex()
 
 
@@ -78,7 +77,7 @@ class _Painter(QStyledItemDelegate):
         self._theme = theme
 
     def _title(self, entry: ListEntry) -> str:
-        title = _breakable(entry.title)
+        title = breakable(entry.title)
         return f"{entry.mark}  {title}" if entry.mark else title
 
     def _boxes(self, entry: ListEntry, width: int) -> tuple[int, int]:
@@ -89,7 +88,7 @@ class _Painter(QStyledItemDelegate):
         detail = QFontMetrics(self._theme.sans(FontSize.SMALL))
         height = title.boundingRect(inner, _WRAP, self._title(entry)).height()
         below = (
-            detail.boundingRect(inner, _WRAP, _breakable(entry.detail)).height()
+            detail.boundingRect(inner, _WRAP, breakable(entry.detail)).height()
             if entry.detail
             else 0
         )
@@ -124,7 +123,7 @@ class _Painter(QStyledItemDelegate):
         painter.drawText(box, _WRAP, self._title(entry))
         painter.setFont(self._theme.sans(FontSize.SMALL))
         painter.setPen(QColor(palette.muted))
-        painter.drawText(box.adjusted(0, title, 0, 0), _WRAP, _breakable(entry.detail))
+        painter.drawText(box.adjusted(0, title, 0, 0), _WRAP, breakable(entry.detail))
         painter.restore()
 
     def _dot(self, painter: QPainter, entry: ListEntry, x: float, y: float) -> None:
@@ -134,11 +133,6 @@ class _Painter(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colour))
         painter.drawEllipse(QRectF(x, y, _DOT, _DOT))
-
-
-def _breakable(text: str) -> str:
-    """Return a text with line breaks inside long names, and none before a percent sign."""
-    return _JOINT.sub("\\g<0>\u200b", text.replace(" %", "\u00a0%"))
 
 
 def _indent(entry: ListEntry) -> int:

@@ -19,7 +19,7 @@ from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.link_button import LinkButton
-from devtools_app.widgets.text_label import text_label
+from devtools_app.widgets.text_label import breakable, text_label
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 
 _LABEL_WIDTH = 88
@@ -95,13 +95,13 @@ class FactPanel(QScrollArea):
     def _add_head(self, layout: QVBoxLayout) -> None:
         if self._sheet.title:
             title = text_label(
-                self._theme, _breakable(self._sheet.title), FontSize.LARGE, strong=True
+                self._theme, breakable(self._sheet.title), FontSize.LARGE, strong=True
             )
             title.setAccessibleName(self._sheet.title)
             title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
             layout.addWidget(title)
         if self._sheet.subtitle:
-            subtitle = text_label(self._theme, _breakable(self._sheet.subtitle), FontSize.NORMAL)
+            subtitle = text_label(self._theme, breakable(self._sheet.subtitle), FontSize.NORMAL)
             subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
             set_role(subtitle, "role", "muted")
             layout.addWidget(subtitle)
@@ -185,11 +185,6 @@ def _label(text: str, theme: Theme) -> QLabel:
     label.setWordWrap(True)
     label.setFont(theme.sans(FontSize.NORMAL))
     return label
-
-
-def _breakable(name: str) -> str:
-    """Return a name that may go on in the next line after a dot or an underscore."""
-    return name.replace(".", ".\u200b").replace("_", "_\u200b")
 
 
 def _fact_text(text: str, theme: Theme) -> QLabel:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.entries import ListEntry
+from devtools_app.widgets.text_label import breakable, text_label
 
 _LEFT, _DOT, _PAD = 24, 8, 5
 
@@ -81,9 +82,6 @@ class LinkRow(QAbstractButton):
 
 
 def _label(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> QWidget:
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setFont(theme.sans(size, strong=strong))
+    label = text_label(theme, breakable(text), size, strong=strong)
     label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
     return label

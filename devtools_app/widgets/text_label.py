@@ -1,11 +1,15 @@
-"""A label with text that wraps and can be copied."""
+"""A label with text that wraps and can be copied; where lines may break."""
 
 from __future__ import annotations
+
+import re
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from devtools_app.appearance.theme import FontSize, Theme
+
+_JOINT = re.compile(r"_|\.(?=[A-Za-z])")
 
 
 def text_label(
@@ -18,3 +22,8 @@ def text_label(
     label.setFont(theme.sans(size, strong=strong))
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
+
+
+def breakable(text: str) -> str:
+    """Return a text with line breaks inside long names, and none before a percent sign."""
+    return _JOINT.sub("\\g<0>\u200b", text.replace(" %", "\u00a0%"))
