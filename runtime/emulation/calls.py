@@ -10,16 +10,17 @@ from typing import Any, cast
 
 import torch
 
-from runtime.emulation.recorded import GraphCall
+from runtime.emulation.recorded import GraphCall, RecordedGraph
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.memory.slots import dtype_of
 from runtime.untyped import dtype_named, from_buffer
 from schema.dtypes.scalar_type import numel
 from schema.etrecord import TensorData
-from schema.graph import Argument, GraphNode, NodeKind
+from schema.graph import Argument, Graph, GraphNode, NodeKind
 
 _ops: Any = torch.ops
 _IGNORED = ("Device", "Layout")
+_BORDERS = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 # Modules that register the operators of a namespace.
 _LISTED_IN = {
     "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
@@ -71,6 +72,23 @@ def call_of(node: GraphNode) -> GraphCall:
         elif not any(word in kind for word in _IGNORED):
             named[name] = argument, kind
     return GraphCall(node.name, node.inputs, node.outputs, partial(_called, run, positional, named))
+
+
+def graph_of(
+    graph: Graph, constants: Mapping[str, Any], outputs: Sequence[str] | None = None
+) -> RecordedGraph:
+    """Return a recorded graph ready to run.
+
+    Args:
+        graph: of plain operators
+        constants: tensors by name
+        outputs: values to return; None for all of the user's
+
+    Raises: ExecutionError NotSupported where it is more than plain operators
+    """
+    calls = tuple(call_of(node) for node in graph.nodes if node.kind not in _BORDERS)
+    results = graph.outputs if outputs is None else outputs
+    return RecordedGraph(calls, graph.inputs, tuple(results), constants)
 
 
 def _called(

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import torch
 
-from runtime.emulation.calls import call_of, tensor_of
+from runtime.emulation.calls import call_of, graph_of, tensor_of
 from runtime.emulation.names import Handles, ValueMatcher, reads
 from runtime.emulation.recorded import RecordedGraph
 from runtime.errors import ErrorCode, ExecutionError
@@ -16,8 +16,6 @@ from schema.etrecord import ETRecord, LoweredModule, SavedTree, TensorData, lowe
 from schema.graph import Graph, GraphNode, NodeKind
 from schema.program import Program as ProgramFile
 from schema.program import model as m
-
-_HELD = ("parameter", "buffer", "tensor_constant", "constant_tensor")
 
 
 class Emulation:
@@ -73,8 +71,8 @@ class Emulation:
         if known is None or known.name != backend:
             raise _another(f"it has no partition of {backend} at instruction {place}")
         handles = (record.debug_handle_map or {}).get(plan.name, {})
-        known = dict(zip(plan.inputs, _user_inputs(graph), strict=False))
-        known.update(zip(plan.outputs, _user_outputs(graph), strict=False))
+        known = dict(zip(plan.inputs, graph.inputs, strict=False))
+        known.update(zip(plan.outputs, graph.outputs, strict=False))
         names = ValueMatcher(graph, plan, handles, known)
         nodes = _owned(graph, names, handles, place)
         if not nodes:
@@ -117,18 +115,8 @@ def _call_of(plan: m.ExecutionPlan, number: int) -> tuple[int, m.DelegateCall]:
 
 
 def _kept(module: LoweredModule) -> RecordedGraph:
-    graph = module.original
     saved = {**_mapping(module.state_dict()), **_mapping(module.constants())}
-    calls = [node for node in graph.nodes if node.kind not in _BORDERS]
-    return RecordedGraph(
-        tuple(call_of(node) for node in calls),
-        _user_inputs(graph),
-        _user_outputs(graph),
-        _held(graph, saved),
-    )
-
-
-_BORDERS = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
+    return graph_of(module.original, _held(module.original, saved))
 
 
 def _mapping(saved: SavedTree) -> dict[str, TensorData]:
@@ -159,23 +147,6 @@ def _border(
     outside = {name for n in graph.nodes if n.name not in inside for name in reads(n)}
     outputs = tuple(name for node in nodes for name in node.outputs if name in outside)
     return inputs, outputs
-
-
-def _user_inputs(graph: Graph) -> tuple[str, ...]:
-    return tuple(
-        node.outputs[0]
-        for node in graph.nodes
-        if node.kind is NodeKind.PLACEHOLDER and node.attributes.get("input_kind") not in _HELD
-    )
-
-
-def _user_outputs(graph: Graph) -> tuple[str, ...]:
-    node = next(node for node in graph.nodes if node.kind is NodeKind.OUTPUT)
-    names = list(reads(node))
-    kinds = cast("Sequence[object]", node.attributes.get("output_kinds", ()))
-    if len(kinds) != len(names):
-        return tuple(names)
-    return tuple(name for name, kind in zip(names, kinds, strict=True) if kind == "user_output")
 
 
 def _owned(graph: Graph, names: ValueMatcher, handles: Handles, place: int) -> list[GraphNode]:

@@ -13,15 +13,14 @@ from typing import Any
 from inspector.numerics.replay.exported_graph import exported_graph
 from inspector.rebuild.exported_program import rebuilt
 from inspector.rebuild.torch_bridge import load_torch
-from runtime.emulation.calls import DIM_ORDER, call_of, operator_of, tensor_of
-from runtime.emulation.recorded import GraphCall, RecordedGraph
+from runtime.emulation.calls import DIM_ORDER, graph_of, operator_of, tensor_of
+from runtime.emulation.recorded import RecordedGraph
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
 from schema.etrecord import ETRecord, TensorData
 from schema.graph import Graph, GraphNode, NodeKind
 
 _HELD = ("parameter", "buffer", "tensor_constant")
-_BORDERS = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,42 +86,36 @@ def plain_graph(record: ETRecord, member: str) -> RecordedGraph | None:
         graph = program.graph
         if program.issues or graph.subgraphs or program.mutated:
             return None
-        calls = tuple(_plain(node) for node in graph.nodes if node.kind not in _BORDERS)
+        if not all(map(_is_plain, graph.calls())):
+            return None
         saved = {**record.state_dict(member), **record.constants(member)}
         held = _held(graph, saved)
-    except (FormatError, ExecutionError, _NotPlainError):
+        return None if held is None else graph_of(graph, held, outputs=())
+    except (FormatError, ExecutionError):
         return None
-    inputs = [node.name for node in _placeholders(graph) if node.name not in held]
-    return RecordedGraph(calls, tuple(inputs), (), held)
 
 
-class _NotPlainError(Exception):
-    """A node is more than an operator on tensors."""
-
-
-def _plain(node: GraphNode) -> GraphCall:
-    """Return the call of an operator that writes into nothing and whose results have one form."""
+def _is_plain(node: GraphNode) -> bool:
+    """Return whether an operator writes into nothing, and its results have one form."""
     layout: Any = node.attributes.get("outputs", ())
     one_list = len(layout) == 1 and isinstance(layout[0], tuple)
     schema = getattr(operator_of(node), "_schema", None)
     if node.target not in DIM_ORDER and (schema is None or schema.is_mutable):
-        raise _NotPlainError
-    if not one_list and not all(isinstance(name, str) for name in layout):
-        raise _NotPlainError
-    return call_of(node)
+        return False
+    return one_list or all(isinstance(name, str) for name in layout)
 
 
-def _held(graph: Graph, saved: Mapping[str, TensorData]) -> dict[str, Any]:
+def _held(graph: Graph, saved: Mapping[str, TensorData]) -> dict[str, Any] | None:
+    """Return parameters, buffers and constants by name, None if there are further inputs."""
     found: dict[str, Any] = {}
-    for node in _placeholders(graph):
+    for node in graph.nodes:
         kind = node.attributes.get("input_kind")
-        if kind in _HELD:
-            entry = saved.get(str(node.attributes.get("target")))
-            if entry is None:
-                raise _NotPlainError
-            found[node.name] = _own(entry)
-        elif kind != "user_input":
-            raise _NotPlainError
+        if node.kind is not NodeKind.PLACEHOLDER or kind == "user_input":
+            continue
+        entry = saved.get(str(node.attributes.get("target"))) if kind in _HELD else None
+        if entry is None:
+            return None
+        found[node.name] = _own(entry)
     return found
 
 
@@ -135,7 +128,3 @@ def _own(saved: TensorData) -> Any:  # noqa: ANN401 - a tensor
     if saved.is_parameter:
         return load_torch().nn.Parameter(copied, requires_grad=saved.requires_grad)
     return copied.requires_grad_(saved.requires_grad)
-
-
-def _placeholders(graph: Graph) -> list[GraphNode]:
-    return [node for node in graph.nodes if node.kind is NodeKind.PLACEHOLDER]
