@@ -188,9 +188,9 @@ class GapComparison:
             if found is not UNKNOWN:
                 known += [(each.index, found)] if certain else []
                 doubtful += [] if certain else [each.index]
-        certain = {index for index, _ in known}
+        replaced = {index for index, _ in known}
         for index in doubtful:  # another value or a wrong one: its readers cannot be judged
-            if index not in certain:
+            if index not in replaced:
                 pair[1] = _without(pair, index)
         for index, found in known:
             pair[1] = _replaced(pair, index, found)

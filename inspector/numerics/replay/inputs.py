@@ -8,8 +8,9 @@ from typing import Any
 
 from inspector.files.session import Session
 from inspector.numerics.replay.references import ReferenceGraph
-from inspector.numerics.traced import Bytes, strides_of
+from inspector.numerics.traced import Bytes
 from inspector.rebuild.torch_bridge import load_torch, saved_tensor, tensor_over
+from runtime.memory.slots import strides_of
 from schema.bundled import BundledTensor, TestCase
 from schema.errors import FormatError
 from schema.etdump import DebugTensor
@@ -149,12 +150,9 @@ def _leaves(tree: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any tree of tensors
 def _bundled(value: object) -> Any:  # noqa: ANN401 - a tensor or a scalar
     if isinstance(value, BundledTensor):
         order = tuple(value.dim_order) or tuple(range(len(value.sizes)))
-        dense = strides_of([value.sizes[dim] for dim in order])
-        strides = [0] * len(order)
-        for dim, stride in zip(order, dense, strict=True):
-            strides[dim] = stride
+        strides = strides_of(value.sizes, order)
         memory = memoryview(bytearray(value.data))
-        return tensor_over(memory, value.scalar_type, tuple(value.sizes), tuple(strides))
+        return tensor_over(memory, value.scalar_type, tuple(value.sizes), strides)
     for name in ("int_val", "bool_val", "double_val"):
         if hasattr(value, name):
             return getattr(value, name)
