@@ -94,7 +94,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     Args:
         paths: files and folders that belong together, or a workspace
         watch: reload files when they change, for this run
-        tick: unit of the ticks of traces, for this run; empty for that of the preferences
+        tick: unit of the ticks of traces, for this run; empty uses the preferences
     """
     qInstallMessageHandler(log_qt_message)
     app = create_application()

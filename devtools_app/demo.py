@@ -1,4 +1,4 @@
-"""The demo: a packaged module goes through the loop once: compile, change, run, compare, open."""
+"""The demo: runs the loop once with a packaged module: compile, change, run, compare, open."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
         folder: for all output
         stock: whether ``executorch`` compiles the program as well, meanwhile
 
-    Returns: program, record, trace and debug buffer of the program as it was
+    Returns: program, record, trace and debug buffer of the original program
 
     Raises: DemoError, OSError
     """
@@ -127,7 +127,7 @@ def _compile_and_run(folder: Path, job: CompileJob) -> list[str]:
 
 
 def _compare(folder: Path, variants: Sequence[Path]) -> None:
-    """Write what differs, with our own runtime measuring all programs side by side."""
+    """Write a comparison, with all programs measured side by side on our runtime."""
     page, sides = (
         folder / "comparison.html",
         [f"{one / PROGRAM},{one / RECORD}" for one in variants],

@@ -24,7 +24,7 @@ class BisectCommand:
         Args:
             services: with the variant shown and the jobs
             window: shows the panel
-            recipes: knows whose code may be run
+            recipes: knows which code is trusted
         """
         self._services = services
         self._window = window

@@ -1,4 +1,4 @@
-"""What each action of the window does; the names are those of the table in ``actions``."""
+"""Handlers of the actions of the window, named as in the table in ``actions``."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Commands:
         palettes: Ctrl+P and Ctrl+Shift+P
         compiles: File > Compile…
         runs: File > Run…
-        recipes: what the Recipe menu does
-        bisects: what the Bisect panel asks for
+        recipes: commands of the Recipe menu
+        bisects: command of the Bisect panel
     """
 
     def __init__(self, services: Services, window: CommandHost) -> None:
@@ -126,7 +126,7 @@ class Commands:
         self.palettes.shut_down()
 
     def open(self) -> None:
-        """Ask for files; a single one brings those beside it that belong to it."""
+        """Ask for files; a single one also opens related files next to it."""
         paths = self._paths.open_files(
             self._parent, "Open ExecuTorch files", f"{_FILES};;{_WORKSPACES}"
         )
@@ -151,14 +151,14 @@ class Commands:
         self._controller.set_watch(not self._controller.watching)
 
     def save_workspace(self) -> None:
-        """Save where the workspace came from, else ask."""
+        """Save to the file of the workspace, else ask for one."""
         if self._controller.workspace_path is None:
             self.save_workspace_as()
         else:
             self._save_workspace(self._controller.workspace_path)
 
     def save_workspace_as(self) -> None:
-        """Ask where and save."""
+        """Ask for a file and save."""
         one = self._store.state.open_session
         suggested = f"{one.session.name if one else 'workspace'}{SUFFIX}"
         name = self._paths.save_file(self._parent, "Save workspace", suggested, _WORKSPACES)
@@ -207,7 +207,7 @@ class Commands:
         dialog.open()
 
     def take_preferences(self, settings: Settings) -> None:
-        """Apply the dialog's settings, keeping what changed while it was open."""
+        """Apply the dialog's settings, keeping settings that changed while it was open."""
         recents = self._controller.settings.recents
         self._controller.put_preferences(replace(settings, recents=recents))
 
@@ -221,13 +221,13 @@ class Commands:
         self._store.update(split_view=names[0] if names else "")
 
     def set_font_size(self, size: int) -> None:
-        """Use another size for normal text."""
+        """Change the size of normal text."""
         self._theme.set_size(size)
         size = self._theme.size
         self._controller.put_settings(replace(self._controller.settings, font_size=size))
 
     def next_theme(self) -> None:
-        """Go from light to dark or back."""
+        """Toggle between light and dark."""
         dark = self._theme.palette.dark
         self.set_theme(ThemeMode.LIGHT if dark else ThemeMode.DARK)
 
@@ -268,7 +268,7 @@ class Commands:
             self._controller.show(ids[index])
 
     def bookmark(self) -> None:
-        """Keep this place under the first free number."""
+        """Bookmark this place under the first free number."""
         state = self._store.state
         if state.open_session is None:
             return
@@ -278,7 +278,7 @@ class Commands:
         self._window.show_status(f"Ctrl+{marked.bookmarks[-1].slot} comes back here")
 
     def go_to_bookmark(self, slot: int) -> None:
-        """Go to the place under a number."""
+        """Go to the bookmark with a number."""
         found = transitions.bookmark_at(self._store.state, slot)
         if found is not None:
             self._store.put(transitions.go_to(self._store.state, found.place))
@@ -317,7 +317,7 @@ class Commands:
 
 
 def place_label(session: str, method: str, node: str) -> str:
-    """Return what a bookmark is called."""
+    """Return the label of a bookmark."""
     return "  ".join(part for part in (session, node or method) if part)
 
 

@@ -22,14 +22,14 @@ class CompileCommand:
     """Asks what to compile and opens the result.
 
     Attributes:
-        dialog: the one that was opened last, None before
+        dialog: the last one opened, None before
     """
 
     def __init__(self, services: Services, window: CommandHost) -> None:
         """Connect to the compiles of a window.
 
         Args:
-            services: with the compiles, the preferences and what is open
+            services: with the compiles, the preferences and open sessions
             window: shows the panel
         """
         self._services = services

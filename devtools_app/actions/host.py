@@ -1,4 +1,4 @@
-"""What commands work with: the services below the window, and what they ask of the window."""
+"""Interfaces of commands: the services below the window, and requests to the window."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Services:
     """The parts below the window.
 
     Attributes:
-        parent: what dialogs open over
+        parent: of dialogs
         theme: the look
         store: the state
-        controller: what is open and what is remembered
-        jobs: what runs in processes of its own
-        recipe_store: the recipes of what is open
+        controller: open sessions and persistent settings
+        jobs: running jobs
+        recipe_store: recipes of open programs
         paths: asks for files and folders
         ask: handles a request
     """
@@ -47,7 +47,7 @@ class Services:
 
 
 class CommandHost(Protocol):
-    """What commands ask of the window: sentences and names go in, none of its parts come out."""
+    """Requests of commands to the window, by text and names, without access to its widgets."""
 
     def notice(self, notice: Notice) -> None:
         """Show a message above the views."""
@@ -62,7 +62,7 @@ class CommandHost(Protocol):
         ...
 
     def show_view(self, name: str) -> None:
-        """Bring a view to the front and give it the keyboard."""
+        """Bring a view to the front and give it the focus."""
         ...
 
     def show_edits(self) -> None:
@@ -74,7 +74,7 @@ class CommandHost(Protocol):
         ...
 
     def active_view(self) -> tuple[ViewSpec, QWidget | None] | None:
-        """Return the view that has the keyboard, else the one in front; None without views."""
+        """Return the view with the focus, else the one in front; None without views."""
         ...
 
     def centre_views(self) -> tuple[str, ...]:
@@ -90,11 +90,11 @@ class CommandHost(Protocol):
         ...
 
     def reset_layout(self) -> None:
-        """Put every panel where it belongs."""
+        """Reset all panels to their default places."""
         ...
 
     def toggle_full_screen(self) -> None:
-        """Fill the screen, or leave it."""
+        """Toggle full screen."""
         ...
 
     def close(self) -> bool:

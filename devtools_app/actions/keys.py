@@ -43,7 +43,7 @@ LOCAL_KEYS = {
 
 
 def sheet_sections() -> dict[str, list[tuple[str, str]]]:
-    """Return (key, what it does) pairs by heading, generated from the table of actions."""
+    """Return (key, description) pairs by heading, generated from the table of actions."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for menu in MENUS:
         lines = [

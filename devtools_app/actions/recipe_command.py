@@ -1,4 +1,4 @@
-"""Ctrl+R and what belongs to it: a recipe becomes a variant that opens beside the former one."""
+"""Ctrl+R and related commands: compiles a recipe to a variant and opens it next to its parent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOTHING = (
 
 
 class RecipeCommand:
-    """Makes variants of the program shown, and edits its recipe."""
+    """Compiles variants of the current program, and edits its recipe."""
 
     def __init__(self, services: Services, window: CommandHost) -> None:
         """Connect to the jobs of a window.
@@ -65,7 +65,7 @@ class RecipeCommand:
         """Return whether the code named by a recipe is trusted; if not, ask the user.
 
         Args:
-            one: whose draft it is
+            one: variant of the draft
             what: would run the code, as the first word of a sentence
             request: handled when the user agrees
         """
@@ -159,7 +159,7 @@ class RecipeCommand:
         )
 
     def _arrived(self, _old: State, new: State) -> None:
-        """Go on as soon as a variant is open."""
+        """Continue as soon as a variant is open."""
         if not new.sessions:
             self._jobs.previews.rest()
         one = shown_variant(new)
@@ -169,7 +169,7 @@ class RecipeCommand:
         self._jobs.recompiling.answer()
 
     def _compare(self, found: RecompileJob) -> None:
-        """Show the variant beside the one it came from."""
+        """Show the variant next to its parent."""
         store = self._store
         one, parent = shown_variant(store.state), store.state.history.find(found.parent)
         if one is not None and parent is not None and parent.session:
@@ -179,7 +179,7 @@ class RecipeCommand:
         self._jobs.recompiling.answer()
 
     def _measure(self, _found: RecompileJob) -> None:
-        """Measure what is compared; what is measured now is another pair, or an older one."""
+        """Measure the compared sessions; a running measurement is of another pair, or outdated."""
         jobs = self._jobs
         jobs.measurements.measure(compared_sessions(self._store.state), jobs.run_form)
         jobs.recompiling.answer()

@@ -1,4 +1,4 @@
-"""Does what views ask for."""
+"""Handles requests of views."""
 
 from __future__ import annotations
 

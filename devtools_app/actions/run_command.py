@@ -1,4 +1,4 @@
-"""File > Run…: starts the requested job, and opens its result beside the program."""
+"""File > Run…: starts the requested job, and opens its result next to the program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunCommand:
     """Runs programs and opens their traces.
 
     Attributes:
-        dialog: the one that asks for a bundle, None before
+        dialog: for bundled programs, None before
     """
 
     def __init__(self, services: Services, window: CommandHost) -> None:
@@ -53,7 +53,7 @@ class RunCommand:
         self._window.show_view(PANEL)
 
     def ask_bundle(self, request: AskBundle) -> None:
-        """Ask what goes into a bundled program."""
+        """Ask for the contents of a bundled program."""
         from devtools_app.dialogs.bundle_dialog import BundleDialog
 
         if self.dialog is not None:
@@ -96,7 +96,7 @@ class RunCommand:
             self._open_trace(execution, execution.job)
 
     def _open_trace(self, execution: JobProgress, job: object) -> None:
-        """Show the trace with the program: in its session, beside it where that has another."""
+        """Show the trace with the program: in its session, or next to it if that has one."""
         from inspector.jobs.executing import BUFFER, TRACE, RunJob
 
         assert isinstance(job, RunJob)

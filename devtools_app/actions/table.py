@@ -20,11 +20,11 @@ class ActionSpec:
 
     Attributes:
         name: key of its handler
-        text: in menu and palette; three dots when it opens a dialog
-        menu: File, View, Go, Recipe or Help; empty for the palette alone
-        keys: shortcuts, the first is the one shown
-        icon: name in the icon set, empty for none; a checkable one has its tick in that place
-        checkable: whether it is on or off
+        text: in menu and palette; three dots if it opens a dialog
+        menu: File, View, Go, Recipe or Help; empty if only in the palette
+        keys: shortcuts, the first is shown
+        icon: name in the icon set, may be empty; a checkable one has its tick in that place
+        checkable: whether it has an on and off state
         group: actions of the same group stand together, a line between groups
     """
 

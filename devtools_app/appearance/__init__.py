@@ -1,1 +1,1 @@
-"""How the window looks: colours by role, fonts, icons and the style sheet."""
+"""The appearance of the window: colours by role, fonts, icons and the style sheet."""

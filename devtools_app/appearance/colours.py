@@ -29,26 +29,26 @@ _VERMILION, _PURPLE, _YELLOW = "#d55e00", "#cc79a7", "#f0e442"
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """One look of the window; every colour is ``#rrggbb``.
+    """One colour scheme of the window; every colour is ``#rrggbb``.
 
     Attributes:
         dark: whether it is the dark one
         surface: the canvas behind everything drawn
         raised: panels, tables, cards, menus
         sunken: headings of tables, tab rows, status line
-        hover: what the pointer is over
+        hover: below the pointer
         line: thin lines between things
         edge: outline of fields and buttons
-        text: what is read
-        muted: what is read second
-        accent: the one colour that asks for attention
+        text: primary text
+        muted: secondary text
+        accent: the only highlight colour
         on_accent: text on accent
         accent_soft: bars and marks of lesser weight
-        selection: ground of what is selected
-        good: fine
-        warn: worth a look
-        bad: wrong
-        plain: ground of what is not delegated, a warm grey
+        selection: background of the selection
+        good: success
+        warn: warning
+        bad: error
+        plain: background of non-delegated parts, a warm grey
         plain_edge: its bold outline
         backends: fills of backends, in the order of ``backend_index``
     """
@@ -75,7 +75,7 @@ class Palette:
 
     @property
     def sequential(self) -> Colormap:
-        """Return the map for magnitudes: large stands out from the surface.
+        """Return the map for magnitudes: large values contrast with the surface.
 
         Shapes: uint8[256, 3]
         """
@@ -113,13 +113,13 @@ class Palette:
         return self.backends[backend_index(backend_id)]
 
     def backend_fill(self, backend_id: str) -> str:
-        """Return the quiet ground of a region of a backend."""
+        """Return the muted background of a region of a backend."""
         if not backend_id:
             return self.plain
         return mix(self.backend(backend_id), self.raised, 0.14 if self.dark else 0.12)
 
     def backend_ink(self, backend_id: str) -> str:
-        """Return the colour of a backend as text on any of our grounds."""
+        """Return the colour of a backend as text on any of our backgrounds."""
         grounds = (self.raised, self.surface, self.sunken, self.backend_fill(backend_id))
         return readable(self.backend(backend_id), grounds, self.text)
 
@@ -215,7 +215,7 @@ def ink_on(ground: str) -> str:
 
 @lru_cache(maxsize=256)
 def readable(colour: str, grounds: tuple[str, ...], ink: str) -> str:
-    """Return the colour moved towards ``ink`` just far enough to be read on all grounds."""
+    """Return the colour moved towards ``ink`` just far enough to be readable on all backgrounds."""
     for step in range(21):
         found = mix(ink, colour, step / 20)
         if all(contrast(found, ground) >= CONTRAST_TEXT for ground in grounds):

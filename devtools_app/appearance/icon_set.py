@@ -29,9 +29,9 @@ def icon_pixmap(name: str, colour: str, side: int, ratio: float) -> QPixmap:
 
     Args:
         name: file name without suffix
-        colour: what ``currentColor`` stands for
+        colour: value of ``currentColor``
         side: width and height in logical pixels
-        ratio: device pixels a logical pixel
+        ratio: device pixels per logical pixel
 
     Raises: FileNotFoundError for an unknown name
     """

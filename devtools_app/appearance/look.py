@@ -1,4 +1,4 @@
-"""What is remembered of the look of the window."""
+"""Persistent settings of the appearance of the window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SMALLEST, LARGEST = 9, 28
 
 
 class ThemeMode(str, Enum):
-    """What decides between light and dark."""
+    """How light or dark is chosen."""
 
     SYSTEM = "system"
     LIGHT = "light"

@@ -1,4 +1,4 @@
-"""Colours and fonts that the canvases take, and the arithmetic of contrast."""
+"""Colours and fonts of the canvases, and the arithmetic of contrast."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class CanvasColours:
         muted: secondary text
         accent: selection, share bars
         good: better than expected, bounds
-        warn: costs worth a look
+        warn: notable costs
         bad: peaks, errors
-        not_delegated: bold outline of what no delegate took
+        not_delegated: bold outline of non-delegated parts
         backends: qualitative colours, safe for the colour-blind
         sequential: colour map for magnitudes, low to high
         diverging: colour map for signed differences, neutral in the middle
@@ -111,7 +111,7 @@ def mix(a: str, b: str, share: float) -> str:
 
 @lru_cache(maxsize=4096)
 def ink_on(fill: str) -> str:
-    """Return a nearly black, white or black that can be read on a fill; one of them always can."""
+    """Return a nearly black, white or black that is readable on a fill; one of them always is."""
     soft, light, dark = "#14171a", "#ffffff", "#000000"
     best = soft if contrast(soft, fill) >= contrast(light, fill) else light
     return best if contrast(best, fill) >= READABLE else dark
@@ -119,11 +119,11 @@ def ink_on(fill: str) -> str:
 
 @lru_cache(maxsize=4096)
 def readable(colour: str, background: str, text: str) -> str:
-    """Return a colour as near to the wanted one as text on a background may be.
+    """Return the colour nearest to a given one that is readable on a background.
 
     Args:
-        colour: the hue wanted
-        background: what it stands on
+        colour: the desired hue
+        background: behind the text
         text: the colour of plain text there, towards which it is moved
     """
     for step in range(11):

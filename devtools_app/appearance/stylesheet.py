@@ -1,4 +1,4 @@
-"""The one style sheet: what Fusion with our palette does not already look like."""
+"""The style sheet: differences from Fusion with our palette."""
 
 from __future__ import annotations
 

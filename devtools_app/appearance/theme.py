@@ -28,7 +28,7 @@ _MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
 
 
 class FontSize(str, Enum):
-    """The three sizes of text."""
+    """The three text sizes."""
 
     SMALL = "small"
     NORMAL = "normal"
@@ -42,7 +42,7 @@ class Theme(QObject):
     """The look of the application.
 
     Signals:
-        changed(): another palette or font size is in use; pick colours and icons up again
+        changed(): palette or font size have changed; read colours and icons again
 
     Attributes:
         palette: the colours in use
@@ -67,7 +67,7 @@ class Theme(QObject):
 
     @property
     def mode(self) -> ThemeMode:
-        """Return what decides between light and dark."""
+        """Return how light or dark is chosen."""
         return self._mode
 
     @property
@@ -90,7 +90,7 @@ class Theme(QObject):
             self.changed.emit()
 
     def set_size(self, size: int) -> None:
-        """Use another size for normal text; small and large text follow."""
+        """Change the size of normal text; small and large text follow."""
         size = _clamped(size)
         if size != self._size:
             self._size = size
@@ -143,7 +143,7 @@ class Theme(QObject):
 def _with_outlines(palette: Palette) -> QPalette:
     """Return the palette of fields that Fusion outlines in a darker tone of the ground.
 
-    Of a dark ground that tone cannot be seen.
+    On a dark background that tone is invisible.
     """
     found = qt_palette(palette)
     found.setColor(QPalette.ColorRole.Window, QColor(palette.edge).lighter(_FUSION_OUTLINE))
@@ -172,7 +172,7 @@ def _font(families: tuple[str, ...], pixels: int, strong: bool, hint: QFont.Styl
 
 
 def load_fonts() -> tuple[str, ...]:
-    """Make the bundled fonts known to Qt; return the families that were loaded."""
+    """Register the bundled fonts with Qt; return the families that were loaded."""
     families: list[str] = []
     for path in sorted(FONTS.glob("*.[ot]tf")):
         number = QFontDatabase.addApplicationFont(str(path))
@@ -184,7 +184,7 @@ def load_fonts() -> tuple[str, ...]:
 
 
 def qt_palette(palette: Palette) -> QPalette:
-    """Return our colours as Qt's roles, for everything the style sheet leaves to Fusion."""
+    """Return our colours as Qt's roles, for everything the style sheet does not define."""
     result = QPalette()
     role = QPalette.ColorRole
     colours = {
@@ -241,7 +241,7 @@ def _canvas_colours(palette: Palette, font: QFont, mono: QFont) -> CanvasColours
 
 
 def set_role(widget: QWidget, name: str, value: object) -> None:
-    """Set a property that the style sheet looks at and let it look again."""
+    """Set a property used by the style sheet and reapply the style."""
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)

@@ -47,13 +47,13 @@ class CaseList(QWidget):
     """Lists cases; if empty, names the module whose inputs are used.
 
     Signals:
-        edited(): another list now
+        edited(): the list has changed
     """
 
     edited = Signal()
 
     def __init__(self, choose: Callable[[str], Sequence[str]]) -> None:
-        """Make an empty list.
+        """Create an empty list.
 
         Args:
             choose: asks the user for files of tensors, for a purpose
@@ -80,7 +80,7 @@ class CaseList(QWidget):
         return tuple(self._cases)
 
     def show_empty(self, sentence: str) -> None:
-        """Show what happens without cases."""
+        """Show the behaviour without cases."""
         self._none.setText(sentence)
 
     def show_cases(self, cases: Sequence[Case]) -> None:
@@ -152,7 +152,7 @@ class CaseList(QWidget):
             self.show_cases((*self._cases, *(Case(text) for text in found)))
 
     def _expected(self) -> None:
-        """Give the selected cases their outputs: a file each, in their order, or one for all."""
+        """Assign outputs to the selected cases: one file per case, in order, or one for all."""
         places = self._selected()
         found = self._choose("Expected outputs")
         if not found:

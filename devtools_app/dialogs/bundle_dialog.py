@@ -37,7 +37,7 @@ _TENSORS = "Tensors (*.pt *.pth);;All (*)"
 
 
 class BundleDialog(QDialog):
-    """Asks for cases: inputs, and where the expected outputs come from.
+    """Asks for cases: inputs, and the source of expected outputs.
 
     Signals:
         wanted(job, target): create this bundled program in this file
@@ -95,11 +95,11 @@ class BundleDialog(QDialog):
         self._problem.setText(sentence)
 
     def set_module(self, path: str) -> None:
-        """Take a module and offer its functions."""
+        """Set the module and offer its functions."""
         self._module.setText(path)
 
     def set_target(self, path: str) -> None:
-        """Take a file to write."""
+        """Set the file to write."""
         self._target.setText(path)
 
     def job(self) -> BundleJob:
@@ -205,6 +205,6 @@ class BundleDialog(QDialog):
 
 
 def _target_of(program: PurePath) -> str:
-    """Return a name for the bundle beside its program, which may be a bundle itself."""
+    """Return a name for the bundle next to its program, which may be a bundle itself."""
     name = f"{program.stem}_new" if program.suffix == ".bpte" else program.stem
     return str(program.with_name(f"{name}.bpte"))

@@ -1,4 +1,4 @@
-"""The Compile dialog: the fields of a recipe and where the files go."""
+"""The Compile dialog: the fields of a recipe and the output folder."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class CompileDialog(QDialog):
         return CompileForm(self._job, self._folder.text().strip(), self._replace.isChecked())
 
     def show_names(self, ready: Ready) -> None:
-        """Offer the names that a worker knows."""
+        """Offer the names reported by a worker."""
         if ready.planners:
             self._forms["memory_planner"].offer("memory_planner", ready.planners)
         if ready.partitioners:
@@ -107,7 +107,7 @@ class CompileDialog(QDialog):
             self._show_partitioners()
 
     def _show_partitioners(self) -> None:
-        """List the available partitioners; those of another toolchain are not known yet."""
+        """List the available partitioners; those of another toolchain are unknown until it runs."""
         names = self._own_names or "NAME, NAME:option=value"
         if self._job.toolchain == EXECUTORCH:
             known = ", ".join(one.name.lower() for one in [*BACKENDS.values()][:3])
@@ -153,7 +153,7 @@ class CompileDialog(QDialog):
         self._changed()
 
     def _show_functions(self) -> None:
-        """Offer the functions of a Python file, the first one where none of them is written."""
+        """Offer the functions of a Python file, the first one if none is entered."""
         source, form = self._job.source, self._forms["source.function"]
         names = functions_of(source.path) if source.path.endswith(".py") else ()
         form.offer("source.function", names)

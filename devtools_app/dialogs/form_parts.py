@@ -1,4 +1,4 @@
-"""What several forms have: lines with a button that chooses a file, and the warning about code."""
+"""Parts shared by forms: lines with a button that chooses a file, the warning about code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CodeWarning(QFrame):
         return "" if self.isHidden() else self._text.text()
 
     def show_files(self, files: tuple[str, ...]) -> None:
-        """Name the files whose code will be run; hide when there are none."""
+        """List the files whose code will be run; hide if there are none."""
         self.setVisible(bool(files))
         text = f"This runs the code in {' and '.join(files)}, with your rights."
         self._text.setText(text if files else "")
@@ -50,7 +50,7 @@ class CodeWarning(QFrame):
 
 
 def line(name: str, example: str) -> QLineEdit:
-    """Return a field with an accessible name and an example of what goes into it."""
+    """Return a field with an accessible name and an example value."""
     field = QLineEdit()
     field.setAccessibleName(name)
     field.setPlaceholderText(example)
@@ -58,7 +58,7 @@ def line(name: str, example: str) -> QLineEdit:
 
 
 def beside(field: QWidget, name: str, pressed: Callable[[], object]) -> QWidget:
-    """Return a field with a button that chooses what goes into it."""
+    """Return a field with a button that chooses its value."""
     button = QPushButton("Choose…")
     button.setAccessibleName(name)
     button.setAutoDefault(False)

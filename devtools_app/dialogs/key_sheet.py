@@ -30,8 +30,8 @@ class KeySheet(QDialog):
 
         Args:
             theme: the look
-            parent: what it opens over
-            sections: (key, what it does) by heading
+            parent: of the dialog
+            sections: (key, description) by heading
         """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

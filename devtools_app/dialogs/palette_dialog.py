@@ -110,10 +110,10 @@ def _text(painter: QPainter, rect: QRect, text: str, font: QFont, colour: str) -
 
 
 class PaletteDialog(QDialog):
-    """A field over a list; Return takes the line, Escape leaves.
+    """A field over a list; Return chooses the line, Escape cancels.
 
     Signals:
-        picked(payload): of the choice taken
+        picked(payload): of the choice
     """
 
     picked = Signal(object)

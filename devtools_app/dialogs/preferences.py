@@ -30,10 +30,10 @@ _ARROW = "=>"
 
 
 class Preferences(QDialog):
-    """Changes are emitted by Apply and OK; Cancel leaves everything as it is.
+    """Changes are emitted by Apply and OK; Cancel discards them.
 
     Signals:
-        applied(settings): another Settings
+        applied(settings): the new settings
     """
 
     applied = Signal(object)

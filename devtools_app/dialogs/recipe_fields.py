@@ -52,12 +52,12 @@ class LinesEdit(QPlainTextEdit):
         self.textChanged.connect(self.fit)
 
     def lines(self) -> tuple[str, ...]:
-        """Return what is written, without empty lines."""
+        """Return the entered lines, without empty ones."""
         texts = (line.strip() for line in self.toPlainText().splitlines())
         return tuple(text for text in texts if text)
 
     def fit(self) -> None:
-        """Take as much room as the lines need."""
+        """Resize to the height of the lines."""
         count = min(_MOST_LINES, max(1, self.blockCount()))
         self.setFixedHeight(QFontMetrics(self.font()).lineSpacing() * count + 14)
 
@@ -71,7 +71,7 @@ class RecipeFields(QScrollArea):
     """A form with one field per recipe field; those at their default are muted.
 
     Signals:
-        edited(path, value): the user changed a field and left it; in a dialog, while it is typed
+        edited(path, value): the user changed a field and left it; in a dialog, on every key
     """
 
     edited = Signal(str, object)
@@ -131,7 +131,7 @@ class RecipeFields(QScrollArea):
                 set_role(self._labels[one.path], "role", "muted" if one.is_default else "")
 
     def offer(self, path: str, names: Iterable[str]) -> None:
-        """Offer values of a field; what is written in it stays."""
+        """Offer values of a field; its text is kept."""
         combo = self.widgets[path]
         assert isinstance(combo, QComboBox)
         written = combo.currentText()
@@ -268,7 +268,7 @@ def _editable(widget: QWidget) -> bool:
 
 
 def _typed(one: FormField, text: str) -> object:
-    """Return the value of a line; an invalid number leaves the field unchanged."""
+    """Return the value of an input; an invalid number leaves the field unchanged."""
     text = text.strip()
     if one.kind is not FieldKind.NUMBER:
         return text

@@ -1,4 +1,4 @@
-"""The fields of the Run panel: what to run, on which inputs, how often, what to record."""
+"""The fields of the Run panel: method, inputs, number of runs, recording."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Jobs as the window follows them: started, polled, cancelled; threads for what is only slow."""
+"""Jobs of the window: started, polled, cancelled; threads for slow computations."""

@@ -1,4 +1,4 @@
-"""A heavy view-model of a view: computed in a thread, kept while its inputs stay the same."""
+"""A heavy view-model of a view: computed in a thread, cached while its inputs are unchanged."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _KEPT = 6  # going back and forth between a few methods and sessions costs nothi
 
 
 class Computed(QObject, Generic[Made]):
-    """Ask for a view-model by key; returned at once if known, else announced by `ready`.
+    """Request a view-model by key; returned immediately if known, else announced by `ready`.
 
     Signals:
-        ready(key): the value for a key is known now; ask again
+        ready(key): the value for a key is available; request it again
         failed(error): computing the newest key raised
         busy_changed(on): work began or ended
     """
@@ -45,8 +45,8 @@ class Computed(QObject, Generic[Made]):
     def ask(self, key: Hashable, work: Callable[[Token], Made]) -> Made | None:
         """Return the value for a key, or None and compute it in a thread.
 
-        A newer key replaces one that is still being computed. ``work`` is a pure function of what
-        it captured and looks at its token where it loops.
+        A newer key replaces a running computation. ``work`` is a pure function of captured values
+        and checks its token in loops.
         """
         if key in self._known:
             self._known.move_to_end(key)

@@ -1,4 +1,4 @@
-"""A job in a process of its own as the window follows it: polled on a timer, cancelled, ended."""
+"""Follows a job in a separate process: polled on a timer, cancelled, ended."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class JobProgress:
 
     Attributes:
         job: the request
-        about: what it was started for, such as the id of a session
-        target: folder or file it writes, empty for none
-        folder: in which its worker writes, None for none
-        state: what its supervisor keeps, None for a job without
-        stages: those that ended, and the one that runs, which has no time yet
-        counted: how far the stage is, None where nothing is counted
+        about: its subject, such as the id of a session
+        target: folder or file it writes, may be empty
+        folder: of its worker's files, or None
+        state: of its supervisor, or None
+        stages: completed ones, and the running one, without a time
+        counted: progress of the stage, or None
         seconds: since it was started
         stage_seconds: since the stage that runs began
         warnings: its warnings
         last: the last message of a type that only this job has, None before
-        outcome: how it ended, None while it runs
+        outcome: None while it runs
         cancelling: whether cancelling was requested
     """
 
@@ -66,12 +66,12 @@ class JobProgress:
 
     @property
     def finished(self) -> bool:
-        """Return whether it has come to its end."""
+        """Return whether it has ended."""
         return self.outcome is not None and not self.error
 
     @property
     def error(self) -> str:
-        """Return why it did not finish, empty while nothing is wrong."""
+        """Return why it failed, empty without an error."""
         from inspector.jobs.messages import Ended
 
         wrong = self.outcome is not None and self.outcome.ended is not Ended.FINISHED
@@ -79,19 +79,19 @@ class JobProgress:
 
 
 class JobFollower(QObject):
-    """Follows one job at a time, whichever it is.
+    """Follows one job at a time, of any kind.
 
     The process is polled on a timer, so that a flood of messages does not block the window.
 
     Signals:
-        changed(): there is another ``current``
+        changed(): ``current`` has changed
         printed(lines): the code of the user printed something
-        ended(progress): the job has ended, however; sent before ``changed``
+        ended(progress): the job has ended in any way; sent before ``changed``
         finished(progress): the job has finished, its files are there; sent after ``changed``
-        known(ready): a worker that was started ahead reports which names there are
+        known(ready): a worker that was started ahead reports available names
 
     Attributes:
-        lines: what was printed, the newest lines
+        lines: the newest printed lines
     """
 
     changed = Signal()
@@ -123,7 +123,7 @@ class JobFollower(QObject):
 
     @property
     def pid(self) -> int:
-        """Return the id of the worker's process, 0 while there is none."""
+        """Return the id of the worker's process, 0 if there is none."""
         return self._run.pid if self._run is not None else 0
 
     # ---- starting
@@ -143,11 +143,11 @@ class JobFollower(QObject):
         Args:
             job: a request of the table of jobs
             target: folder or file for its files
-            about: what it is started for
-            force: replace what exists in the target
-            replace_running: end a job that runs; otherwise the new one is refused
-            worker: one that was started ahead and has no job yet
-            options: for the worker, beside the request
+            about: its subject
+            force: replace existing files in the target
+            replace_running: end a running job; otherwise the new one is refused
+            worker: idle worker started ahead
+            options: for the worker, in addition to the request
         """
         from inspector.jobs.messages import Ended, Outcome
         from inspector.jobs.run import JobRun
@@ -199,7 +199,7 @@ class JobFollower(QObject):
             self._watch()
 
     def cool(self) -> None:
-        """End a worker that was started ahead and is not wanted."""
+        """End an unused worker that was started ahead."""
         worker, self._ahead = self._ahead, None
         if worker is not None:
             worker.close()
@@ -219,14 +219,14 @@ class JobFollower(QObject):
             self.changed.emit()
 
     def shut_down(self) -> None:
-        """End everything; called before the window closes."""
+        """End all jobs; called before the window closes."""
         if self._timer is not None:
             self._timer.stop()
         self.cool()
         self.end_run()
 
     def end_run(self) -> None:
-        """End the job now and release it; nothing more is reported of it."""
+        """End the job now and release it; without further messages."""
         for run in (self._run, self._kept):
             if run is not None:
                 run.close()
@@ -277,7 +277,7 @@ class JobFollower(QObject):
             self.finished.emit(current)
 
     def _with(self, current: JobProgress, messages: list[Message]) -> JobProgress:
-        """Return the progress with what was reported."""
+        """Return the progress updated by messages."""
         from inspector.jobs.messages import Counted, Log, Ready, Stage, Warned
 
         lines: list[str] = []

@@ -20,10 +20,10 @@ class Cancelled(Exception):  # noqa: N818 - an outcome, not an error
 
 
 class Token(threading.Event):
-    """Handed to the work; is set when its result is no longer wanted."""
+    """Cancellation token of a computation."""
 
     def check(self) -> None:
-        """Raise Cancelled when the result is no longer wanted."""
+        """Raise Cancelled if the computation was cancelled."""
         if self.is_set():
             raise Cancelled
 
@@ -38,16 +38,16 @@ class _Job:
 
 
 class Latest(QObject):
-    """One slot for work in a thread of its own: a new request cancels the running one.
+    """One slot for work in a separate thread: a new request cancels the running one.
 
-    The thread ends when there is nothing left to do, so an idle runner costs nothing and leaves
+    The thread ends when there is no work, so an idle runner costs nothing and leaves
     nothing behind at exit. Results are delivered on the thread this object lives in.
 
     Signals:
-        started(): a request was taken
+        started(): a request was accepted
         ready(result): the newest request is done
         failed(error): the newest request raised
-        ended(): the newest request is over, however it ended; not sent for replaced ones
+        ended(): the newest request has ended in any way; not sent for replaced ones
     """
 
     started = Signal()
@@ -68,7 +68,7 @@ class Latest(QObject):
 
     @property
     def busy(self) -> bool:
-        """Return whether a result is still to come."""
+        """Return whether a result is pending."""
         return self._newest is not None
 
     def submit(self, work: Work) -> Token:
@@ -96,7 +96,7 @@ class Latest(QObject):
             self.ended.emit()
 
     def close(self) -> None:
-        """Drop everything and wait shortly for the thread to end."""
+        """Cancel all requests and wait shortly for the thread to end."""
         with self._lock:
             self._closed = True
             thread = self._thread

@@ -18,13 +18,13 @@ _KEPT = 32  # measurements
 
 
 def measured_jobs(shown: tuple[OpenSession, ...], form: RunForm) -> tuple[RunJob, ...]:
-    """Return how the programs of sessions are run side by side; those without one are left out."""
+    """Return jobs for the programs of sessions; sessions without one are skipped."""
     found = (runnable(one.id, one.session) for one in shown)
     return tuple(form.job(what) for what in found if what is not None)
 
 
 def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
-    """Return id and revision of sessions: a measurement is of them as they were."""
+    """Return id and revision of sessions: a measurement is valid for these only."""
     return tuple((one.id, one.revision) for one in shown)
 
 
@@ -32,7 +32,7 @@ class Measurements(QObject):
     """The measurements by the sessions they are of.
 
     Attributes:
-        follower: of the measurement that runs or ran last
+        follower: of the running or last measurement
     """
 
     def __init__(self, follower: JobFollower, parent: QObject | None = None) -> None:
@@ -42,7 +42,7 @@ class Measurements(QObject):
         follower.ended.connect(self._keep)
 
     def known(self, shown: tuple[OpenSession, ...]) -> Measurement | None:
-        """Return the last measurement of these sessions in this order, None when there is none."""
+        """Return the last measurement of these sessions in this order, None if there is none."""
         return self._known.get(session_keys(shown))
 
     def measures(self, shown: tuple[OpenSession, ...]) -> bool:

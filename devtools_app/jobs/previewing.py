@@ -34,10 +34,10 @@ def refusal(job: CompileJob) -> str:
 
 
 class Previews(QObject):
-    """Keeps previews by recipe; a worker that keeps the exported program makes new ones.
+    """Keeps previews by recipe; a worker that caches the exported program computes new ones.
 
     Signals:
-        changed(): there is another preview, or suggestions
+        changed(): a preview, or suggestions, are available
     """
 
     changed = Signal()
@@ -76,7 +76,7 @@ class Previews(QObject):
         self._next()
 
     def effect(self, job: CompileJob, base: CompileJob) -> str:
-        """Return the effect of a recipe on the partitions of another one, in words."""
+        """Return the effect of a recipe on the partitions of another one, as text."""
         reason = refusal(job)
         if reason:
             return reason
@@ -93,7 +93,7 @@ class Previews(QObject):
         return "; ".join((*text, *two.warnings))
 
     def preview(self, job: CompileJob) -> Preview | None:
-        """Return what a recipe would delegate, None while that is not known."""
+        """Return the preview of a recipe, None while unknown."""
         found = self._known.get(job)
         return None if isinstance(found, str) else found
 
@@ -110,7 +110,7 @@ class Previews(QObject):
         self.changed.emit()
 
     def suggestions(self, job: CompileJob) -> tuple[Suggestion, ...] | str | None:
-        """Return the changes that were found for a recipe, or why not; None while unknown."""
+        """Return the suggestions for a recipe, or an error; None while unknown."""
         found = self._suggested
         return found[1] if found is not None and found[0] == job else None
 
@@ -120,7 +120,7 @@ class Previews(QObject):
         return self._suggest is not None
 
     def forget(self) -> None:
-        """Drop what is known: the source may have changed."""
+        """Drop all previews: the source may have changed."""
         self._known.clear()
 
     def rest(self) -> None:
@@ -131,7 +131,7 @@ class Previews(QObject):
             self._server = None
 
     def shut_down(self) -> None:
-        """End everything; called before the window closes."""
+        """End all jobs; called before the window closes."""
         self._rest()
         self._queue, self._run, self._suggest = [], None, None
         if self._server is not None:

@@ -1,6 +1,6 @@
 """Ctrl+R as one sequence: compile, run, open, compare, measure. No Qt here.
 
-``recompile`` yields what is to be done next and is sent its result; ``StepSequence`` drives it.
+``recompile`` yields the next step and is sent its result; ``StepSequence`` drives it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST_RUNS, _LEAST_WARMUP = 3, 1  # a first run is not like the others
 
 
 class Phase(str, Enum):
-    """How far a recompile is."""
+    """Phases of a recompile."""
 
     COMPILE = "compile"
     RUN = "run"
@@ -36,14 +36,14 @@ class RecompileJob:
     """One variant being built.
 
     Attributes:
-        parent: number of the variant it is changed from
+        parent: id of the parent variant
         job: its job
-        folder: where its files go
-        form: on which inputs it is run
-        base: what the variant it came from ran
-        phase: how far it is
+        folder: of its files
+        form: inputs and options of its run
+        base: the run of its parent
+        phase: its progress
         files: its output
-        outcome: of the job that failed, None while nothing has
+        outcome: of a failed job, else None
     """
 
     parent: int
@@ -58,10 +58,10 @@ class RecompileJob:
 
 @dataclass(frozen=True, slots=True)
 class RecompileStep:
-    """Something to do for a recompile.
+    """A step of a recompile.
 
     Attributes:
-        of: the recompile as it stands
+        of: the current state
     """
 
     of: RecompileJob
@@ -73,7 +73,7 @@ class Compile(RecompileStep):
 
 @dataclass(frozen=True, slots=True)
 class Run(RecompileStep):
-    """Run what was compiled; answered by the outcome.
+    """Run the compiled program; answered by the outcome.
 
     Attributes:
         job: the run
@@ -85,7 +85,7 @@ class Run(RecompileStep):
 
 
 class Failed(RecompileStep):
-    """Report that there is no new program; nothing comes after it."""
+    """Report that no program was built; the last step."""
 
 
 class Open(RecompileStep):
@@ -93,20 +93,20 @@ class Open(RecompileStep):
 
 
 class Compare(RecompileStep):
-    """Show the variant beside the one it came from; answered at once."""
+    """Show the variant next to its parent; answered immediately."""
 
 
 class Measure(RecompileStep):
-    """Measure both side by side; answered at once."""
+    """Measure both side by side; answered immediately."""
 
 
 Steps: TypeAlias = Generator[RecompileStep, Any, None]
 
 
 def recompile(wanted: RecompileJob) -> Steps:
-    """Yield what is done for a variant, one after the other.
+    """Yield the steps for a variant in order.
 
-    A program that cannot be run is opened all the same, with the outcome of the run.
+    A program that cannot be run is still opened, with the outcome of the run.
     """
     from inspector.jobs.messages import Ended
 
@@ -127,18 +127,18 @@ def recompile(wanted: RecompileJob) -> Steps:
 
 
 class StepSequence:
-    """Drives one sequence; a step that is answered is followed by the next.
+    """Drives one sequence; an answered step is followed by the next.
 
     Attributes:
-        step: what is being done, None before the first and after the last
+        step: the current one, None before the first and after the last
     """
 
     def __init__(self, steps: Steps, perform: Callable[[RecompileStep], object]) -> None:
         """Prepare.
 
         Args:
-            steps: what to do
-            perform: begins a step; ``answer`` is called when it has ended, possibly at once
+            steps: to perform
+            perform: begins a step; ``answer`` is called when it has ended, possibly immediately
         """
         self._steps = steps
         self._perform = perform
@@ -149,7 +149,7 @@ class StepSequence:
         self.answer(None)
 
     def answer(self, value: object) -> None:
-        """Take the result of the step, and begin the next."""
+        """Accept the result of the step, and begin the next."""
         try:
             self.step = self._steps.send(value)
         except StopIteration:
@@ -158,7 +158,7 @@ class StepSequence:
             self._perform(self.step)
 
     def stop(self) -> None:
-        """Do nothing more."""
+        """Stop the sequence."""
         self._steps.close()
         self.step = None
 
@@ -173,7 +173,7 @@ def output_files(folder: str, outcome: Outcome) -> tuple[str, ...]:
 
 
 def run_job(one: RecompileJob) -> RunJob:
-    """Return the run of the program of a recompile, on the inputs of the one it came from."""
+    """Return the run of the program of a recompile, on the inputs of its parent."""
     from inspector.recipes.compile_job import PROGRAM, RECORD
 
     own = {Path(path).name: path for path in one.files}

@@ -27,11 +27,12 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
 
 
 class Recompiling(QObject):
-    """Makes one variant at a time; a new request ends the one before it.
+    """Builds one variant at a time; a new request ends the previous one.
 
     Signals:
-        changed(): there is another ``current``, or it got further
-        step_requested(step): a step that others do: ``Failed``, ``Open``, ``Compare``, ``Measure``;
+        changed(): ``current`` or its progress have changed
+        step_requested(step): a step performed elsewhere: ``Failed``, ``Open``, ``Compare``,
+        ``Measure``;
             ``answer`` is called when it is done
 
     Attributes:
@@ -42,10 +43,10 @@ class Recompiling(QObject):
     step_requested = Signal(object)
 
     def __init__(self, server: Callable[[], CompileServer], parent: QObject | None = None) -> None:
-        """Follow nothing yet.
+        """Initialize without a job.
 
         Args:
-            server: returns what keeps the warm worker
+            server: returns the compile server
             parent: owner
         """
         super().__init__(parent)
@@ -76,11 +77,11 @@ class Recompiling(QObject):
 
     @property
     def progress(self) -> JobProgress | None:
-        """Return how its job stands."""
+        """Return the progress of its job."""
         return self.follower.current if self._current is not None else None
 
     def start(self, job: RecompileJob) -> str:
-        """Make a variant; return one sentence if it cannot be started.
+        """Build a variant; return one sentence if it cannot be started.
 
         A running recompile is cancelled.
         """
@@ -91,7 +92,7 @@ class Recompiling(QObject):
         return self._problem
 
     def answer(self) -> None:
-        """Go on: the step that ``step_requested`` asked for is done."""
+        """Continue: the step requested by ``step_requested`` is done."""
         if self._sequence is not None:
             self._sequence.answer(None)
 
@@ -108,7 +109,7 @@ class Recompiling(QObject):
         self.follower.cancel()
 
     def shut_down(self) -> None:
-        """End everything; called before the window closes."""
+        """End all jobs; called before the window closes."""
         self._stop()
         self.follower.shut_down()
 

@@ -1,4 +1,4 @@
-"""The jobs of the window: who follows them, which are running, and their end."""
+"""The jobs of the window: followers, running jobs, and shutdown."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from devtools_app.state.run_form import RunForm
 
 
 class WindowJobs(QObject):
-    """Holds a follower for each kind of job of the table; those that share one are not run at once.
+    """Holds a follower for each kind of job of the table; jobs that share one exclude each other.
 
     Signals:
-        changed(): a job began, got further or ended
+        changed(): a job began, progressed or ended
 
     Attributes:
-        run_form: how programs are run, as the Run panel has it
-        measurements: what was measured
-        previews: what edits of recipes do to the partitions
-        recompiling: makes variants by Ctrl+R
+        run_form: settings of the Run panel
+        measurements: of sessions
+        previews: effects of recipe edits on partitions
+        recompiling: builds variants by Ctrl+R
     """
 
     changed = Signal()
@@ -44,7 +44,7 @@ class WindowJobs(QObject):
         return found
 
     def labels(self) -> tuple[str, ...]:
-        """Return what is being done, each label once."""
+        """Return the labels of running jobs, each once."""
         found: list[str] = []
         for follower in (*self._followers.values(), self.recompiling.follower):
             if follower.running and follower.current is not None:
@@ -56,7 +56,7 @@ class WindowJobs(QObject):
         return tuple(dict.fromkeys(found))
 
     def shut_down(self) -> None:
-        """End everything; called before the window closes."""
+        """End all jobs; called before the window closes."""
         self.recompiling.shut_down()
         self.previews.shut_down()
         for follower in self._followers.values():

@@ -36,7 +36,7 @@ class Looks:
     Attributes:
         mono: for numbers and code
         quiet: italic, for derived rows
-        muted: ink of quiet rows
+        muted: text colour of quiet rows
         lit: background of rows related to the selection of other views
     """
 

@@ -28,10 +28,10 @@ _HORIZONTAL = Qt.Orientation.Horizontal
 
 
 class TableModel(QAbstractTableModel):
-    """Shows a table in some order; a row of the model is a place in that order.
+    """Shows a table in some order; a model row is a position in that order.
 
     Attributes:
-        table: what is shown
+        table: the table
         order: table row of each shown row
     """
 
@@ -49,7 +49,7 @@ class TableModel(QAbstractTableModel):
 
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:
-        """Return what the rows are sorted by, most significant first."""
+        """Return the sort columns of rows, most significant first."""
         return self._sort
 
     @property
@@ -63,9 +63,9 @@ class TableModel(QAbstractTableModel):
         return self._rows
 
     def set_table(self, table: Table | RowOrder) -> None:
-        """Show another table; a RowOrder prepared in a thread saves the first sort.
+        """Replace the table; a RowOrder prepared in a thread saves the first sort.
 
-        The sort order is kept when the columns have the same titles, the filter is dropped.
+        The sort order is kept if the columns have the same titles, the filter is reset.
         """
         rows = table if isinstance(table, RowOrder) else RowOrder(table)
         same = [one.title for one in rows.table.columns] == [
@@ -132,7 +132,7 @@ class TableModel(QAbstractTableModel):
         return int(self._place[row]) if 0 <= row < self.table.length else -1
 
     def row_of(self, key: Hashable) -> int:
-        """Return the table row with a key, -1 when there is none."""
+        """Return the table row with a key, -1 if there is none."""
         if self._find is None:
             self._find = self.table.finder()
         return self._find(key)

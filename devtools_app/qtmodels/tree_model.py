@@ -1,4 +1,4 @@
-"""Any Tree as a Qt model; an index carries the number of its node, never an object."""
+"""Any Tree as a Qt model; an index stores the number of its node, never an object."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TreeModel(QAbstractItemModel):
     """Shows a tree; siblings are sorted among themselves.
 
     Attributes:
-        tree: what is shown
+        tree: the tree
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -58,7 +58,7 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def shown_count(self) -> int:
-        """Return how many nodes the filter leaves."""
+        """Return how many nodes pass the filter."""
         return len(self._shown.children)
 
     @property
@@ -73,7 +73,7 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:
-        """Return what siblings are sorted by, most significant first."""
+        """Return the sort columns of siblings, most significant first."""
         return self._sort
 
     @property
@@ -82,7 +82,7 @@ class TreeModel(QAbstractItemModel):
         return bool(self._filter)
 
     def set_tree(self, tree: Tree | TreeOrder) -> None:
-        """Show another tree, unsorted and unfiltered."""
+        """Replace the tree, unsorted and unfiltered."""
         order = tree if isinstance(tree, TreeOrder) else TreeOrder(tree)
         self.beginResetModel()
         self.tree = order.tree
@@ -160,7 +160,7 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(int(self._shown.place[node]), column, node)
 
     def node_of(self, key: Hashable) -> int:
-        """Return the node with a key, -1 when there is none."""
+        """Return the node with a key, -1 if there is none."""
         if self._find is None:
             self._find = self.tree.rows.finder()
         return self._find(key)

@@ -49,9 +49,9 @@ def write_sweep(window: MainWindow, recipe: Path, place: Path, path: Path) -> No
     """Write a screenshot of a sweep over a recipe, at a Pareto-optimal point.
 
     Args:
-        window: that shows it
-        recipe: what is varied
-        place: folder for its files, which is created
+        window: to capture
+        recipe: that is varied
+        place: new folder for its files
         path: of the image
 
     Raises: NotReadyError if the sweep did not finish
@@ -73,9 +73,9 @@ def write_sweep(window: MainWindow, recipe: Path, place: Path, path: Path) -> No
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Run the event loop until something is done.
+    """Run the event loop until a condition holds.
 
-    Raises: NotReadyError if it takes too long
+    Raises: NotReadyError after a timeout
     """
     end = time.monotonic() + PATIENCE
     while not done():

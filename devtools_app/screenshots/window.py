@@ -49,11 +49,11 @@ class Shot:
     """One screenshot to take.
 
     Attributes:
-        view: name of a view; a panel's is taken with the panel in front
+        view: name of a view; a panel is captured in front
         size: of the window in pixels at scale 1
         dark: which palette
         scale: pixels of the image per pixel of the window
-        selection: what is selected in it
+        selection: the selection in it
     """
 
     view: str
@@ -69,7 +69,7 @@ def view_names() -> tuple[str, ...]:
 
 
 def panel_names() -> tuple[str, ...]:
-    """Return the panels around the views, which can be taken as well."""
+    """Return the panels around the views, which can be captured as well."""
     return tuple(spec.name for spec in VIEWS if spec.area is not Area.CENTRE)
 
 
@@ -80,7 +80,7 @@ def use_no_screen() -> None:
 
 @contextmanager
 def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
-    """Show a window with settings of its own and these files open; closes it afterwards.
+    """Show a window with separate settings and these files open; closes it afterwards.
 
     Raises: NotReadyError if they cannot be opened
     """
@@ -114,7 +114,7 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
 def settle(window: MainWindow, seconds: float = SECONDS) -> None:
     """Run the event loop until no work has been running for a moment.
 
-    Raises: NotReadyError after so many seconds
+    Raises: NotReadyError after a timeout
     """
     end = time.monotonic() + seconds
     quiet_since = time.monotonic()

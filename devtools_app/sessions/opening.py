@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Load(Protocol):
-    """What opens files; ``inspector.files.load.load_session``, or something else in a test."""
+    """The function that opens files: ``inspector.files.load.load_session``, or a test double."""
 
     def __call__(
         self,
@@ -41,11 +41,11 @@ class OpenTarget:
     """One session to be read.
 
     Attributes:
-        paths: what to open together
-        replaces: id of the session that it takes the place of, empty for a new one
-        pair: open the files beside a single file that belong to it as well
-        label: id the session had in a workspace, empty otherwise
-        partial: whether files that can no longer be read may go missing from it
+        paths: to open together
+        replaces: id of the session that it replaces, empty for a new one
+        pair: also open related files next to a single file
+        label: id of the session in a workspace, else empty
+        partial: whether unreadable files may be dropped
     """
 
     paths: tuple[str, ...]
@@ -61,9 +61,9 @@ class Loaded:
 
     Attributes:
         target: the request
-        paths: what was opened, siblings included
-        session: None when nothing could be read
-        error: one sentence, empty when it worked
+        paths: opened files, siblings included
+        session: None if nothing could be read
+        error: one sentence, empty on success
     """
 
     target: OpenTarget
@@ -89,9 +89,9 @@ class Opener(QObject):
     """Reads sessions in a thread.
 
     Signals:
-        loaded(results): tuple of Loaded, in the order asked
-        progressed(what, share): file at hand and share done, 0 to 1
-        started(what): a request was taken
+        loaded(results): tuple of Loaded, in the order of requests
+        progressed(what, share): current file and progress, 0 to 1
+        started(what): a request was accepted
         ended(): no request is running any longer
     """
 

@@ -1,4 +1,4 @@
-"""The recipes of the programs that are open: found, edited, undone; kept in the state."""
+"""The recipes of the programs that are open: found, edited, undone; stored in the state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class RecipeStore(QObject):
-    """Keeps the history of the state in step with its sessions, and does the edits."""
+    """Keeps the history of the state in step with its sessions, and applies the edits."""
 
     def __init__(
         self, store: Store, parent: QObject | None = None, at_work: Callable[[], str] = str
@@ -40,7 +40,7 @@ class RecipeStore(QObject):
         Args:
             store: with the history
             parent: owner
-            at_work: returns the folder of the variant being compiled, empty for none
+            at_work: returns the folder of the variant being compiled, or empty
         """
         super().__init__(parent)
         self._store = store
@@ -59,11 +59,11 @@ class RecipeStore(QObject):
         return None if one is None else one.draft.present
 
     def edit(self, job: CompileJob) -> None:
-        """Use another recipe next."""
+        """Set the recipe of the next compile."""
         self._store.put(edit_recipe(self._store.state, job))
 
     def undo(self) -> None:
-        """Take the last edit back."""
+        """Undo the last edit."""
         self._store.put(undo(self._store.state))
 
     def redo(self) -> None:

@@ -1,7 +1,7 @@
 """A session whose files are reloaded: nothing shown is lost.
 
-A file may be gone, half written or damaged by the time it is read again. The session read before
-then stays, with an issue, until the files can be read or the user gives them up.
+A file may be missing, incomplete or damaged when it is read again. Then the previous session is
+kept, with an issue, until the files can be read or the user drops them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TORN = "parts not read before are unknown"
 
 
 def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
-    """Return an issue for each file that could be read before and now cannot, or not whole.
+    """Return an issue for each file that could be read before and now cannot, or only partly.
 
-    Files that were not asked for again, as when a session goes on with one of its files, are not
+    Files that were not requested again are not
     lost.
     """
     from inspector.files.mapped import is_rewritten
@@ -47,8 +47,8 @@ def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
 def rewritten_files(session: Session) -> tuple[Issue, ...]:
     """Return an issue for each large file that was written to while it is open.
 
-    Large files are mapped, not copied: what was not looked at yet may be new bytes, or zeros where
-    the file has become shorter.
+    Large files are mapped, not copied: parts not read yet may be new bytes, or zeros if
+    the file has shrunk.
     """
     from inspector.files.mapped import is_rewritten
 

@@ -27,7 +27,7 @@ class Restoring:
 
 
 def restored_state(state: State, restoring: Restoring) -> State:
-    """Return the state as the workspace describes it, its session ids turned into ours."""
+    """Return the state as the workspace describes it, with its session ids mapped to ours."""
     workspace, names = restoring.workspace, restoring.names
     notes = {names[key]: text for key, text in workspace.notes.items() if key in names}
     marks = [_renamed(mark, names) for mark in workspace.bookmarks if mark.place.session in names]
@@ -54,10 +54,10 @@ def restored_state(state: State, restoring: Restoring) -> State:
 
 
 def absent_part(restoring: Restoring) -> Workspace:
-    """Return the sessions of a workspace that could not be opened, with all that belongs to them.
+    """Return the sessions of a workspace that could not be opened, with all their data.
 
-    They are written again when the workspace is saved: files that are not there today may be
-    there tomorrow, and notes about them are the user's.
+    They are preserved when the workspace is saved: missing files may come back, and notes about
+    them belong to the user.
     """
     workspace, names = restoring.workspace, restoring.names
     absent = {key for key, _ in workspace.sessions if key not in names}

@@ -1,7 +1,7 @@
-"""What is selected stays selected when another variant of the program is shown, where it is there.
+"""Keeps the selection when another variant of the program is shown, if it has a counterpart there.
 
-Ctrl+R, undo and the tree of variants go from one variant to another; its graphs are aligned in a
-thread, so that a large program costs the window nothing.
+Ctrl+R, undo and the tree of variants switch variants; graphs are aligned in a
+thread, so that large programs do not block the window.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
 
 
 class SelectionSync(QObject):
-    """Selects in a variant what was selected in the variant shown before it."""
+    """Transfers the selection to the variant shown next."""
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -32,7 +32,7 @@ class SelectionSync(QObject):
         store.changed.connect(self._changed)
 
     def shut_down(self) -> None:
-        """Stop looking; called before the window goes away."""
+        """Stop; called before the window closes."""
         self._latest.close()
 
     def _changed(self, old: State, new: State) -> None:

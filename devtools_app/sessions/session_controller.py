@@ -44,7 +44,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class SessionController(QObject):
-    """Opens and closes sessions, reads and writes what outlives the window.
+    """Opens and closes sessions, reads and writes persistent data.
 
     Signals:
         noticed(notice): a Notice to show
@@ -53,7 +53,7 @@ class SessionController(QObject):
 
     Attributes:
         opener: reads files; connect its progress
-        workspace_path: where Save writes, None while the workspace has no file
+        workspace_path: file for Save, None while the workspace has no file
     """
 
     noticed = Signal(object)
@@ -138,7 +138,7 @@ class SessionController(QObject):
         return replace(self._settings, tick=self._tick_now or self._settings.tick)
 
     def put_preferences(self, settings: Settings) -> None:
-        """Apply the dialog's settings; options of this run stay unless changed."""
+        """Apply the dialog's settings; options of this run are kept unless changed."""
         if self._tick_now and settings.tick == self._tick_now:
             settings = replace(settings, tick=self._settings.tick)
         else:
@@ -150,13 +150,13 @@ class SessionController(QObject):
         return self.preferences.session_options()
 
     def open(self, paths: tuple[str, ...], *, pair: bool = False) -> None:
-        """Open files and folders as one session or more; a workspace opens what it names.
+        """Open files and folders as one session or more; a workspace opens its sessions.
 
-        Folders that each have a program or a record are a session each.
+        Folders that each have a program or a record become separate sessions.
 
         Args:
             paths: files and folders
-            pair: take the files beside a single file that belong to it as well
+            pair: also open related files next to a single file
         """
         workspaces = [path for path in paths if is_workspace(path)]
         if workspaces:
@@ -193,8 +193,8 @@ class SessionController(QObject):
 
         Args:
             ids: which sessions
-            partial: take what can be read; by default a session stays as it is when one of its
-                files can no longer be read
+            partial: accept readable files only; by default a session is unchanged if one of its
+                files is unreadable
         """
         wanted = ids or (self._store.state.current,)
         found = [one for one in self._store.state.sessions if one.id in wanted]
@@ -224,7 +224,7 @@ class SessionController(QObject):
         forget_derived()
 
     def folder(self) -> str:
-        """Return the folder of what is shown, else of what was open last; empty if it is gone."""
+        """Return the folder of the current session, else of the last one; empty if removed."""
         one = self._store.state.open_session
         lately = self._settings.recents[0] if self._settings.recents else ()
         for path in (one.paths if one is not None else lately)[:1]:
@@ -233,11 +233,11 @@ class SessionController(QObject):
         return ""
 
     def show(self, session: str) -> None:
-        """Show another session."""
+        """Switch to a session."""
         self._store.put(show_session(self._store.state, session))
 
     def open_workspace(self, path: Path) -> None:
-        """Open the files of a workspace beside what is open."""
+        """Open the files of a workspace in addition to open sessions."""
         try:
             workspace = load_workspace(path)
         except DamagedFileError as error:

@@ -13,12 +13,12 @@ _SETTLE_MS = 400  # a file that is still being written changes many times
 
 
 class Watcher(QObject):
-    """Watches while it is switched on; files that are mapped are watched all the time.
+    """Watches while enabled; mapped files are always watched.
 
     Signals:
         changed(ids): tuple of the ids of sessions whose files changed and can be read again
-        rewritten(ids): the same while it is off, for files that are mapped: what is shown of them
-            may be their new bytes
+        rewritten(ids): the same while disabled, for mapped files, whose displayed content
+            may have changed
     """
 
     changed = Signal(object)

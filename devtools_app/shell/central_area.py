@@ -13,7 +13,7 @@ class ViewTabs(QWidget):
     """A tab row over a stack of view hosts.
 
     Signals:
-        chosen(name): the user went to another tab
+        chosen(name): the user chose another tab
     """
 
     chosen = Signal(str)
@@ -67,7 +67,7 @@ class Centre(QSplitter):
     """One or two tab rows.
 
     Signals:
-        chosen(name): the user went to another view
+        chosen(name): the user chose another view
         split_chosen(name): the same in the second row
     """
 

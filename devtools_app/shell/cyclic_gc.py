@@ -16,7 +16,7 @@ _FULL_SHARE = 0.01
 
 
 class GarbageCollector(QObject):
-    """Takes Python's cyclic collector over as long as it lives.
+    """Replaces Python's cyclic collector while it exists.
 
     Python collects wherever an object happens to be created. Inside an event that Qt sends to all
     widgets in turn (a new style sheet, palette or font) this deletes widgets which Qt is about
@@ -52,6 +52,6 @@ class GarbageCollector(QObject):
         return found
 
     def stop(self) -> None:
-        """Give the collector back to Python."""
+        """Restore Python's collector."""
         if self._was_on:
             gc.enable()

@@ -20,12 +20,12 @@ Area = Qt.DockWidgetArea
 
 
 def shares(extents: Mapping[Area, int], short: int, least: int) -> dict[Area, int]:
-    """Return what sides shrink to so that the middle has so much more, the larger ones first.
+    """Return the reduced sizes of sides that free space for the middle, the larger ones first.
 
     Args:
         extents: size of each side
-        short: how much the middle lacks
-        least: what a side keeps in any case
+        short: missing size of the middle
+        least: smallest size of a side
     """
     found = dict(extents)
     for _pixel in range(short):
@@ -37,7 +37,7 @@ def shares(extents: Mapping[Area, int], short: int, least: int) -> dict[Area, in
 
 
 class DockRoom(QObject):
-    """Keeps the middle of a window usable when the window changes its size."""
+    """Keeps the centre of a window usable when it is resized."""
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, QDockWidget]) -> None:
         super().__init__(window)
@@ -57,11 +57,11 @@ class DockRoom(QObject):
         return False
 
     def arrange_soon(self) -> None:
-        """Do so once everything has its place."""
+        """Do so after the layout is complete."""
         self._soon.start(0)
 
     def make(self) -> None:
-        """Take room from the panels or give it back; panels the user moved since are left alone."""
+        """Shrink or restore the panels; panels moved by the user are not changed."""
         for way in Qt.Orientation:
             self._make(way)
 
@@ -106,7 +106,7 @@ class DockRoom(QObject):
         return wanted
 
     def _outer(self) -> dict[Area, QDockWidget]:
-        """Return one panel that can be seen of each side."""
+        """Return one visible panel of each side."""
         found: dict[Area, QDockWidget] = {}
         for dock in self._docks.values():
             area = self._window.dockWidgetArea(dock)

@@ -69,7 +69,7 @@ class _Title(QWidget):
         self._restyle()
 
     def set_compact(self, on: bool) -> None:
-        """Take no room where a tab shows the name."""
+        """Hide the title if a tab shows the name."""
         if on != self._compact:
             self._compact = on
             if self._more is not None:
@@ -155,7 +155,7 @@ class Dock(QDockWidget):
         self._title.set_compact(on)
 
     def bring_up(self) -> None:
-        """Show the dock, in front of those it shares a place with, and give it the keyboard."""
+        """Show the dock, in front of others in its place, and give it the focus."""
         self.show()
         self.raise_()
         self.host.set_in_front(True)
@@ -199,7 +199,7 @@ class Docks:
         return tuple(dock.host for dock in self.by_name.values())
 
     def reset(self) -> None:
-        """Put every dock where it belongs."""
+        """Reset all docks to their default places."""
         self._stowed = None
         sides = {
             area: [dock for dock in self.by_name.values() if dock.host.spec.area is area]
@@ -212,14 +212,14 @@ class Docks:
         self._room.arrange_soon()
 
     def show_two_sessions(self) -> None:
-        """Make room for the two that are compared, where there is less."""
+        """Widen the area for two compared sessions if needed."""
         dock = self.by_name.get("sessions")
         if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= _TWO_SESSIONS:
             return
         self._window.resizeDocks([dock], [_TWO_SESSIONS], Qt.Orientation.Vertical)
 
     def stow(self) -> None:
-        """Hide all panels, as long as there is nothing to show in them."""
+        """Hide all panels while they are empty."""
         if self._stowed is None:
             self._stowed = self._window.saveState(LAYOUT_VERSION)
             for dock in self.by_name.values():
@@ -246,10 +246,10 @@ class Docks:
         return any(not one.isHidden() for one in self._window.tabifiedDockWidgets(dock))
 
     def name_tab_rows(self) -> None:
-        """Name the tab rows that Qt makes for panels which share a place; hide those left over.
+        """Name the tab rows that Qt makes for panels which share a place; hide stale ones.
 
-        Qt 6.11 can create two rows for one place and go on with the last; the other would stay on
-        the screen with the names it had.
+        Qt 6.11 can create two rows for one place and continue with the last; the other would stay
+        visible with its old names.
         """
         groups = {frozenset(self._sharing(dock)) for dock in self.by_name.values()}
         used: dict[frozenset[str], QTabBar] = {}
@@ -274,7 +274,7 @@ class Docks:
         return bytes(state.toBase64().data()).decode("ascii")
 
     def restore(self, text: str) -> bool:
-        """Take up a layout that was saved; return whether it could be used."""
+        """Restore a saved layout; return whether it was valid."""
         data = QByteArray.fromBase64(text.encode("ascii", "ignore"))
         if not text or not self._window.restoreState(data, LAYOUT_VERSION):
             return False

@@ -10,14 +10,14 @@ from typing_extensions import override
 
 
 class Dropping(QObject):
-    """Takes dropped files before the field below the pointer does.
+    """Handles dropped files before the field below the pointer.
 
     A text field would insert the address of a file: as a filter that matches nothing, or in the
-    middle of the notes. Text that is dropped stays the field's business.
+    middle of the notes. Dropped text is left to the field.
 
     Args:
-        owner: lives as long as this
-        take: is given the paths that were dropped
+        owner: with the same lifetime
+        take: called with the dropped paths
     """
 
     def __init__(self, owner: QObject, take: Callable[[tuple[str, ...]], object]) -> None:
@@ -26,7 +26,7 @@ class Dropping(QObject):
         self._watched: QWindow | None = None
 
     def watch(self, window: QWindow | None) -> None:
-        """Look at what the system drops on a window, before its widgets see it."""
+        """Filter drop events of a window before its widgets."""
         if window is not None and window is not self._watched:
             self._watched = window
             window.installEventFilter(self)
@@ -45,5 +45,5 @@ class Dropping(QObject):
 
 
 def dropped_files(data: QMimeData) -> tuple[str, ...]:
-    """Return the files and folders of this machine in what is dragged."""
+    """Return the files and folders of this machine in dragged data."""
     return tuple(url.toLocalFile() for url in data.urls() if url.isLocalFile())

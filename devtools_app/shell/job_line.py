@@ -1,4 +1,4 @@
-"""What is being done, for the status bar: every job of the window by a label, and Ctrl+R."""
+"""Running jobs for the status bar: every job of the window by a label, and Ctrl+R."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class JobLine(QObject):
         """Watch the jobs of a window.
 
         Args:
-            report: called with the running jobs, empty without any
-            jobs: that are watched
+            report: called with the running jobs, may be empty
+            jobs: to watch
             parent: owner
         """
         super().__init__(parent)
@@ -39,7 +39,7 @@ class JobLine(QObject):
         self.look()
 
     def look(self) -> None:
-        """Report if the running jobs have changed; a released job sends nothing."""
+        """Report if the running jobs have changed; a released job sends no signal."""
         labels = [self._files] if self._files else []
         text = ", ".join(dict.fromkeys((*labels, *self._jobs.labels())))
         if text != self._reported:
@@ -48,7 +48,7 @@ class JobLine(QObject):
 
 
 def follow_recompiling(recompiling: Recompiling, busy: Busy) -> None:
-    """Show how a recompile stands; Cancel ends it."""
+    """Show the progress of a recompile; Cancel ends it."""
 
     def follow() -> None:
         one, found = recompiling.current, recompiling.progress

@@ -1,4 +1,4 @@
-"""The menu bar, built from the table of actions and what is open."""
+"""The menu bar, built from the table of actions and open sessions."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Menus(QObject):
             action.setChecked(ThemeMode(action.data()) is self._theme.mode)
 
     def on_theme(self, chosen: Callable[[ThemeMode], object]) -> None:
-        """Tell when the user chooses a theme."""
+        """Connect a callback for the choice of a theme."""
         for action in self._theme_menu.actions():
             action.triggered.connect(partial(_call, chosen, ThemeMode(action.data())))
 

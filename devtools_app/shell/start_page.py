@@ -63,7 +63,7 @@ class StartPage(QScrollArea):
 
     Args:
         theme: look of the window
-        actions: what the buttons do: open, open_folder, compile, sample
+        actions: of the buttons: open, open_folder, compile, sample
         open_recent: opens one of the recent sessions
     """
 

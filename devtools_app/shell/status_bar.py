@@ -78,7 +78,7 @@ class StatusLine(QStatusBar):
 
     @property
     def message(self) -> str:
-        """Return the sentence that is shown, empty when there is none."""
+        """Return the displayed sentence, may be empty."""
         return self._message.text() if self._left.currentIndex() == 1 else ""
 
     def clear_message(self) -> None:
@@ -151,7 +151,7 @@ def _facts(session: Session, method: str) -> StatusFacts:
 
 
 def _together(*parts: QWidget) -> QWidget:
-    """Return one widget of several, from the left."""
+    """Return a widget with several in a row."""
     whole = QWidget()
     line = QHBoxLayout(whole)
     line.setContentsMargins(0, 0, 0, 0)

@@ -17,7 +17,7 @@ _ROOM = 28  # around the words
 
 
 class GotoButton(QPushButton):
-    """Looks like a field; opens the palette that goes to a place."""
+    """Looks like a field; opens the Go to palette."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__("Find node, operator, module …")
@@ -86,7 +86,7 @@ class TopBar(QToolBar):
         self._recompile.clicked.connect(self.recompile_pressed)
 
     def show_state(self, state: State) -> None:
-        """Show what is open and chosen."""
+        """Show open sessions and the selection."""
         sessions = [(f"{one.id}  {one.session.name}", one.id) for one in state.sessions]
         self._session.show_choices(sessions, state.current)
         session = state.session

@@ -52,7 +52,7 @@ class ViewHost(QWidget):
 
     @property
     def view(self) -> QWidget | None:
-        """Return the view, None while it was never seen."""
+        """Return the view, None before it is first shown."""
         return self._view
 
     def refresh(self) -> None:

@@ -1,4 +1,4 @@
-"""The main window: puts the parts together and passes the state on."""
+"""The main window: composes the parts and distributes the state."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class MainWindow(QMainWindow):
     Attributes:
         theme: the look
         store: the state
-        controller: what is open and what is remembered
-        jobs: what runs in processes of its own
-        recipe_store: the recipes of what is open
-        commands: what the actions do
-        router: does what views ask for
-        context: what the views get
+        controller: open sessions and persistent settings
+        jobs: running jobs
+        recipe_store: recipes of open programs
+        commands: handlers of actions
+        router: handles requests of views
+        context: passed to views
         bound: the actions of the table
         centre: the views in the middle
         docks: the panels
@@ -189,7 +189,7 @@ class MainWindow(QMainWindow):
         return (*self.centre.hosts, *self.docks.hosts)
 
     def active_view(self) -> tuple[ViewSpec, QWidget | None] | None:
-        """Return the view that has the keyboard, else the one in front; None without views."""
+        """Return the view with the focus, else the one in front; None without views."""
         focus = QApplication.focusWidget()
         found = self.centre.current
         for host in self.hosts:
@@ -211,7 +211,7 @@ class MainWindow(QMainWindow):
         return (*self.bound.by_name.values(), *self.menus.extra, *panels)
 
     def show_view(self, name: str) -> None:
-        """Bring a view to the front and give it the keyboard."""
+        """Bring a view to the front and give it the focus."""
         dock = self.docks.by_name.get(name)
         if dock is not None:
             dock.bring_up()
@@ -228,7 +228,7 @@ class MainWindow(QMainWindow):
         self._show_page()
 
     def reset_layout(self) -> None:
-        """Put every panel where it belongs."""
+        """Reset all panels to their default places."""
         self.docks.reset()
         self._show_page()
 
@@ -259,7 +259,7 @@ class MainWindow(QMainWindow):
             self.show_status("Choose a node, an operator or a partition first: Ctrl+P finds one")
 
     def toggle_full_screen(self) -> None:
-        """Fill the screen, or leave it."""
+        """Toggle full screen."""
         if self.isFullScreen():
             self.showNormal()
         else:

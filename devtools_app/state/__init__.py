@@ -1,1 +1,1 @@
-"""What the window shows and remembers, as frozen values, and how one follows from another."""
+"""The state of the window as frozen values, and its transitions."""

@@ -42,11 +42,11 @@ _OLD_NAMES = {  # fields of the flat form that earlier versions wrote, and where
 
 @dataclass(frozen=True, slots=True)
 class CompileForm:
-    """The fields of the dialog as the user left them.
+    """The contents of the dialog.
 
     Attributes:
-        job: the recipe as it was written
-        folder: where the files go
+        job: the recipe as entered
+        folder: for the files
         replace: whether files in it may be replaced
     """
 
@@ -138,7 +138,7 @@ def form_content(form: CompileForm) -> dict[str, Any]:
 def form_from(content: Mapping[str, Any]) -> CompileForm:
     """Return the form in a JSON object of this version or an earlier one; empty if it is invalid.
 
-    What is wrong with it is logged, with the path of the bad field.
+    Errors are logged, with the path of the invalid field.
     """
     known = dict(content) if "job" in content else _from_flat(content)
     try:
@@ -153,7 +153,7 @@ def form_from(content: Mapping[str, Any]) -> CompileForm:
 
 
 def _from_flat(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a form that an earlier version wrote: strings of words."""
+    """Return the content of a form written by an earlier version: strings."""
     job: dict[str, Any] = {"source": {"path": ""}}
     for name, value in content.items():
         if name in ("folder", "replace", "overrides"):

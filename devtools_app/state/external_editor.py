@@ -25,7 +25,7 @@ class EditorError(ValueError):
 
 
 def default_template(environment: Mapping[str, str] | None = None) -> str:
-    """Return the command of an editor that is installed, empty when none is known."""
+    """Return the command of an editor that is installed, empty if none is known."""
     values = os.environ if environment is None else environment
     visual = Path(values.get("VISUAL", "").split(" ")[0]).name
     for name, template in KNOWN:

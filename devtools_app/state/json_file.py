@@ -1,4 +1,4 @@
-"""Small JSON files of our own, read without trusting their content."""
+"""Small JSON files of the window, read without trusting their content."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def read_parts(
 ) -> _T:
     """Return a dataclass from JSON content; a missing or invalid member has its default.
 
-    What is invalid is logged, with its place, what was expected and found. Of a list or an object
-    of values only the invalid ones are left out.
+    Invalid content is logged, with place, expected and found value. Invalid items
+    of lists and objects are skipped individually.
 
     Args:
-        content: what should be an object
-        kind: the dataclass; a field without a default has to be there
+        content: expected to be an object
+        kind: the dataclass; fields without a default are required
         place: name of the file, for the log
         choices: the values of a string, by the name of its member
-        limits: the least and the largest value of a number; others are moved to the nearer one
+        limits: the least and the largest value of a number; other values are clamped
 
     Raises: ContentError if a member without a default is missing or invalid
     """

@@ -1,4 +1,4 @@
-"""Variants beside a program that are in no history, e.g. of a closed window."""
+"""Variants next to a program that are in no history, e.g. of a closed window."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MOST = 64  # that are read, newest first; a folder with more was filled by hand
 
 @dataclass(frozen=True, slots=True)
 class LeftVariant:
-    """A variant on the disk.
+    """A variant on disk.
 
     Attributes:
-        files: its program, its record, its constants, and what its run has recorded
+        files: its program, record, constants, and recordings of its run
         recipe: its recipe
     """
 
@@ -35,7 +35,7 @@ def left_variants(program: str, at_work: str = "") -> tuple[LeftVariant, ...]:
 
     Args:
         program: path of a file of it, or of one of its variants
-        at_work: folder of the variant being compiled, which is none yet
+        at_work: folder of the variant being compiled, which is not complete yet
     """
     place = variants_place(program)
     try:

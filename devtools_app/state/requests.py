@@ -1,4 +1,4 @@
-"""What views ask of the window: each request is data, never a widget."""
+"""Requests of views to the window: each is data, never a widget."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Select:
     """Select this; the step is remembered for Back.
 
     Attributes:
-        selection: what was pointed at
-        view: view to bring to the front, empty to stay
+        selection: the new selection
+        view: view to bring to the front, or empty
     """
 
     selection: Selection = NOTHING
@@ -37,7 +37,7 @@ class GoTo:
 
 @dataclass(frozen=True, slots=True)
 class ShowView:
-    """Bring a view to the front and give it the keyboard."""
+    """Bring a view to the front and give it the focus."""
 
     view: str
 
@@ -70,7 +70,7 @@ class TrustCode:
 
     Attributes:
         paths: Python files and libraries
-        then: what runs them
+        then: the request that runs them
     """
 
     paths: tuple[str, ...]
@@ -113,7 +113,7 @@ class OpenSource:
 
 @dataclass(frozen=True, slots=True)
 class AddSourceRoot:
-    """Ask the user for a folder in which source files of stack traces are looked for."""
+    """Ask the user for a folder with source files of stack traces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,12 @@ class AskCompile:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Run, verify or bundle in a process of its own.
+    """Run, verify or bundle in a separate process.
 
     Attributes:
-        job: what to do
-        session: id of the session it is about
-        target: folder or file it writes, empty for none
+        job: the request
+        session: id of its session
+        target: folder or file it writes, may be empty
     """
 
     job: ExecutingJob
@@ -138,11 +138,11 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class AskBundle:
-    """Ask the user what goes into a bundled program.
+    """Ask the user for the contents of a bundled program.
 
     Attributes:
         program: path of the program
-        session: id of the session it is in
+        session: id of its session
         methods: of the program
     """
 
@@ -153,11 +153,11 @@ class AskBundle:
 
 @dataclass(frozen=True, slots=True)
 class EditRecipe:
-    """Use another recipe for the next variant of the program shown.
+    """Set the recipe for the next variant of the current program.
 
     Attributes:
         job: the recipe
-        message: for the status line, empty for none
+        message: for the status line, may be empty
     """
 
     job: CompileJob
@@ -181,7 +181,7 @@ class Bisect:
     """Search the smallest set of nodes to remove from the delegates of the program shown.
 
     Attributes:
-        job: what to look for
+        job: the request
         fresh: start over instead of resuming the earlier trials
     """
 
@@ -237,8 +237,8 @@ class Notice:
     Attributes:
         text: one or two sentences
         tone: info, warning or error
-        details: more to copy
-        offers: labels of buttons and what each requests
+        details: further text to copy
+        offers: labels of buttons and their requests
     """
 
     text: str

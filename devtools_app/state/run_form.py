@@ -38,7 +38,7 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """What a session has to run.
+    """The runnable program of a session.
 
     Attributes:
         session: its id
@@ -74,7 +74,7 @@ class Runnable:
 
 
 def runnable(identity: str, session: Session) -> Runnable | None:
-    """Return what a session has to run, None without a program."""
+    """Return the runnable program of a session, None without one."""
     from inspector.graph.operator_libraries import foreign_operators
 
     kinds: dict[str, list[str]] = {}
@@ -120,7 +120,7 @@ def _registering(session: Session) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunForm:
-    """The fields of the panel as the user left them.
+    """The contents of the panel.
 
     Attributes:
         method: empty for the first one
@@ -130,13 +130,13 @@ class RunForm:
         runs: measured
         warmup: before them
         level: whose values are recorded
-        threads: 0 for as many as torch takes
+        threads: 0 for torch's default
         seed: of random inputs
-        engine: what runs delegates whose backend has several engines
-        folder: where the files go; empty for one beside the program
-        toolchain: whose runtime, empty for our own
-        python: interpreter that has it, empty for the one we run in
-        libraries: files that register operators, one beside the other as on a search path
+        engine: for delegates whose backend has several engines
+        folder: for the files; empty for one next to the program
+        toolchain: of the runtime, empty for ours
+        python: interpreter with it, empty for the current one
+        libraries: files that register operators, separated as in a search path
     """
 
     method: str = ""
@@ -179,16 +179,16 @@ class RunForm:
         return "forward" if "forward" in what.methods else next(iter(what.methods), "")
 
     def loaded(self, what: Runnable) -> tuple[str, ...]:
-        """Return the libraries of operators that are loaded: none where none is needed.
+        """Return the libraries of operators that are loaded: empty if none is needed.
 
-        If the user names none, those of the recipe that are trusted.
+        By default the trusted ones of the recipe.
         """
         if not what.foreign:
             return ()
         return paths_in(self.libraries) or tuple(path for path in what.code if is_agreed(path))
 
     def target(self, what: Runnable) -> str:
-        """Return the folder the files go into."""
+        """Return the folder for the files."""
         return os.path.abspath(self.folder) if self.folder else default_folder(what.program)
 
     def job(self, what: Runnable) -> RunJob:
@@ -215,7 +215,7 @@ class RunForm:
 
 
 def default_folder(program: str) -> str:
-    """Return where the files of a run go: beside the program, else where the user may write."""
+    """Return the folder of a run: next to the program, else a writable folder."""
     path = Path(program)
     name = f"{path.stem}_run"
     ours = Path(__file__).parents[1]
@@ -226,7 +226,7 @@ def default_folder(program: str) -> str:
 
 
 def _ours(folder: str) -> bool:
-    """Return whether a folder may be written into: a run wrote it, or there is nothing in it."""
+    """Return whether a folder may be written into: a run wrote it, or it is empty."""
     try:
         names = os.listdir(folder)
     except OSError:  # not there yet, or it will be said why it cannot be written
@@ -244,7 +244,7 @@ def run_form_from(content: object) -> RunForm:
 
 
 def paths_in(text: str) -> tuple[str, ...]:
-    """Return the files that are named one beside the other, as from the root."""
+    """Return absolute paths from a string in search path form."""
     names = (name.strip() for name in text.split(os.pathsep))
     return tuple(os.path.abspath(name) for name in names if name)
 

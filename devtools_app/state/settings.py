@@ -1,4 +1,4 @@
-"""What the user prefers, kept in one JSON file; a damaged one loses the preferences only."""
+"""Preferences of the user, stored in one JSON file; damage loses only preferences."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _VARIABLE = "ETSCOPE_SETTINGS"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Preferences and what the window remembers.
+    """Preferences and persistent data of the window.
 
     Attributes:
         theme: system, light or dark
         font_size: normal text in logical pixels
         units: how numbers are shown
         tick: unit of ETDump ticks chosen by the user, empty if not chosen
-        source_roots: folders in which source files are looked for
+        source_roots: folders with source files
         path_mapping: (recorded prefix, local folder) pairs
         editor: command that opens a file; {file} and {line} are filled in
         watch: whether files are reloaded when they change
-        recents: what was opened, newest first; each entry is one session
+        recents: opened sessions, newest first
         geometry: of the window, base64 of Qt's bytes
         layout: of the docks, base64 of Qt's bytes
         view: view in front
-        overlay: what colour means
-        last_compile: the Compile dialog as it was left, as JSON: its classes are imported later
-        last_run: how a program was run last
+        overlay: meaning of colours
+        last_compile: contents of the Compile dialog, as JSON: its classes are imported later
+        last_run: settings of the last run
     """
 
     theme: ThemeMode = ThemeMode.SYSTEM
@@ -88,7 +88,7 @@ class Settings:
         return replace(self, recents=(paths, *others)[:MAX_RECENTS])
 
     def without_recent(self, paths: tuple[str, ...]) -> Settings:
-        """Return the settings without a recent session, as when its files are gone."""
+        """Return the settings without a recent session, for example if its files are missing."""
         return replace(self, recents=tuple(one for one in self.recents if one != paths))
 
 
@@ -131,11 +131,11 @@ def settings_content(settings: Settings) -> dict[str, object]:
 
 
 class SettingsFile:
-    """The file the settings live in.
+    """The file of the settings.
 
     Attributes:
-        path: where it is
-        trouble: the error of reading the file and where it is kept now; empty
+        path: of the file
+        trouble: the error of reading it and its new path; empty
             without an error
     """
 
@@ -145,10 +145,10 @@ class SettingsFile:
         self._may_write = True
 
     def load(self) -> Settings:
-        """Return the settings; defaults when there is no file or it is damaged.
+        """Return the settings; defaults if the file is missing or damaged.
 
-        A damaged file is moved aside, because the next save would overwrite it; one that
-        cannot even be read is left alone, and nothing is saved.
+        A damaged file is renamed, because the next save would overwrite it; an unreadable one is
+        not touched, and nothing is saved.
         """
         try:
             return settings_from(read_json(self.path))
@@ -185,14 +185,14 @@ class SettingsFile:
 
 
 def _free_name(path: Path) -> Path:
-    """Return a name beside a damaged file that no other damaged one has."""
+    """Return an unused name for a damaged file."""
     names = [path.with_name(f"{path.name}.damaged")]
     names += [path.with_name(f"{path.name}.damaged-{number}") for number in range(2, 10)]
     return next((name for name in names if not name.exists()), names[-1])
 
 
 def default_path() -> Path:
-    """Return where settings are kept: the configuration folder, or ETSCOPE_SETTINGS."""
+    """Return the path of the settings: in the configuration folder, or ETSCOPE_SETTINGS."""
     named = os.environ.get(_VARIABLE)
     if named:
         return Path(named)

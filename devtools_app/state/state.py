@@ -1,7 +1,7 @@
-"""What the window shows, as one frozen value: open sessions, selection, filter, overlay, units.
+"""The state of the window as one frozen value: open sessions, selection, filter, overlay, units.
 
-Views keep no state that other views need: they are handed a State
-and ask the Store for a new one.
+Views store no shared state: they receive a State
+and request changes from the Store.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class OpenSession:
     """A session in the window.
 
     Attributes:
-        id: one letter or more, A, B, ..., Z, AA; never reused while the window lives
-        session: what was loaded; left out of comparisons because it may be huge
-        paths: what the user opened, to reload it
+        id: one letter or more, A, B, ..., Z, AA; never reused while the window is open
+        session: its data; not compared because it may be huge
+        paths: opened by the user, for reloading
         revision: counts reloads, so that a reloaded session differs from the old one
     """
 
@@ -51,8 +51,8 @@ class Gaps:
     """The numeric comparison of a session with its recorded program.
 
     Attributes:
-        session: that was compared, as it was read then
-        runs: the one that is looked at first
+        session: the compared session and revision
+        runs: comparisons of its runs, the displayed one first
     """
 
     session: OpenSession
@@ -61,12 +61,12 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stop of the selection history.
+    """An entry of the selection history.
 
     Attributes:
         session: id of the session
         method: its method
-        selection: what was selected there
+        selection: the selection there
     """
 
     session: str = ""
@@ -76,12 +76,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """A place kept under a number key.
+    """A place bookmarked under a number key.
 
     Attributes:
         slot: 0 to 9, the digit of the shortcut
-        place: where it leads
-        label: what the user sees
+        place: the target
+        label: displayed text
     """
 
     slot: int
@@ -94,30 +94,30 @@ _NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything the views depend on.
+    """The state that all views depend on.
 
     Attributes:
         sessions: open sessions, in the order they were opened
-        current: id of the one shown, empty when none is
+        current: id of the current one, or empty
         method: name of the method shown
         selection: the selection
-        filter_text: what the operators are filtered by, as typed
-        overlay: what colour means, a name of OVERLAYS
+        filter_text: filter of the operators, as typed
+        overlay: meaning of colours, a name of OVERLAYS
         units: how numbers are shown
         expanded: opened clusters of the graph view, each ``scope`` + its path
         view: name of the view in front
-        split_view: name of the view beside it, empty when there is no split
-        opened: how many sessions were opened so far; numbers the next one
-        bookmarks: places kept under number keys
+        split_view: name of the second view, may be empty
+        opened: number of sessions opened so far
+        bookmarks: places under number keys
         notes: text by session id
         past: places to go back to, oldest first
         future: places to go forward to, nearest last
         history: variants of the programs, with their recipes
-        compared: ids of the sessions in the compare view, the former one first; none for those
-            that the history suggests
-        gaps: the last numeric comparison, None before the first
-        all_gaps: the last one of each session that is open, for comparing sessions
-        sweep: results file or folder of the sweep shown, empty for none
+        compared: ids of the sessions in the compare view, the baseline first; empty for the
+            defaults of the history
+        gaps: the last numeric comparison, or None
+        all_gaps: the last one of each open session, for comparing sessions
+        sweep: results file or folder of the sweep shown, may be empty
     """
 
     sessions: tuple[OpenSession, ...] = ()
@@ -143,29 +143,29 @@ class State:
 
     @property
     def gap(self) -> RunGap | None:
-        """Return the comparison of a run of the method shown, None when there is none."""
+        """Return the comparison of a run of the method shown, or None."""
         if self.gaps is None or self.gaps.session is not self.open_session:
             return None
         return next((run for run in self.gaps.runs if run.method == self.method), None)
 
     def gaps_of(self, session: OpenSession) -> Gaps | None:
-        """Return the last numeric comparison of a session, None if there is none."""
+        """Return the last numeric comparison of a session, or None."""
         return next((one for one in self.all_gaps if one.session is session), None)
 
     @property
     def open_session(self) -> OpenSession | None:
-        """Return the session shown, None when there is none."""
+        """Return the current session, or None."""
         return next((one for one in self.sessions if one.id == self.current), None)
 
     @property
     def session(self) -> Session | None:
-        """Return what was loaded for the session shown, None when there is none."""
+        """Return the data of the current session, or None."""
         found = self.open_session
         return None if found is None else found.session
 
     @property
     def scope(self) -> str:
-        """Return what prefixes ids that are unique only within a method of a session."""
+        """Return the prefix of ids that are unique within a method of a session."""
         return f"{self.current}/{self.method}/"
 
     @property

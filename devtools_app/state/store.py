@@ -1,4 +1,4 @@
-"""The one holder of State; everything that changes goes through it."""
+"""The only owner of State; all changes go through it."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Store(QObject):
         return self._state
 
     def update(self, **changes: Unpack[Changes]) -> None:
-        """Replace the named fields; no signal is emitted when nothing differs."""
+        """Replace the named fields; no signal is emitted if nothing differs."""
         self.put(replace(self._state, **changes))
 
     def put(self, state: State) -> None:
-        """Make this the state, as the functions of ``devtools_app.state.transitions`` return it."""
+        """Set the state, as returned by the functions of ``devtools_app.state.transitions``."""
         if state == self._state:
             return  # the same object stays, so that "is" shows views whether they are up to date
         self._state = state

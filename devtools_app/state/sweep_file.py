@@ -11,7 +11,7 @@ _BEGIN = re.compile(rb'\s*\{\s*"sweep"\s*:')
 
 
 def sweep_path(path: str) -> str:
-    """Return the results file of a sweep that a path names, empty when it names none.
+    """Return the results file of a sweep at a path, or empty.
 
     Args:
         path: a results file, or the folder of a sweep

@@ -1,4 +1,4 @@
-"""How one State follows from another: pure functions, so that each is a line in a test."""
+"""State transitions: pure functions, each testable in a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOOKMARK_SLOTS = 10  # Ctrl+1 ... Ctrl+9, Ctrl+0
 
 
 def select(state: State, selection: Selection) -> State:
-    """Return the state with another thing selected and the step remembered."""
+    """Return the state with a new selection and a history entry."""
     if selection == state.selection:
         return state
     past = (*state.past, state.place)[-HISTORY_LIMIT:]
@@ -25,7 +25,7 @@ def select(state: State, selection: Selection) -> State:
 
 
 def go_to(state: State, place: Place) -> State:
-    """Return the state at another place, possibly of another session, with the step remembered."""
+    """Return the state at another place, possibly of another session, with a history entry."""
     if place == state.place or not _is_open(state, place):
         return state
     past = (*state.past, state.place)[-HISTORY_LIMIT:]
@@ -53,7 +53,7 @@ def forward(state: State) -> State:
 def set_bookmark(state: State, label: str, slot: int | None = None) -> State:
     """Return the state with the current place under a slot, by default the first free one.
 
-    When all slots are taken the oldest bookmark is replaced.
+    If all slots are used the oldest bookmark is replaced.
     """
     taken = [bookmark.slot for bookmark in state.bookmarks]
     free = [(n + 1) % BOOKMARK_SLOTS for n in range(BOOKMARK_SLOTS)]
@@ -64,7 +64,7 @@ def set_bookmark(state: State, label: str, slot: int | None = None) -> State:
 
 
 def bookmark_at(state: State, slot: int) -> Bookmark | None:
-    """Return the bookmark of a slot, None when it is empty."""
+    """Return the bookmark of a slot, None if it is empty."""
     return next((bookmark for bookmark in state.bookmarks if bookmark.slot == slot), None)
 
 
@@ -80,8 +80,8 @@ def replace_session(
 ) -> State:
     """Return the state with a session read again; the selection is kept.
 
-    The method falls back to the first one when the new program lacks it. With ``paths`` it consists
-    of other files than before.
+    The method falls back to the first one if the new program lacks it. ``paths`` replaces its
+    files.
     """
 
     def renewed(one: OpenSession) -> OpenSession:
@@ -104,7 +104,7 @@ def show_session(state: State, key: str) -> State:
 
 
 def close_session(state: State, key: str) -> State:
-    """Return the state without a session; its neighbour is shown, its bookmarks go with it."""
+    """Return the state without a session; its neighbour becomes current, bookmarks are removed."""
     ids = [one.id for one in state.sessions]
     if key not in ids:
         return state
@@ -133,7 +133,7 @@ def with_options(state: State, options: SessionOptions) -> State:
 
 
 def first_method(session: Session) -> str:
-    """Return the method to show first: ``forward`` when there is one."""
+    """Return the method to show first: ``forward`` if it exists."""
     methods = session.methods
     if "forward" in methods:
         return "forward"

@@ -19,14 +19,14 @@ def agree(paths: Iterable[str]) -> None:
 
 
 def is_agreed(path: str) -> bool:
-    """Return whether the code in a file may be run without confirmation; ETScope's own may."""
+    """Return whether the code in a file may be run without confirmation, like ETScope's own."""
     return path in _agreed or Path(path).resolve().is_relative_to(_OURS)
 
 
 def untrusted_code(job: CompileJob) -> tuple[str, ...]:
     """Return the files whose code a compile would run and which are not trusted yet.
 
-    The recipe itself does not make its source trusted: both may come from anywhere.
+    The recipe itself does not make its source trusted: both may be from an untrusted source.
     """
     from inspector.recipes.compile_job import code_files
 

@@ -68,8 +68,8 @@ def history_from(content: object, found: Callable[[str], str]) -> History:
     """Return the history in a workspace.
 
     Args:
-        content: what the workspace has as variants
-        found: returns the path that was written
+        content: variants in the workspace
+        found: resolves a stored path
     """
     from inspector.recipes.recipe import RecipeError
 

@@ -1,4 +1,4 @@
-"""Where the variants of a program lie on the disk."""
+"""Folders of the variants of a program."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NUMBER = re.compile(r"_(?P<number>\d{1,6})$")
 
 
 def variant_folder(program: str, name: str) -> str:
-    """Return a folder for the next variant of a program: beside it, else where one may write.
+    """Return a folder for the next variant of a program: next to it, else in a writable folder.
 
     Args:
-        program: path of a file of the variant it comes from
-        name: of that variant; a number at its end counts on
+        program: path of a file of the parent variant
+        name: of that variant; a trailing number is incremented
     """
     place = variants_place(program)
     stem = _NUMBER.sub("", name) or Path(program).stem
@@ -53,17 +53,17 @@ def variants_place(program: str) -> Path:
 
 
 def folder_of(one: Variant, job: BisectJob) -> str:
-    """Return where the trials of a bisection of a variant are kept."""
+    """Return the folder of the trials of a bisection of a variant."""
     first = one.files[0] if one.files else one.recipe.job.source.path
     return bisect_folder(str(variants_place(first)), job)
 
 
 def bisect_folder(place: str, job: BisectJob) -> str:
-    """Return where the state of a bisection is kept: the same question finds the same trials.
+    """Return the folder of the state of a bisection: equal requests find the same trials.
 
     Args:
         place: folder of the variants of the program
-        job: what is bisected
+        job: the request
     """
     from inspector.jobs.bisect import key_of
 

@@ -1,4 +1,4 @@
-"""How the state follows when a recipe is edited or undone, and when sessions come and go."""
+"""State transitions for recipe edits and undo, and for opened and closed sessions."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def shown_variant(state: State) -> Variant | None:
 
 
 def compared_sessions(state: State) -> tuple[OpenSession, ...]:
-    """Return what is compared, the former one first; nothing without two sessions.
+    """Return the compared sessions, the baseline first; empty without two sessions.
 
-    That is what was chosen, as long as it is open and shown; else the session shown with the
-    variant it was derived from, or with another variant of its program, or with its neighbour.
+    These are the chosen ones, while open and shown; else the current session with its parent
+    variant, or with another variant of its program, or with its neighbour.
     """
     by_id = {one.id: one for one in state.sessions}
     chosen = tuple(by_id[key] for key in state.compared if key in by_id)
@@ -64,7 +64,7 @@ def _other(state: State, shown: str) -> str:
 
 
 def edit_recipe(state: State, job: CompileJob) -> State:
-    """Return the state in which the recipe of the variant shown is another one."""
+    """Return the state with another recipe for the current variant."""
     one = shown_variant(state)
     return state if one is None else _at(state, one, one.draft.edited(job))
 
@@ -102,11 +102,11 @@ def _at(state: State, one: Variant, draft: Draft) -> State:
 def with_left(
     state: State, sessions: Iterable[str], left: Callable[[str], Sequence[LeftVariant]]
 ) -> State:
-    """Return the state whose history has the variants that lie beside these sessions, closed.
+    """Return the state with closed variants found next to these sessions in its history.
 
     Args:
-        state: whose history knows the sessions
-        sessions: that came
+        state: whose history contains the sessions
+        sessions: new ones
         left: returns the variants beside a program, by the path of one of its files
     """
     history = state.history
@@ -126,18 +126,18 @@ def _program(files: tuple[str, ...]) -> str:
 
 
 def _beside(files: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Return whether two variants lie in one folder of variants, so that none is the first."""
+    """Return whether two variants are in one folder of variants, so neither is the original."""
     one, other = (PurePath(paths[0]).parent.parent for paths in (files, others))
     return one == other
 
 
 def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) -> State:
-    """Return the state whose history knows the sessions that are open, and no others.
+    """Return the state with a history of exactly the open sessions.
 
-    A variant that the history has already is known by its files, whatever can be read of them.
+    A variant already in the history is identified by its files, even if unreadable.
 
     Args:
-        state: after sessions came or went
+        state: after sessions were opened or closed
         find: returns the recipe of a session, None if unknown
     """
     history = with_open(state.history, frozenset(one.id for one in state.sessions))

@@ -1,6 +1,6 @@
 """The variants of a program: recipe, parent and draft of each.
 
-Everything is a frozen value, and how one follows from another is a pure function: the history is
+Everything is a frozen value, and transitions are pure functions: the history is
 part of the state of the window and is saved in the workspace.
 """
 
@@ -20,12 +20,12 @@ MOST_VARIANTS = 256
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The recipe that is compiled next, with the way that led there.
+    """The recipe for the next compile, with undo history.
 
     Attributes:
-        present: as it is now
-        past: what undo goes back to, oldest first
-        future: what redo goes on to, nearest last
+        present: current recipe
+        past: undo steps, oldest first
+        future: redo steps, nearest last
     """
 
     present: CompileJob
@@ -33,7 +33,7 @@ class Draft:
     future: tuple[CompileJob, ...] = ()
 
     def edited(self, job: CompileJob) -> Draft:
-        """Return the draft after an edit; nothing changes when the edit changes nothing."""
+        """Return the draft after an edit; unchanged if the edit changes nothing."""
         if job == self.present:
             return self
         return Draft(job, (*self.past, self.present)[-MOST_STEPS:])
@@ -56,15 +56,15 @@ class Variant:
     """One variant of a program, compiled or failed.
 
     Attributes:
-        id: number, never used twice in a history
-        program: what all variants of one program share: their source
+        id: number, unique in a history
+        program: the source shared by all variants of a program
         recipe: its recipe
         draft: its next recipe
-        parent: the variant it was changed from, None for one that was opened
-        files: its files; none if compiling failed
-        session: the session it is open in, empty when it is closed
+        parent: the parent variant, None for one that was opened
+        files: its files; empty if compiling failed
+        session: its session, empty if closed
         failure: why compiling or running failed, one sentence; empty without an error
-        unknown: what its files do not record of its recipe, in words
+        unknown: description of unrecorded parts of its recipe
         facts: its metrics as strings, as ``1.504 ms``
     """
 
@@ -81,17 +81,17 @@ class Variant:
 
     @property
     def changed(self) -> bool:
-        """Return whether its draft is another recipe than its own."""
+        """Return whether its draft differs from its recipe."""
         return self.draft.present != self.recipe.job
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All variants of all programs, in the order in which they came.
+    """All variants of all programs, in the order of creation.
 
     Attributes:
         variants: the variants
-        created: how many were created so far; numbers the next one
+        created: number of variants so far
     """
 
     variants: tuple[Variant, ...] = field(default=())
@@ -101,17 +101,17 @@ class History:
         return next(one for one in self.variants if one.id == number)
 
     def find(self, number: int | None) -> Variant | None:
-        """Return a variant by its number, None when there is none."""
+        """Return a variant by its number, or None."""
         return next((one for one in self.variants if one.id == number), None)
 
     def of_session(self, session: str) -> Variant | None:
-        """Return the variant that is open in a session, None when it is none."""
+        """Return the variant that is open in a session, or None."""
         if not session:
             return None
         return next((one for one in self.variants if one.session == session), None)
 
     def like(self, program: str, job: CompileJob) -> Variant | None:
-        """Return the newest variant of a program with a recipe, None without one."""
+        """Return the newest variant of a program with a recipe, or None."""
         found = (one for one in reversed(self.variants) if one.program == program)
         return next((one for one in found if one.recipe.job == job and one.files), None)
 
@@ -140,7 +140,7 @@ def opened(
 
 
 def reopened(history: History, session: str, files: tuple[str, ...]) -> History | None:
-    """Return the history in which a closed variant of these files is open, None without one."""
+    """Return the history with a closed variant of these files reopened, or None."""
     known = next((one for one in history.variants if _same_files(one.files, files)), None)
     if known is None or known.session:
         return None
@@ -150,12 +150,12 @@ def reopened(history: History, session: str, files: tuple[str, ...]) -> History 
 def found(
     history: History, beside: Variant, files: tuple[str, ...], recipe: Recipe, *, parent: bool
 ) -> History:
-    """Return the history with a variant that lies on the disk, closed; the same if it is known.
+    """Return the history with a closed variant found on disk; unchanged if known.
 
     Args:
         history: so far
-        beside: the variant it was found by
-        files: what it consists of
+        beside: the variant it was found next to
+        files: of the variant
         recipe: its recipe
         parent: whether it was derived from that variant, according to the folders
     """
@@ -175,13 +175,12 @@ def found(
 def derived(history: History, parent: int, recipe: Recipe, *, failure: str = "") -> History:
     """Return the history with a variant compiled from the draft of another one.
 
-    The way to the draft becomes that of the new variant; the draft of the parent is its own recipe
-    again, with the edits to be redone, unless compiling the new one failed: then nothing is lost
-    and the draft of the parent stays.
+    The undo history of the draft moves to the new variant; the draft of the parent is reset to its
+    recipe, with the edits as redo steps. If compiling failed the draft of the parent is kept.
 
     Args:
         history: so far
-        parent: number of the variant it was changed from
+        parent: id of the parent variant
         recipe: of the new one
         failure: why compiling failed, empty if it succeeded
     """
@@ -200,7 +199,7 @@ def derived(history: History, parent: int, recipe: Recipe, *, failure: str = "")
 
 
 def _rewound(old: Variant) -> Draft:
-    """Return the draft of a variant gone back to its own recipe."""
+    """Return the draft of a variant reset to its recipe."""
     draft = old.draft
     while draft.present != old.recipe.job and draft.past:
         draft = draft.undone()
@@ -228,7 +227,7 @@ def with_open(history: History, sessions: frozenset[str]) -> History:
 
 
 def without(history: History, number: int) -> History:
-    """Return the history without a variant; its children then belong to its parent."""
+    """Return the history without a variant; its children are attached to its parent."""
     gone = history.find(number)
     if gone is None:
         return history
@@ -238,12 +237,12 @@ def without(history: History, number: int) -> History:
 
 
 def joined(history: History, other: History, names: dict[str, str]) -> History:
-    """Return a history merged with another, whose sessions have other names.
+    """Return a history merged with another, whose sessions have other ids.
 
     Args:
-        history: the one that stays
-        other: the one that comes
-        names: session of the one that comes -> its name here; those not named are closed
+        history: the base
+        other: the one to merge
+        names: session id in the other -> id here; missing ones are closed
     """
     start = history.created
     come = tuple(
@@ -278,7 +277,7 @@ def _added(history: History, one: Variant) -> History:
 
 
 def _bounded(history: History) -> History:
-    """Return a history that forgets the oldest closed variants when there are too many."""
+    """Return a history without the oldest closed variants beyond the limit."""
     while len(history.variants) > MOST_VARIANTS:
         closed = next((one for one in history.variants if not one.session), None)
         if closed is None:
@@ -288,7 +287,7 @@ def _bounded(history: History) -> History:
 
 
 def _same_files(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether both have the same program and record, whatever traces there are."""
+    """Return whether both have the same program and record, ignoring traces."""
     kinds = (".pte", ".bpte", ".etrecord")
     first, second = ({path for path in paths if path.endswith(kinds)} for paths in (one, other))
     return bool(first) and first == second

@@ -33,10 +33,10 @@ class Workspace:
         current: id of the session shown
         method: its method
         view: view in front
-        split_view: view beside it, empty for none
-        overlay: what colour means
+        split_view: second view, may be empty
+        overlay: meaning of colours
         filter_text: filter of the operators
-        selection: what was selected
+        selection: the selection
         bookmarks: places under number keys
         notes: text by session id
         layout: of the docks, base64 of Qt's bytes

@@ -1,1 +1,1 @@
-"""Pure functions from a session and a selection to what a view draws; free of Qt."""
+"""Pure functions from a session and a selection to the content of a view; Qt-free."""

@@ -38,8 +38,8 @@ class LegendEntry:
     """One line of a legend.
 
     Attributes:
-        label: what it means
-        swatch: how it is shown
+        label: its meaning
+        swatch: its form
         colour: reference for REGION and FILL
         low: text at the low end of a ramp
         high: text at its high end
@@ -58,14 +58,14 @@ class LegendEntry:
 class GraphOverlay:
     """Colours and share bars of nodes; at most one of values and categories is given.
 
-    A closed cluster shows the largest value inside, the category all inside have in common, and
+    A closed cluster shows the largest value inside, the category common to all inside, and
     the sum of the shares inside.
 
     Attributes:
-        title: what is shown, as in ``time``
-        values: place on the colour map, 0..1; NaN where nothing is known
-        categories: reference of a colour, PLAIN for none
-        shares: length of the share bar, 0..1; NaN for none
+        title: as in ``time``
+        values: position on the colour map, 0..1; NaN if unknown
+        categories: reference of a colour, or PLAIN
+        shares: length of the share bar, 0..1; or NaN
         diverging: values use the map for signed differences, 0.5 is neutral
         legend: entries shown for it
 

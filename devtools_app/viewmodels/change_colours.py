@@ -1,4 +1,4 @@
-"""Changes against another session, on the graph: delegated differently, or new."""
+"""Colours of changes against another session: changed delegation, or new nodes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NodeChanges:
 
 
 def held_to(state: State) -> OpenSession | None:
-    """Return the session that the one shown is compared with, None without one."""
+    """Return the baseline session of the current one, or None."""
     others = [one for one in compared_sessions(state) if one.id != state.current]
     return others[0] if others else None
 

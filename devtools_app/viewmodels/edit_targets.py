@@ -34,7 +34,7 @@ class Offer:
 
     Attributes:
         edit: the edit
-        target: on what
+        target: of the edit
         job: the recipe after it
     """
 
@@ -53,7 +53,7 @@ class OfferGroup:
     """The edits on one target.
 
     Attributes:
-        title: what the target is, with its name
+        title: kind and name of the target
         offers: the edits
     """
 

@@ -10,9 +10,9 @@ class ListEntry:
     """One entry of a list.
 
     Attributes:
-        title: what it is
-        detail: quiet second line, may be empty
-        tone: what colour means here: good, warn, bad, muted, or a ``#rrggbb`` of its own
+        title: first line
+        detail: muted second line, may be empty
+        tone: meaning of the colour: good, warn, bad, muted, or a ``#rrggbb`` of its own
         spoken: the colour's meaning, for screen readers
         strong: bold title
         mark: bold prefix of the title, as the letter of a session

@@ -31,7 +31,7 @@ def finding_entry(session: Session, finding: Finding) -> ListEntry:
 def short_paths(session: Session, sentence: str) -> str:
     """Return a sentence with the names of files instead of their paths.
 
-    Two files of one name keep the folder that distinguishes them.
+    Two files of one name keep a distinguishing folder.
     """
     paths = sorted((file.path for file in session.files), key=len, reverse=True)
     names = Counter(map(file_name, paths))

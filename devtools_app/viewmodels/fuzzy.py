@@ -12,14 +12,14 @@ _MOST = 200  # more is not read; this keeps the list fast for graphs of 50,000 n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """Something that can be found.
+    """A choice of a palette.
 
     Attributes:
-        title: what is typed for
-        detail: where it is or what it does, quieter; searched as well
+        title: searched text
+        detail: muted description; searched as well
         hint: at the right end, as a shortcut
-        payload: returned when it is chosen
-        icon: name in the icon set, empty for none
+        payload: returned if chosen
+        icon: name in the icon set, may be empty
     """
 
     title: str

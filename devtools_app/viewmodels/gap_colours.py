@@ -19,12 +19,12 @@ _WORDS = {GAP: "distance from the reference", OWN_GAP: "error added by the node"
 
 
 def node_gaps(graph: GraphScene, name: str, run: RunGap | None) -> Mapping[int, Row]:
-    """Return node -> its row of a comparison; an output that was compared goes before others.
+    """Return node -> its row of a comparison; compared outputs take precedence.
 
     Args:
         graph: a graph of the method
         name: the graph's name
-        run: a comparison of the same method, None for none
+        run: a comparison of the same method, or None
     """
     if run is None:
         return {}

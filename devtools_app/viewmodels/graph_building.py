@@ -21,14 +21,14 @@ from inspector.profile.join_index import JoinIndex, join_index
 
 @dataclass(frozen=True, slots=True)
 class GraphSettings:
-    """Which graph is drawn, and the sources of its colours and labels.
+    """The drawn graph, and the sources of its colours and labels.
 
     Attributes:
         name: of the graph
         flat: without boxes of modules
-        overlay: what colour means, and the units of time and size
-        gap: the comparison that colours come from, None for none
-        former: the session that changes are against, None where colour means something else
+        overlay: meaning of colours, and the units of time and size
+        gap: the comparison for colours, or None
+        former: the baseline session of changes, or None
     """
 
     name: str
@@ -40,7 +40,7 @@ class GraphSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnGraph:
-    """A graph that is ready to be drawn."""
+    """A graph with its layout."""
 
     graph: GraphScene
     scene: SceneGraph
@@ -61,11 +61,11 @@ def build_graph(
     """Return a graph of a method, None if the session has no data for it.
 
     Args:
-        session: what was opened
+        session: the session
         method: name
-        look: which graph, and how
-        expanded: opened boxes, None for those that are open at first
-        before: what was drawn last
+        look: graph and settings
+        expanded: opened boxes, None for the defaults
+        before: the previous drawing
         cache: of layouts
     """
     graph = graph_scene(session, method, look.name, flat=look.flat)

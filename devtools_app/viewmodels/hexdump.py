@@ -11,12 +11,12 @@ _AS_TEXT = bytes(byte if byte in _PRINTABLE else 0x2E for byte in range(256))
 
 @dataclass(frozen=True, slots=True)
 class HexRow:
-    """The bytes of one line, sixteen unless there is little room.
+    """The bytes of one line, sixteen unless space is limited.
 
     Attributes:
-        offset: of the first of them
+        offset: of the first byte
         cells: two hexadecimal digits each
-        text: one character each, a dot for what cannot be printed
+        text: one character each, a dot if not printable
     """
 
     offset: int
@@ -30,7 +30,7 @@ def row_count(size: int, width: int = WIDTH) -> int:
 
 
 def hex_rows(data: memoryview, first: int, count: int, width: int = WIDTH) -> tuple[HexRow, ...]:
-    """Return some rows, counted from 0; those behind the end are left out."""
+    """Return some rows, counted from 0; rows past the end are skipped."""
     last = min(first + count, row_count(len(data), width))
     return tuple(_row(data, number * width, width) for number in range(max(0, first), last))
 

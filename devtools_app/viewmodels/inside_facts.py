@@ -27,7 +27,7 @@ _MOST_BYTES = 256 << 20  # of a weight whose numbers are looked at; more takes a
 
 
 def inside_groups(session: Session, method: str, node: ModelNode) -> list[FactGroup]:
-    """Return a group for each payload node that stands for a node of the graph."""
+    """Return a group for each payload node that represents a node of the graph."""
     return [_inside_group(session, method, one) for one in inside_of(session, method, node)]
 
 

@@ -23,7 +23,7 @@ from schema.program import model as m
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryMap:
-    """One planned buffer, ready to be drawn.
+    """One planned buffer with its drawing data.
 
     Attributes:
         arena: the planned buffer
@@ -99,7 +99,7 @@ def headline(plan: MemoryPlan, arena: Arena, size_unit: str = "auto") -> str:
 
 
 def _makers(session: Session, method: str) -> list[str | None]:
-    """Return for each instruction the backend it calls, empty for kernels, None for control."""
+    """Return the backend that each instruction calls, empty for kernels, None for others."""
     program = session.program
     if program is None:
         return []

@@ -47,11 +47,11 @@ def node_facts(
     """Return the facts about a selection; an empty sheet if there are none.
 
     Args:
-        session: what was opened
+        session: the session
         method: name of the method
-        selection: what was pointed at
-        units: how numbers are shown
-        gap: numeric comparison of the method, None for none
+        selection: the selection
+        units: for display
+        gap: numeric comparison of the method, or None
     """
     if not selection:
         return FactSheet()

@@ -1,4 +1,4 @@
-"""The overview: what a session is, whether its files belong together, where its time went."""
+"""The overview: summary of a session, consistency of its files, distribution of its time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Slice:
     """A part of the time of a method.
 
     Attributes:
-        word: what it is: delegates, operators, control or unattributed
+        word: kind: delegates, operators, control or unattributed
         nanoseconds: mean over runs
         share: of the whole, 0 to 1
         text: with its unit
@@ -46,15 +46,15 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class TimeSum:
-    """Where the time of a method went; the slices add up to the whole.
+    """The distribution of the time of a method; the slices add up to the total.
 
     Attributes:
         method: method that ran, empty if the trace does not name it
-        whole: its time with its unit, empty when it is not known
-        runs: how many runs the means are of
+        whole: its time with its unit, empty if unknown
+        runs: number of averaged runs
         slices: its parts
-        reason: why no time is known, empty when it is
-        note: what was assumed about the unit, empty for nothing
+        reason: why the time is unknown, else empty
+        note: assumption about the unit, may be empty
     """
 
     method: str = ""
@@ -71,7 +71,7 @@ class Missing:
 
     Attributes:
         what: the file
-        adds: what it would show
+        adds: facts it would add
         command: code that writes it
     """
 
@@ -86,7 +86,7 @@ class OverviewVerdict:
 
     Attributes:
         entry: the verdict
-        links: one line a pair of files that was compared
+        links: one line per compared pair of files
     """
 
     entry: ListEntry
@@ -95,18 +95,18 @@ class OverviewVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the first view shows.
+    """The content of the first view.
 
     Attributes:
         title: name of the session
-        subtitle: what it consists of
+        subtitle: its contents
         time: of the method shown
         findings: most important first
         entries: the same as they are listed
         verdict: None for a single file
-        methods: one group a method, and one for the values of getter methods
-        files: one line a file
-        missing: files that would add something
+        methods: one group per method, and one for the values of getter methods
+        files: one line per file
+        missing: files that would add information
     """
 
     title: str
@@ -147,7 +147,7 @@ def _methods(session: Session, units: Units) -> tuple[FactGroup, ...]:
 
 
 def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
-    """Return the parts of a method's time; the last one is what no instruction accounts for."""
+    """Return the parts of a method's time; the last one is unattributed."""
     time = facts.time
     if time is None:
         return TimeSum(reason=facts.why_no_time)

@@ -35,15 +35,15 @@ class FormField:
     """One field of a recipe.
 
     Attributes:
-        path: where it is, as ``rules.deny_ops``
+        path: as ``rules.deny_ops``
         label: its name
         kind: type of its value
         value: its value
         default: its default
-        help: what it means
-        choices: (value, words) of a choice
+        help: its description
+        choices: (value, label) of a choice
         optional: whether it may be empty
-        empty: what an empty value means, in a few words
+        empty: meaning of an empty value
         is_file: whether its values are paths of files
     """
 
@@ -106,7 +106,7 @@ def with_value(job: CompileJob, path: str, value: object) -> CompileJob:
 
 
 def differences(old: CompileJob, new: CompileJob) -> tuple[str, ...]:
-    """Return the differences of two recipes in words, one string per change."""
+    """Return the differences of two recipes as text, one string per change."""
     found: list[str] = []
     before = {one.path: one for section in sections(old) for one in section.fields}
     for section in sections(new):

@@ -27,12 +27,12 @@ intr 1
         (2, 2, 0.4, ""),
         (2, 4, 1.9, ""),
         (4, 8, 4.2, ""),
-        (2, 2, 1.1, "--threads 1 "),
-        (2, 2, 7.0, "--threads 1 "),
-        (4, 8, 6.0, "--threads 2 "),
-        (8, 8, 1.5, "--threads 6 "),
-        (2, 1, None, "--threads 1 "),
-        (16, 4, 0.0, "--threads 4 "),
+        (2, 2, 1.1, "--threads 1"),
+        (2, 2, 7.0, "--threads 1"),
+        (4, 8, 6.0, "--threads 2"),
+        (8, 8, 1.5, "--threads 6"),
+        (2, 1, None, "--threads 1"),
+        (16, 4, 0.0, "--threads 4"),
     ],
 )
 def test_sentence_is_said_where_threads_have_no_core_each(

@@ -12,7 +12,7 @@ _MOST_TICKS = 200
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on an axis: where, and what is written at it."""
+    """A mark on an axis: position and label."""
 
     value: float
     label: str

@@ -1,4 +1,4 @@
-"""Which part of a drawing is seen: scale and offset of each axis, as a value."""
+"""The visible part of a drawing: scale and offset of each axis, as a value."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """Screen = (world - origin) * scale, for x and y apart.
+    """Screen = (world - origin) * scale, for x and y separately.
 
     Attributes:
         x: world coordinate at the left side of the screen
         y: world coordinate at its upper side
-        sx: pixels a unit of x
-        sy: pixels a unit of y
+        sx: pixels per unit of x
+        sy: pixels per unit of y
     """
 
     x: float = 0.0

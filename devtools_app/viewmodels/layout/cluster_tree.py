@@ -102,7 +102,7 @@ def _finished(
 
 
 def expand(expanded: Iterable[ClusterPath], path: ClusterPath) -> frozenset[ClusterPath]:
-    """Return the expanded set with one cluster opened, and all around it so that it is seen."""
+    """Return the expanded set with one cluster opened, and all enclosing ones."""
     above = (path[:length] for length in range(1, len(path) + 1))
     return frozenset(expanded) | frozenset(above)
 
@@ -112,7 +112,7 @@ def collapse(
 ) -> frozenset[ClusterPath]:
     """Return the expanded set with one cluster closed.
 
-    What was open inside it is remembered for the next time, unless ``deep`` is set.
+    Clusters opened inside it are kept for the next time, unless ``deep`` is set.
     """
     if not deep:
         return frozenset(expanded) - {path}

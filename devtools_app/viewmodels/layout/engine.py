@@ -38,8 +38,8 @@ _Key = tuple[bytes, bytes, bytes, bytes, int, int, float]
 class LayoutCache:
     """Layouts of clusters, cached by structure.
 
-    Keep one for each view and give it to every call: toggling a cluster then lays out only that
-    cluster and those around it. Not to be shared by calls that run at the same time.
+    Use one per view for all calls: toggling a cluster then lays out only that
+    cluster and enclosing ones. Not thread-safe.
 
     Attributes:
         answers: clusters laid out, by number
@@ -54,7 +54,7 @@ class LayoutCache:
     hits: int = 0
 
     def trim(self) -> None:
-        """Drop everything once the cache is larger than a session needs."""
+        """Clear the cache once it is larger than a session needs."""
         if len(self.answers) > _MOST_ANSWERS:
             self.answers.clear()
             self.numbers.clear()
@@ -183,7 +183,7 @@ class _LayoutWork:
         return tuple(items), tuple(rank.tolist()), edges
 
     def solution(self) -> Solution:
-        """Return what assemble() needs."""
+        """Return the input of assemble()."""
         return Solution(
             self._pieces,
             self._inside[self._nodes :],

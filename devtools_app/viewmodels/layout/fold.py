@@ -1,4 +1,4 @@
-"""Tall clusters folded into columns, read downwards and then from left to right."""
+"""Folds tall clusters into columns, read downwards and then from left to right."""
 
 from __future__ import annotations
 

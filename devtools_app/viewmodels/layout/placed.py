@@ -71,7 +71,7 @@ class Placed:
 
     @property
     def node_count(self) -> int:
-        """Return the number of nodes of the scene; items from there on are clusters."""
+        """Return the number of nodes of the scene; items from that index on are clusters."""
         return len(self.scene.names)
 
     def path_of(self, item: int) -> ClusterPath:

@@ -1,4 +1,4 @@
-"""The layout of one cluster as a problem of its own, and its answer.
+"""The layout of one cluster as a separate problem, and its solution.
 
 Vertices are numbered: items first, then ports on the upper border, then ports on the lower one.
 All coordinates are relative to the upper left corner of the cluster, in pixels at scale 1.

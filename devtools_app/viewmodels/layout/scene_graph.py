@@ -1,4 +1,4 @@
-"""What the graph view draws, before it has places: nodes, edges and nested clusters."""
+"""The content of the graph view before layout: nodes, edges and nested clusters."""
 
 from __future__ import annotations
 

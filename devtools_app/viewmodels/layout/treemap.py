@@ -25,7 +25,7 @@ class Cell:
     """One rectangle.
 
     Attributes:
-        part: number of the part; -1 for parts gathered because they are small
+        part: number of the part; -1 for gathered small parts
         box: x, y, width, height
         inside: the part around it
         count: parts that it stands for

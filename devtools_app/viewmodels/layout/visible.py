@@ -1,4 +1,4 @@
-"""What is seen for a set of expanded clusters: items, and edges gathered between them.
+"""The visible items for a set of expanded clusters, and the edges gathered between them.
 
 An item is a node or a cluster; items are numbered 0..nodes-1 for nodes and nodes + cluster for
 clusters, so one array holds both.
