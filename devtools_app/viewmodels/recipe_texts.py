@@ -18,10 +18,10 @@ _END = "END_OF_RECIPE"
 
 @dataclass(frozen=True, slots=True)
 class RecipeTexts:
-    """What the recipe panel shows of a variant.
+    """Content of the recipe panel for a variant.
 
     Attributes:
-        title: what it is
+        title: kind and name
         changes: what its draft changes, in one line; empty when nothing
         text: the draft as JSON
         script: as Python that builds the program
@@ -69,7 +69,7 @@ def job_in(text: str) -> tuple[CompileJob | None, str]:
 def commands(one: Variant) -> str:
     """Return the shell commands that build the program of a draft.
 
-    The recipe that was saved beside the files is used where it is the same one.
+    A saved recipe next to the files is used if it is equal.
     """
     job, saved = one.draft.present, _saved(one)
     if saved is not None and job == one.recipe.job:

@@ -17,7 +17,7 @@ class Fix:
     """A change that excludes refused nodes.
 
     Attributes:
-        text: in words
+        text: description
         job: with the change
     """
 

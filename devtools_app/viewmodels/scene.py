@@ -41,10 +41,10 @@ _FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphScene:
-    """A graph ready to be laid out.
+    """A graph before layout.
 
     Attributes:
-        graph: where it comes from
+        graph: its source
         scene: its columns; node n of it is node n of the graph
         times: measured times of the nodes
         nbytes: bytes each node writes and the weights it reads, NaN when unknown
@@ -198,9 +198,9 @@ def _detail(count: int, ns: float, times: NodeTimes, time_unit: str, *, quiet: b
 def _cluster_sums(
     tree: ClusterTree, times: NodeTimes, delegates: Sequence[int | None]
 ) -> list[float]:
-    """Return the time spent in each cluster, NaN when none is known.
+    """Return the time spent in each cluster, NaN if unknown.
 
-    A delegate takes as long as its call, which is more than its operators.
+    The time of a delegate is that of its call, which exceeds that of its operators.
     """
     values = times.node_ns
     known = ~np.isnan(values)

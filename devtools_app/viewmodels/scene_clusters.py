@@ -23,12 +23,12 @@ Regions = tuple[GraphRegion, ...]
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Where each node of a graph is.
+    """The clusters of the nodes of a graph.
 
     Attributes:
         paths: path of the innermost cluster of each node
         titles: title of each cluster
-        regions: what each cluster is
+        regions: region of each cluster
     """
 
     paths: tuple[ClusterPath, ...]
@@ -37,7 +37,7 @@ class Clusters:
 
 
 def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
-    """Return the clusters of a graph; ``flat`` leaves out modules and quantized operators."""
+    """Return the clusters of a graph; ``flat`` omits modules and quantized operators."""
     if flat:
         regions = [_without_modules(node.regions) for node in graph.nodes]
     else:
@@ -117,7 +117,7 @@ def _without_singles(regions: list[Regions]) -> list[Regions]:
 
 
 def _without_chains(regions: list[Regions]) -> list[Regions]:
-    """Drop modules that hold nothing but one other module."""
+    """Drop modules that contain only one other module."""
     counts = Counter(_path(own[:end]) for own in regions for end in range(1, len(own) + 1))
 
     def kept(own: Regions, at: int) -> bool:
@@ -158,7 +158,7 @@ def branch_owner(region: GraphRegion) -> str:
 
 
 def _with_quantized(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
-    """Put each operator and the conversions that belong to it alone into a region of their own."""
+    """Put each operator with its private conversions into a separate region."""
     signs = [quantizes(node.node.target) for node in graph.nodes]
     if not any(signs):
         return regions

@@ -49,7 +49,7 @@ def graph_title(name: str) -> str:
 
 
 def graph_note(graph: GraphScene, name: str, found: tuple[str, ...] | None, current: str) -> str:
-    """Return how many nodes a graph has and where they come from, or how many were found."""
+    """Return the number and source of the nodes of a graph, or the number of matches."""
     nodes = len(graph.scene.names)
     if found is not None:
         place = f"{found.index(current) + 1:,} of " if current in found else ""
@@ -100,7 +100,7 @@ def selected_nodes(
 
 
 def whole_delegate(graph: GraphScene, names: tuple[str, ...]) -> int | None:
-    """Return the delegate that has exactly these nodes and more than one, None for others."""
+    """Return the delegate that has exactly these nodes and more than one, or None."""
     if len(names) < 2:
         return None
     nodes = graph.graph.nodes
@@ -110,9 +110,9 @@ def whole_delegate(graph: GraphScene, names: tuple[str, ...]) -> int | None:
 
 
 def delegate_item(graph: GraphScene, placed: Placed, delegate: int) -> int | None:
-    """Return the drawn item that stands for a delegate, None when the graph has no box for it.
+    """Return the drawn item of a delegate, None if the graph has no box for it.
 
-    A delegate inside a closed box is the box.
+    For a delegate inside a closed box it is that box.
     """
     for path, region in graph.clusters.regions.items():
         if region.delegate == delegate:

@@ -1,4 +1,4 @@
-"""Sessions as entries of a list: letter, name, what is in them, in a colour of their own."""
+"""Sessions as entries of a list: letter, name, contents, and an individual colour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inspector.units import format_bytes
 
 
 def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[ListEntry, ...]:
-    """Return one entry a session, with a colour that stays with its letter."""
+    """Return one entry per session, in the colour of its letter."""
     return tuple(
         ListEntry(
             one.session.name,
@@ -26,12 +26,12 @@ def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[
 
 
 def session_tone(session: str, palette: Palette) -> str:
-    """Return the colour that stays with the letter of a session."""
+    """Return the colour of the letter of a session."""
     return palette.backends[_number(session) % len(palette.backends)]
 
 
 def session_line(session: Session) -> str:
-    """Return what a session consists of: ``252 KiB program · trace · ETRecord``."""
+    """Return the contents of a session: ``252 KiB program · trace · ETRecord``."""
     parts: list[str] = []
     program = next((file for file in session.files if file.kind in ("pte", "bpte")), None)
     if program is not None:

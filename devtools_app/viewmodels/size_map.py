@@ -32,10 +32,10 @@ _MANY = 60_000  # parts drawn; the rest of a group is drawn as one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizeMap:
-    """Parts of some files, ready to be drawn.
+    """Parts of some files with drawing data.
 
     Attributes:
-        files: whose parts they are
+        files: of the parts
         parts: all parts with the file each is in, in file order
         data: what the treemap draws
         leaf: box of the treemap -> number of its part

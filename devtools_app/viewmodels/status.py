@@ -1,4 +1,4 @@
-"""The line at the bottom: where the time of the method went, and its planned memory."""
+"""The status line: time of the method by part, and its planned memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def time_parts(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
 
 
 def memory_part(facts: StatusFacts, units: Units) -> StatusPart | None:
-    """Return the bytes planned, None without a program."""
+    """Return the bytes planned, None if there is no program."""
     if facts.arena_bytes is None:
         return None
     return StatusPart(format_bytes(facts.arena_bytes, units.size), "planned")

@@ -10,8 +10,8 @@ class StatusPart:
     """A piece of the status line.
 
     Attributes:
-        value: number with unit, empty for a label alone
-        label: what it is
+        value: number with unit, empty for a label only
+        label: name
         strong: the sum, in bold
     """
 

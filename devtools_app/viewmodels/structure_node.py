@@ -1,6 +1,7 @@
 """A line of the structure tree, and its construction from fields, tables, lists and values.
 
-A node knows where its bytes are; its children are created when it is opened. Long lists open in
+A node stores the position of its bytes; its children are created when it is opened. Long lists are
+split into
 pages, so that no step creates more than a page of nodes.
 """
 
@@ -28,12 +29,12 @@ class StructureNode:
     Attributes:
         name: field, element or member
         type: as written in the format's documents
-        text: value, empty for what only contains others
-        data: the bytes it lies in, None when it has none
-        offset: first byte in data, None when it has no place
+        text: value, empty for containers
+        data: the bytes that contain it, or None
+        offset: first byte in data, or None
         nbytes: bytes of the datum itself
-        base: what to add to offset for the position in the file; -1 when it is packed in it
-        meaning: one sentence on what it is for, shown on hover
+        base: added to offset for the position in the file; -1 if compressed in it
+        meaning: one sentence on its purpose, shown on hover
         opens: creates the children, None for leaves
         failed: the text is the reason why it cannot be read
     """
@@ -50,7 +51,7 @@ class StructureNode:
     failed: bool = False
 
     def children(self) -> tuple[StructureNode, ...]:
-        """Return the children; a node with the error where they cannot be read."""
+        """Return the children; a node with the error if they cannot be read."""
         if self.opens is None:
             return ()
         try:
@@ -60,7 +61,7 @@ class StructureNode:
 
     @property
     def position(self) -> int | None:
-        """Return the position in the file, None when there is none."""
+        """Return the position in the file, or None."""
         return None if self.offset is None or self.base < 0 else self.base + self.offset
 
 
@@ -146,7 +147,7 @@ def _page_opener(
 
 
 def listed(items: Sequence[T], node: Callable[[int, T], StructureNode]) -> list[StructureNode]:
-    """Return a node for each item, in pages when there are many."""
+    """Return a node for each item, in pages if there are many."""
 
     def make(start: int, stop: int) -> list[StructureNode]:
         return [node(start + at, item) for at, item in enumerate(islice(items, start, stop))]

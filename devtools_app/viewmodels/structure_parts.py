@@ -63,7 +63,7 @@ def program_nodes(
         program: the program
         data: its bytes
         external: files that may hold its named data
-        base: where it begins in the file
+        base: its position in the file
     """
     limit = program.header.program_size if program.header is not None else len(data)
     found = [
@@ -252,7 +252,7 @@ def _tensor(name: str, buffer: DebugBuffer, tensor: DebugTensor) -> StructureNod
 
 
 def preview(view: TensorView) -> str:
-    """Return the first values of a tensor, and its range when it is small enough to look at."""
+    """Return the first values of a tensor, and its range if it is small enough."""
     values = view.values()
     if values is None:
         return "values of this type cannot be shown"

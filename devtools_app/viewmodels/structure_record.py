@@ -40,7 +40,7 @@ def _member(record: ETRecord, member: Member, data: memoryview) -> StructureNode
 
 
 def member_nodes(record: ETRecord, member: Member) -> list[StructureNode]:
-    """Return what is inside a member, by its content."""
+    """Return the nodes inside a member, by its content."""
     content = record.read(member.name)
     size = len(content)
     base = -1 if member.compressed else member.offset

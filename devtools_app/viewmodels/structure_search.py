@@ -33,7 +33,7 @@ class _TooManyError(Exception):
 
 
 class _Search:
-    """Walks the lines in the order shown, without opening what lies before the start."""
+    """Walks the lines in the order shown, without opening lines before the start."""
 
     def __init__(self, wanted: Filter, check: Check, most: int) -> None:
         self._tests = [matches(term) for term in wanted.terms]
@@ -70,9 +70,9 @@ def find_next(
     Args:
         nodes: lines of the top
         wanted: words that must all occur in name, type or value
-        after: rows that lead to the line to start behind; empty for the top
-        check: called now and then; may raise to end the search
-        most: lines to look at
+        after: path of rows to the line to start after; empty for the top
+        check: called periodically; may raise to end the search
+        most: limit of searched lines
     """
     search = _Search(wanted, check, most)
     try:
@@ -93,7 +93,7 @@ def find_before(
     *,
     most: int = MOST_LINES,
 ) -> StructureMatch:
-    """Return the last matching line before a line, else the last of all; see ``find_next``."""
+    """Return the last matching line before a line, else the last one; see ``find_next``."""
     search = _Search(wanted, check, most)
     last: Way = ()
     try:

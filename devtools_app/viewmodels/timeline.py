@@ -56,10 +56,10 @@ class TimelineRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """A timeline and what its events are.
+    """A timeline and its events.
 
     Attributes:
-        data: what is drawn
+        data: to draw
         rows: profile row of each event, -1 for unattributed time
         legend: what colours mean
         note: remarks on the times (unit, origin, omitted runs)
@@ -113,7 +113,7 @@ def aligned_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
 
 
 def absolute_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
-    """Return all runs one after another, as the clock of the trace has them."""
+    """Return all runs one after another, by the clock of the trace."""
     result = _timeline(session, runs[:MOST_RUNS], aligned=False)
     if len(runs) > MOST_RUNS:
         more = f"the first {MOST_RUNS:,} of {len(runs):,} runs"
@@ -152,9 +152,9 @@ def _origin(blocks: tuple[Block, ...], runs: tuple[TimelineRun, ...]) -> dict[in
 
 
 def occurrences(block: Block, run: int) -> tuple[Floats, Floats, Ints]:
-    """Return start and end in ticks of everything timed in one run, and the event it is.
+    """Return start, end (ticks) and event of everything timed in one run.
 
-    Every pass of a loop is there.
+    All iterations of loops are included.
     """
     table, layout = block.runs[run], block.layouts[run]
     rows, event = layout.rows, layout.row_event
@@ -182,7 +182,7 @@ class _Bag:
         return first
 
     def lane(self, place: tuple[int, str], label: str, level: int, depth: int) -> int:
-        """Return the number of a lane, a new one when there is none yet."""
+        """Return the number of a lane, creating it if necessary."""
         run, group = place
         found = self._lane_of.get((run, level, label))
         if found is None:
@@ -201,7 +201,7 @@ class _Bag:
         self._parts.append((np.full(count, lane, np.int64), start, end, *looks))
 
     def data(self, quantity: Quantity) -> tuple[TimelineData, Ints]:
-        """Return everything sorted by lane and start, and the profile rows."""
+        """Return all events sorted by lane and start, and the profile rows."""
         empty = np.zeros(0)
         columns = [np.concatenate([empty, *column]) for column in zip(*self._parts, strict=True)]
         if not columns:

@@ -38,7 +38,7 @@ NO_DELEGATE = -1
 
 @dataclass(frozen=True, slots=True)
 class DelegateLane:
-    """A delegate that logged events of its own.
+    """A delegate that logged events.
 
     Attributes:
         label: as in ``XNNPACK 0``
@@ -147,7 +147,7 @@ def _backend_colours(links: BlockLinks, owner: Ints) -> Ints:
 
 
 def _delegate_lanes(session: Session, links: BlockLinks, owners: Ints) -> tuple[DelegateLane, ...]:
-    """Return the lane of each owner; NO_DELEGATE stands for an unknown one."""
+    """Return the lane of each owner; NO_DELEGATE for an unknown one."""
     lanes: list[DelegateLane] = []
     for owner in owners.tolist():
         backend = _backend_of(links, owner) if owner >= 0 else ""

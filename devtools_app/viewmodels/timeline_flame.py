@@ -22,7 +22,7 @@ Step = tuple[str, int]  # name, colour
 
 
 class _Bars:
-    """Bars of the flame: a bar is drawn when the path leaves it."""
+    """Bars of the flame: a bar is emitted when the path leaves it."""
 
     def __init__(self) -> None:
         self.lane: list[int] = []
@@ -37,7 +37,7 @@ class _Bars:
         self.at = 0.0
 
     def take(self, path: Sequence[Step], width: float, row: int, *, rest: bool) -> None:
-        """Add a leaf below the bars of its path; bars it shares with the one before go on."""
+        """Add a leaf below the bars of its path; bars shared with the previous one continue."""
         *outer, leaf = path
         shared = 0
         while shared < min(len(outer), len(self._open)) and self._open[shared][0] == outer[shared]:
@@ -48,7 +48,7 @@ class _Bars:
         self.at += width
 
     def finish(self) -> None:
-        """Draw what is still open."""
+        """Emit the bars that are still open."""
         self._close(0)
 
     def _close(self, depth: int) -> None:

@@ -1,4 +1,4 @@
-"""Arithmetic of intervals over whole columns: nesting and what is left between events."""
+"""Arithmetic of intervals over whole columns: nesting and gaps between events."""
 
 from __future__ import annotations
 

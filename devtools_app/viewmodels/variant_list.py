@@ -49,7 +49,7 @@ def _folder(one: Variant) -> str:
 
 
 def _root_before(one: Variant, history: History) -> Variant | None:
-    """Return the first variant of the same program that was opened, None when this is it."""
+    """Return the first variant of the same program that was opened, None if this is the first."""
     roots = (each for each in history.variants if each.parent is None)
     found = next(each for each in roots if each.program == one.program)
     return None if found.id == one.id else found

@@ -1,7 +1,7 @@
-"""One module a view; each draws a view-model and sends requests. The table of all views is VIEWS.
+"""One module per view; each draws a view-model and sends requests. The table of all views is VIEWS.
 
 The module of a view has its name and exports its full spec as SPEC. It is imported when the view
-is first wanted: the window is on the screen before the readers of files are loaded.
+is first shown, so that the window appears before the readers of files are imported.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ def views_in(area: Area) -> tuple[ViewSpec, ...]:
 
 
 def view_named(name: str) -> ViewSpec | None:
-    """Return a view by its name, None when there is none."""
+    """Return a view by its name, or None."""
     return next((view for view in VIEWS if view.name == name), None)

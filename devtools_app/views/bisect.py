@@ -166,7 +166,7 @@ class BisectView(QWidget):
             self._ask(Bisect(job, fresh))
 
     def keep_off(self) -> None:
-        """Change the recipe of the program shown so that the nodes found stay off the delegate."""
+        """Exclude the found nodes from delegates in the recipe of the current program."""
         one, found = self._variant, self._finding
         if one is not None and found is not None:
             self._ask(EditRecipe(kept_out(one.draft.present, found.nodes)))
@@ -340,7 +340,7 @@ def _finding(found: JobProgress | None) -> BisectFinding | None:
 
 
 def _trying(found: JobProgress | None) -> Trying | None:
-    """Return the program being compiled, None between two."""
+    """Return the program being compiled, None between trials."""
     last = found.last if found is not None and found.running else None
     return last if isinstance(last, Trying) else None
 

@@ -1,4 +1,4 @@
-"""Variants side by side: what moved, the gain, and its significance."""
+"""Variants side by side: changes, gain, and its significance."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _CompareContent:
 
 
 class ComparePane(Pane):
-    """A headline, a summary, the tree of variants, and lists of what is different."""
+    """A headline, a summary, the tree of variants, and lists of differences."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Comparison")
@@ -251,7 +251,7 @@ class ComparePane(Pane):
     # -- measuring -------------------------------------------------------------------------
 
     def measure(self) -> None:
-        """Run the programs side by side, in a process of its own."""
+        """Run the programs side by side, in a separate process."""
         self.measurer.measure(compared_sessions(self.state), self._jobs.run_form)
 
     def _measured(self) -> None:
@@ -292,7 +292,7 @@ class ComparePane(Pane):
         self._ask(ShowSession(one.session) if one.session else OpenPaths(one.files))
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the list."""
+        """Focus the filter of the list."""
         self.details.start_find()
 
     def step(self, by: int) -> bool:

@@ -26,10 +26,10 @@ _POINT = "Point at a change to preview its effect on the partitions"
 
 
 class EditMenu(QObject):
-    """Fills a menu and lives as long as it does.
+    """Fills a menu and shares its lifetime.
 
     The nearest target comes first and flat, the others are submenus; the last line shows
-    the effect of the edit under the pointer, as soon as that is known.
+    the effect of the edit under the pointer, as soon as it is known.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class EditMenu(QObject):
             menu: the menu
             groups: the edits, the nearest target first
             base: the recipe they change
-            context: previews the edits and takes the chosen one
+            context: previews the edits and receives the chosen one
         """
         super().__init__(menu)
         self._previews = context.jobs.previews
@@ -116,7 +116,7 @@ class EditMenu(QObject):
 
 
 def _label() -> QLabel:
-    """Return the effect of an edit in words; a menu keeps its size while it is open."""
+    """Return the effect of an edit as text; a menu keeps its size while it is open."""
     label = QLabel(_POINT)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
@@ -128,14 +128,14 @@ def _label() -> QLabel:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return words of no more than so many characters, cut between two of them."""
+    """Return a sentence truncated between words to a length."""
     if len(text) <= longest:
         return text
     return f"{text[:longest].rpartition(' ')[0]}…"
 
 
 def _family(offer: Offer) -> str:
-    """Return the submenu of an edit that chooses among several, empty for the others."""
+    """Return the submenu of an edit that chooses among several, empty for others."""
     if not offer.edit.choice:
         return ""
     known = (name for start, name in _FAMILIES.items() if offer.edit.name.startswith(start))
@@ -143,7 +143,7 @@ def _family(offer: Offer) -> str:
 
 
 def offer_edits_of_rows(panel: ItemPanel, context: ViewContext) -> None:
-    """Offer, in the menu of a table or tree, the edits on what its rows select."""
+    """Offer, in the menu of a table or tree, the edits on the selections of its rows."""
 
     def more(menu: QMenu, key: Hashable) -> None:
         if isinstance(key, Selection):

@@ -116,7 +116,7 @@ class GapPane(Pane):
 
     @override
     def show_state(self, state: State) -> None:
-        """Show the comparison of the session of a state, or what it lacks."""
+        """Show the comparison of the current session, or its missing requirements."""
         if self._asked is not None and not any(one is self._asked for one in state.sessions):
             self._asked = None  # closed, or read again
             self.gap_runner.shut_down()
@@ -309,7 +309,7 @@ class GapPane(Pane):
             self.worst.show_table(look_table(result))
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the table."""
+        """Focus the filter of the table."""
         self.table.start_find()
 
     def step(self, by: int) -> bool:
@@ -327,14 +327,14 @@ class GapPane(Pane):
 
 
 def needs(session: Session) -> Need | None:
-    """Return what a session lacks for a comparison."""
+    """Return the missing requirements of a comparison."""
     if (missing := _without_program(session)) is not None:
         return missing
     return None if session.dumps and session.debug_buffer is not None else _NO_TENSORS
 
 
 def _without_program(session: Session) -> Need | None:
-    """Return what a session lacks for its program to be run and compared."""
+    """Return the missing requirements for running and comparing the program."""
     return _MISSING if session.program is None or session.record is None else None
 
 

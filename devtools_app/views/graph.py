@@ -55,7 +55,7 @@ class GraphPane(Pane):
     """Draws one graph of a method.
 
     Keys: Shift+E opens all, Shift+C closes all, Shift+R shows the selected node inside closed
-    boxes, Shift+M leaves modules out; the canvas has its own.
+    boxes, Shift+M hides modules; the canvas has further keys.
     """
 
     def __init__(self, context: ViewContext) -> None:
@@ -111,7 +111,7 @@ class GraphPane(Pane):
         self.canvas.menu_requested.connect(self._menu)
 
     def _menu(self, at: QPoint) -> None:
-        """Offer the edits of the recipe on what is selected."""
+        """Offer the edits of the recipe for the selection."""
         selection = self.state.selection
         if selection:
             show_edits(self.canvas, at, selection, self.context)
@@ -149,7 +149,7 @@ class GraphPane(Pane):
 
     @override
     def show_result(self, result: object) -> None:
-        """Draw what was laid out."""
+        """Draw the result of the layout."""
         if not isinstance(result, DrawnGraph):
             self._clear(_NO_GRAPH)
             self.forget()
@@ -198,13 +198,13 @@ class GraphPane(Pane):
         return content.placed.path_of(item)
 
     def open_all(self) -> None:
-        """Open everything, or everything inside the selected box."""
+        """Open all boxes, or those inside the selected one."""
         if self._drawn is not None:
             path = self._selected_cluster()
             self._put(self._opened() | expand_all(self._drawn.scene.tree, path), path or None)
 
     def close_all(self) -> None:
-        """Close everything, or everything inside the selected box."""
+        """Close all boxes, or those inside the selected one."""
         if self._drawn is not None:
             path = self._selected_cluster()
             closed = collapse(self._opened(), path, deep=True) if path else frozenset()
@@ -307,7 +307,7 @@ class GraphPane(Pane):
     # -- search ----------------------------------------------------------------------------
 
     def start_find(self) -> None:
-        """Put the cursor into the search field."""
+        """Focus the search field."""
         self.search.setFocus()
         QLineEdit.selectAll(self.search)
 
@@ -357,9 +357,9 @@ class GraphPane(Pane):
     # -- export ----------------------------------------------------------------------------
 
     def save_image(self, path: Path) -> None:
-        """Write the whole graph as PNG or SVG, by the ending of the name.
+        """Write the whole graph as PNG or SVG, by the suffix of the name.
 
-        Raises: OSError when the file cannot be written
+        Raises: OSError if the file cannot be written
         """
         self.canvas.render_whole(path)
 

@@ -14,7 +14,7 @@ class LogView(LogPanel):
         super().__init__(context.theme, context.log)
 
     def show_state(self, state: State) -> None:
-        """Do nothing: messages arrive by themselves."""
+        """Do nothing: messages arrive by signals."""
 
 
 SPEC = ViewSpec("log", "Log", Area.BOTTOM, LogView, "log", without_session=True)

@@ -187,7 +187,7 @@ class MemoryPane(Pane):
             self.table.show_current(rows.key(highlighted[0]) if highlighted else None)
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the table."""
+        """Focus the filter of the table."""
         self.table.start_find()
 
     def step(self, by: int) -> bool:

@@ -59,7 +59,7 @@ class NodePane(Pane):
         self.facts.customContextMenuRequested.connect(self._menu)
 
     def show_changes(self) -> None:
-        """Offer the edits of the recipe on what is selected."""
+        """Offer the edits of the recipe for the selection."""
         at = QPoint(0, self._change.height())
         show_edits(self._change, at, self.state.selection, self.context)
 
@@ -78,7 +78,7 @@ class NodePane(Pane):
 
     @override
     def show_state(self, state: State) -> None:
-        """Show the facts of what is selected."""
+        """Show the facts of the selection."""
         session = state.session
         if session is None:
             self.show_need(NO_SESSION)

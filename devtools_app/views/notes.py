@@ -10,7 +10,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 
 
 class NotesView(QWidget):
-    """Plain text; every change goes into the state at once."""
+    """Plain text; every change updates the state immediately."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__()

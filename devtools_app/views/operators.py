@@ -105,7 +105,7 @@ class OperatorsPane(Pane):
         self._equip(self.table)
 
     def _equip(self, panel: ItemPanel) -> None:
-        """Bring a panel to the front and put the tools beside its filter."""
+        """Bring a panel to the front and place the tools next to its filter."""
         if panel is self._equipped:
             if self.busy.parentWidget() is self._bar:
                 panel.add_tool(self.busy, right=True)
@@ -266,7 +266,7 @@ class OperatorsPane(Pane):
     # -- contract --------------------------------------------------------------------------
 
     def start_find(self) -> None:
-        """Put the cursor into the filter."""
+        """Focus the filter."""
         self.panel.start_find()
 
     def step(self, by: int) -> bool:

@@ -35,7 +35,7 @@ _STOPPED = Need("Stopped", "Cancelled before it was ready.")
 class Pane(QWidget):
     """A view with tools above and, below, its content, an empty state, or an error.
 
-    A subclass puts its widgets into ``content`` and calls ``request`` for what takes time; the
+    A subclass puts its widgets into ``content`` and calls ``request`` for slow computations; the
     newest request reports to ``show_result``.
     """
 
@@ -84,7 +84,7 @@ class Pane(QWidget):
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put the tools of the right end into a row of their own where one row is too short."""
+        """Move the tools of the right end to a second row if one row is too short."""
         super().resizeEvent(event)
         rows, margins = (self.tools, self._right_tools), self._bar_parts.contentsMargins()
         least = sum(row.minimumSize().width() for row in rows) + margins.left() + margins.right()
@@ -125,7 +125,7 @@ class Pane(QWidget):
         return button
 
     def add_keys(self, keys: str, pressed: Callable[[], object]) -> None:
-        """Do something for keys while the view has the focus."""
+        """Add shortcuts that work while the view has the focus."""
         shortcut = QShortcut(QKeySequence(keys), self)
         shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         shortcut.activated.connect(lambda: pressed())
@@ -177,11 +177,11 @@ class Pane(QWidget):
         return True
 
     def show_busy(self) -> None:
-        """Make room for the progress of a job that takes long."""
+        """Show the progress of a long job."""
         self._bar.setVisible(True)
 
     def _stop(self) -> None:
-        """Cancel the work; it is not restarted until the user asks for it."""
+        """Cancel the work; it is only restarted by the user."""
         self._latest.cancel()
         self._show_text(_STOPPED, again=True)
 
@@ -195,7 +195,7 @@ class Pane(QWidget):
 
     @property
     def working(self) -> bool:
-        """Return whether a result is still to come."""
+        """Return whether a result is pending."""
         return self._latest.busy
 
     def show_state(self, state: State) -> None:
@@ -230,7 +230,7 @@ class Pane(QWidget):
         return self.store.state
 
     def select(self, selection: Selection) -> None:
-        """Ask for something to be selected in all views."""
+        """Request a selection in all views."""
         self._ask(Select(selection))
 
     def shut_down(self) -> None:

@@ -181,7 +181,7 @@ class PartitionsPane(Pane):
             self.tree.show_current(self.tree.rows.key(highlighted[0]))
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the tree."""
+        """Focus the filter of the tree."""
         self.tree.start_find()
 
     def step(self, by: int) -> bool:

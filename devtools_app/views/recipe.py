@@ -83,17 +83,17 @@ class RecipeView(QWidget):
 
     @property
     def problem(self) -> str:
-        """Return the error of the text, empty without one."""
+        """Return the error of the text, may be empty."""
         return self._problem.text()
 
     @property
     def changes(self) -> str:
-        """Return the changes in words."""
+        """Return the changes as text."""
         return self._changes.text()
 
     @property
     def unknown(self) -> str:
-        """Return what the files do not record."""
+        """Return the parts that the files do not record."""
         return "" if self._unknown.isHidden() else self._unknown.text()
 
     def show_state(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""The size view: what every byte of the files is for."""
+"""The size view: the purpose of every byte of the files."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class SizePane(Pane):
         self.table.show_current(state.selection)
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the table."""
+        """Focus the filter of the table."""
         self.table.start_find()
 
     @override
@@ -213,7 +213,7 @@ class SizePane(Pane):
 
 
 def _first_path(session: Session) -> str:
-    """Return the file to show first: the program, else what else has parts."""
+    """Return the file to show first: the program, else another file with parts."""
     for kind in _FIRST:
         found = next((file for file in session.files if file.kind == kind), None)
         if found is not None:

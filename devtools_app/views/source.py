@@ -260,7 +260,7 @@ class SourcePane(Pane):
     # -- contract --------------------------------------------------------------------------
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the lines."""
+        """Focus the filter of the lines."""
         self.tree.start_find()
 
     def step(self, by: int) -> bool:

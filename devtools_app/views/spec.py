@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Area(str, Enum):
-    """Where a view lives."""
+    """Areas of views."""
 
     CENTRE = "centre"  # the tab row
     LEFT = "left"
@@ -38,11 +38,11 @@ class ViewContext:
     """Services that a view may use.
 
     Attributes:
-        store: the state; a view may update what is its own there (overlay, filter, expanded)
+        store: the state; a view may update its part of it (overlay, filter, expanded)
         theme: colours, fonts and icons; connect ``theme.changed`` where they are used
         ask: sends a request to the window
         log: the log of the program
-        jobs: what runs or ran last, by the name of the job
+        jobs: followers by the name of the job
         paths: asks for files and folders
     """
 
@@ -56,31 +56,31 @@ class ViewContext:
 
 @runtime_checkable
 class View(Protocol):
-    """What every view widget has."""
+    """Protocol of view widgets."""
 
     def show_state(self, state: State) -> None:
-        """Show a state. Called when the view is visible and the state is another one.
+        """Show a state. Called when the view is visible and the state has changed.
 
-        Must return within 16 ms; what takes longer goes through ``Computed``.
+        Must return within 16 ms; slower computations use ``Computed``.
         """
         ...
 
 
 @runtime_checkable
 class CanFind(Protocol):
-    """A view with something to search or filter by Ctrl+F."""
+    """A view with a search or filter field for Ctrl+F."""
 
     def start_find(self) -> None:
-        """Put the cursor into the search field."""
+        """Focus the search field."""
         ...
 
 
 @runtime_checkable
 class CanStep(Protocol):
-    """A view in which ``.`` and ``,`` go to the next and previous thing."""
+    """A view in which ``.`` and ``,`` go to the next and previous item."""
 
     def step(self, by: int) -> bool:
-        """Choose the next (1) or previous (-1) thing; return whether there was one."""
+        """Choose the next (1) or previous (-1) item; return whether it exists."""
         ...
 
 
@@ -89,7 +89,7 @@ class CanExport(Protocol):
     """A view that writes its tables itself; the window exports an image of any view."""
 
     def export_to(self, path: Path) -> bool:
-        """Write what is shown as TSV or CSV by the suffix; return whether it worked."""
+        """Write the content as TSV or CSV by the suffix; return whether it worked."""
         ...
 
 
@@ -107,7 +107,7 @@ class CanDraw(Protocol):
 
 @runtime_checkable
 class CanTakeFocus(Protocol):
-    """A view that chooses which of its widgets gets the keyboard."""
+    """A view that chooses which of its widgets gets the focus."""
 
     def take_focus(self) -> None:
         """Focus the widget to begin with."""
@@ -119,7 +119,7 @@ class CanClose(Protocol):
     """A view that owns threads."""
 
     def shut_down(self) -> None:
-        """Stop them; called once before the window goes away."""
+        """Stop them; called once before the window closes."""
         ...
 
 
@@ -135,12 +135,12 @@ class ViewSpec:
     Attributes:
         name: short, stable, used in settings and workspaces
         title: on the tab or dock
-        area: where it lives
-        make: builds the widget, which also is a View; called when it is first shown
+        area: of the window
+        make: builds the widget, which implements View; called when it is first shown
         icon: name in the icon set
-        needs: what a session lacks to fill the view, None when it is enough
-        without_session: whether the view is shown with no session open
-        action: name in the table of actions of what the plus on a dock does, empty for no plus
+        needs: missing requirements of a session, or None
+        without_session: whether the view is shown without sessions
+        action: name of the action of the plus button on a dock, may be empty
     """
 
     name: str

@@ -124,7 +124,7 @@ class StagesPane(Pane):
             self.select(key)
 
     def _light(self, state: State) -> None:
-        """Highlight the rows that the selected node comes from or becomes."""
+        """Highlight the rows that the selected node originates from or is replaced by."""
         session, table = state.session, self.nodes.rows
         if session is None or self._steps is None:
             return
@@ -144,11 +144,11 @@ class StagesPane(Pane):
         super()._retry()
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the nodes."""
+        """Focus the filter of the nodes."""
         self.nodes.start_find()
 
     def step(self, by: int) -> bool:
-        """Go to the next or previous stage; return whether there was one."""
+        """Go to the next or previous stage; return whether it exists."""
         return self.stages.step(by)
 
     def export_to(self, path: Path) -> bool:

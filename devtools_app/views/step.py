@@ -1,4 +1,4 @@
-"""Inside of a delegate call, node by node: run to a node, read a value, replace it, go on."""
+"""Inside of a delegate call, node by node: run to a node, read or replace a value, continue."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ class StepView(QWidget):
         return found
 
     def _light(self, selection: Selection) -> None:
-        """Choose the node of the call that stands for the node selected in any view."""
+        """Select the node of the call that corresponds to the selection of other views."""
         walk = self._walk()
         places = self._places.get(walk.about[1]) if walk is not None else None
         if places is None or selection == self._own:
@@ -334,7 +334,7 @@ class StepView(QWidget):
         self._looking.close()
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the nodes."""
+        """Focus the filter of the nodes."""
         self.nodes.start_find()
 
     def step(self, by: int) -> bool:

@@ -1,4 +1,4 @@
-"""The structure view: headers, tables and members of every file, with their bytes beside."""
+"""The structure view: headers, tables and members of every file, with their bytes."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class _Tree(QTreeView):
 
 
 class StructurePane(Pane):
-    """A tree that opens lazily and the bytes of what is chosen in it.
+    """A tree that opens lazily and the bytes of the chosen line.
 
-    Keys: arrows walk and open, Return opens or closes, F3 and Shift+F3 go to the next match and
+    Keys: arrows navigate and open, Return opens or closes, F3 and Shift+F3 go to the next match and
     the one before, Ctrl+G goes to an offset of the file.
     """
 
@@ -214,7 +214,7 @@ class StructurePane(Pane):
     # -- search ----------------------------------------------------------------------------
 
     def start_find(self) -> None:
-        """Put the cursor into the search field."""
+        """Focus the search field."""
         self.search.setFocus()
         QLineEdit.selectAll(self.search)
 
@@ -224,7 +224,7 @@ class StructurePane(Pane):
         return self._finding.busy
 
     def seek(self, by: int) -> None:
-        """Look for the next match, or the one before, in a thread."""
+        """Search the next or previous match in a thread."""
         try:
             wanted = parse_filter(self.search.text(), Table())
         except FilterError as error:

@@ -66,12 +66,12 @@ class StructureModel(QAbstractItemModel):
         return index
 
     def set_looks(self, muted: QColor, bad: QColor, mono: QFont) -> None:
-        """Use other colours and another font."""
+        """Change colours and font."""
         self._looks = (muted, bad, mono)
         self.layoutChanged.emit()
 
     def node(self, index: Index) -> StructureNode | None:
-        """Return the node of an index, None for the root."""
+        """Return the node of an index, or None for the root."""
         return self._item(index).node if index.isValid() else None
 
     def _item(self, index: Index) -> _Item:

@@ -150,7 +150,7 @@ class SweepPane(Pane):
             self._ask(OpenPaths(tuple(str(folder / name) for name in point.files)))
 
     def start_find(self) -> None:
-        """Put the cursor into the filter of the table."""
+        """Focus the filter of the table."""
         self.table.start_find()
 
     def step(self, by: int) -> bool:

@@ -1,4 +1,4 @@
-"""The timeline view: when everything ran, run by run, and the flame of where time goes."""
+"""The timeline view: events over time, by run, and a flame chart."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Reusable widgets and canvases that know nothing of sessions."""
+"""Reusable widgets and canvases independent of sessions."""

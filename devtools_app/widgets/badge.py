@@ -20,7 +20,7 @@ _PAD = 5
 
 
 def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: str) -> None:
-    """Draw a word in its outline; a tone colours both."""
+    """Draw an outlined word; a tone colours both."""
     ink = theme.palette.tone(tone) if tone else theme.palette.muted
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -41,7 +41,7 @@ def paint_key(painter: QPainter, box: QRectF, key: str, theme: Theme) -> None:
 
 
 def key_width(key: str, theme: Theme) -> int:
-    """Return the room the name of a key takes at the end of a button."""
+    """Return the width of the name of a key at the end of a button."""
     metrics = QFontMetrics(theme.sans(FontSize.SMALL))
     return metrics.horizontalAdvance(key) + 2 * _PAD + 14
 
@@ -64,7 +64,7 @@ class Badge(QWidget):
         return self._text
 
     def set_badge(self, text: str, tone: str = "", reason: str = "") -> None:
-        """Show another word; hide for an empty one."""
+        """Replace the word; hide if it is empty."""
         self._text, self._tone = text, tone
         self.setToolTip(reason)
         self.setAccessibleName(f"{text}: {reason}" if reason else text)

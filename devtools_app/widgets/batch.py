@@ -1,7 +1,7 @@
 """Thousands of rectangles or lines in one call, straight from numpy memory.
 
-QPainter takes a pointer and a count; the pointer is a wrapped address of the array's data. There
-is no check behind it, so this is the only place that does it.
+QPainter takes a pointer and a count; the pointer is a wrapped address of the array's data. Nothing
+checks it, so only this module does it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _pointer(part: NDArray[np.float64], kind: type[_Shape]) -> _Shape:
 
 
 def _checked(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the array in one piece of memory."""
+    """Return the array as contiguous memory."""
     if array.ndim != 2 or array.shape[1] != 4 or array.dtype != np.float64:
         raise ValueError(f"expected float64 (n, 4), found {array.dtype} {array.shape}")
     return np.ascontiguousarray(array)

@@ -1,4 +1,4 @@
-"""A drawing and a table: beside each other where there is width, else one above the other."""
+"""A drawing and a table: side by side if there is width, else stacked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Beside(QSplitter):
 
 
 def with_legend(drawing: QWidget, legend: Legend) -> QWidget:
-    """Return a drawing with its legend in a line below it, so that it covers nothing."""
+    """Return a drawing with its legend in a line below it, so that it hides nothing."""
     both = QWidget()
     both.setObjectName("canvasGround")
     layout = QVBoxLayout(both)

@@ -20,7 +20,7 @@ class Busy(QWidget):
 
     Signals:
         cancelled(): the user cancels the job
-        appeared(): the job takes long enough to be seen
+        appeared(): the job takes long enough to be shown
     """
 
     cancelled = Signal()
@@ -55,7 +55,7 @@ class Busy(QWidget):
 
     @property
     def running(self) -> bool:
-        """Return whether there is a job, seen or not yet seen."""
+        """Return whether there is a job, visible or not."""
         return self._timer.isActive()
 
     def start(self, what: str) -> None:

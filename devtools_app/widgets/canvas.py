@@ -1,4 +1,4 @@
-"""What all canvases share: theme, message when empty, keys, hover, accessibility, export."""
+"""Base of all canvases: theme, message when empty, keys, hover, accessibility, export."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Canvas(QWidget):
 
     Attributes:
         colours: roles of the palette in use
-        message: shown instead of the content when there is none
+        message: shown if there is no content
     """
 
     def __init__(self, colours: CanvasColours, name: str, parent: QWidget | None = None) -> None:
@@ -42,7 +42,7 @@ class Canvas(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def set_colours(self, colours: CanvasColours) -> None:
-        """Use another palette."""
+        """Change the palette."""
         self.colours = colours
         self.colours_changed()
         self.update()
@@ -57,14 +57,14 @@ class Canvas(QWidget):
         """Drop caches that depend on colours; called after the palette changed."""
 
     def is_empty(self) -> bool:
-        """Return whether there is nothing to draw but the message."""
+        """Return whether only the message is drawn."""
         return True
 
     def paint_content(self, painter: QPainter, size: QSize) -> None:
         """Draw the content for a widget of that size; the background is there already."""
 
     def accessible_summary(self) -> str:
-        """Return in one or two sentences what the canvas shows."""
+        """Return one or two sentences about the content."""
         return self.message
 
     def describe(self) -> None:
@@ -74,15 +74,15 @@ class Canvas(QWidget):
     # keys and pointer
 
     def keys(self) -> KeyTable:
-        """Return what each key does while there is something to draw."""
+        """Return the descriptions of keys while there is content."""
         return {}
 
     def clear_selection(self) -> bool:
-        """Deselect; return whether anything was selected, so that a second Esc goes on."""
+        """Deselect; return whether anything was selected, so that a second Esc is passed on."""
         return False
 
     def hit(self, at: QPointF) -> int:
-        """Return the number of the item at a point of the screen, NOTHING for none."""
+        """Return the number of the item at a point of the screen, or NOTHING."""
         return NOTHING
 
     def mark_hovered(self, item: int) -> None:
@@ -98,7 +98,7 @@ class Canvas(QWidget):
         return ""
 
     def hover(self, item: int) -> None:
-        """Mark another item as the one under the pointer."""
+        """Set the item under the pointer."""
         if item != self._hovered:
             self._hovered = item
             self.mark_hovered(item)

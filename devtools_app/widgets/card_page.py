@@ -1,4 +1,4 @@
-"""A page of cards: two columns where there is width for both, else one."""
+"""A page of cards: two columns if there is width for both, else one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDEST = 1200  # beyond that lines are too long to be read with ease
 class CardPage(QScrollArea):
     """Cards over the whole width, then two columns of them.
 
-    It scrolls downwards, and sideways where even one column of large text has no room.
+    It scrolls downwards, and sideways if even one column is too narrow for large text.
     """
 
     def __init__(self, name: str) -> None:
@@ -56,7 +56,7 @@ class CardPage(QScrollArea):
         page.installEventFilter(self)
 
     def clear(self) -> None:
-        """Take all cards off the page."""
+        """Remove all cards from the page."""
         for layout in (self._head, self._left, self._right):
             while (item := layout.takeAt(0)) is not None:
                 widget = item.widget()
@@ -65,7 +65,7 @@ class CardPage(QScrollArea):
                     widget.deleteLater()
 
     def add_head(self, widget: QWidget) -> None:
-        """Add something over the whole width."""
+        """Add a widget over the whole width."""
         self._head.addWidget(widget)
 
     def add_left(self, widget: QWidget) -> None:

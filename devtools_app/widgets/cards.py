@@ -103,7 +103,7 @@ class Card(QFrame):
 def card_text(
     theme: Theme, text: str, size: FontSize = FontSize.NORMAL, *, strong: bool = False
 ) -> QLabel:
-    """Return text that wraps and can be copied; a long name never makes the page wide."""
+    """Return text that wraps and can be copied; a long name never widens the page."""
     label = text_label(theme, text, size, strong=strong)
     label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
     return label

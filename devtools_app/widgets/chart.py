@@ -25,7 +25,7 @@ _GAP = 6  # pixels between a label and its axis, and between two labels
 
 
 class Chart(pg.PlotWidget):
-    """Draws items in data coordinates; the plot around it takes mouse and keyboard."""
+    """Draws items in data coordinates; the enclosing plot handles mouse and keyboard."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, enableMenu=False)
@@ -56,7 +56,7 @@ class Chart(pg.PlotWidget):
 
     # ---- range
     def show_range(self, x: Range, y: Range) -> None:
-        """Show a part of the plane; zooming does not go beyond it."""
+        """Show a part of the plane; it also limits zooming."""
         limits = {"xMin": x[0], "xMax": x[1], "yMin": y[0], "yMax": y[1]}
         self._box.setLimits(xMin=None, xMax=None, yMin=None, yMax=None)  # the former ones
         self._box.setLimits(**limits)
@@ -71,7 +71,7 @@ class Chart(pg.PlotWidget):
         return (x[0], x[1]), (y[0], y[1])
 
     def set_ranges(self, x: Range, y: Range) -> None:
-        """Show another part inside the limits."""
+        """Change the visible part inside the limits."""
         self._box.setRange(xRange=x, yRange=y, padding=0)
 
     def zoom(self, factor: float, at: QPointF, axes: str) -> None:
@@ -80,7 +80,7 @@ class Chart(pg.PlotWidget):
         self._box.scaleBy((x, y), center=self.value_at(at))
 
     def pan(self, dx: float, dy: float, axes: str) -> None:
-        """Move what is shown by pixels."""
+        """Move the visible part by pixels."""
         zero, moved = self.value_at(QPointF(0, 0)), self.value_at(QPointF(dx, dy))
         by = moved - zero
         x, y = (-one if axis in axes else 0.0 for axis, one in zip("xy", by.toTuple(), strict=True))
@@ -111,10 +111,10 @@ class Chart(pg.PlotWidget):
 
         Args:
             side: left, bottom or right
-            ticks: values with their labels; of two that would touch, the later one is left out
+            ticks: values with their labels; of two that would touch, the later one is skipped
             title: written along the axis
             grid: whether lines go through the plot
-            room: its width (height at the bottom) in pixels; by default what the labels take
+            room: its width (height at the bottom) in pixels; by default that of the labels
             font: of the labels
         """
         palette, axis = self._palette, self._item.getAxis(side)
@@ -161,7 +161,7 @@ class Chart(pg.PlotWidget):
         self._item.addItem(pg.PlotCurveItem(np.asarray(x), np.asarray(y), pen=pen, antialias=True))
 
     def steps(self, y: NDArray[np.int64], colour: str, fill: str) -> None:
-        """Draw a value a step, each as wide as 1, filled down to zero."""
+        """Draw one step per value, each of width 1, filled down to zero."""
         x = np.arange(len(y) + 1)
         pen, brush = pg.mkPen(colour, width=1.0), pg.mkBrush(fill)
         item = pg.PlotCurveItem(x, y, stepMode="center", pen=pen, brush=brush, fillLevel=0)
@@ -216,7 +216,7 @@ class Chart(pg.PlotWidget):
         self._item.addItem(item)
 
     def mark(self, colour: QColor | str, *, x: float | None = None, y: float = 0.0) -> None:
-        """Draw a line through the whole plot: upright at x, else level at y."""
+        """Draw a line through the whole plot: vertical at x, else horizontal at y."""
         pen = pg.mkPen(colour, width=1.2)
         place, angle = (y, 0) if x is None else (x, 90)
         self._item.addItem(pg.InfiniteLine(place, angle=angle, movable=False, pen=pen))

@@ -33,7 +33,7 @@ _SLICE = 0.008  # seconds of lexing between two looks at the user's events
 
 
 class _Colours(QSyntaxHighlighter):
-    """Colours lines in order: the first ones at once, the rest while the window is idle."""
+    """Colours lines in order: the first ones immediately, the rest while the window is idle."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document)
@@ -44,7 +44,7 @@ class _Colours(QSyntaxHighlighter):
         self._timer.timeout.connect(self._colour_some)
 
     def forget(self) -> None:
-        """Stop colouring; called before another text is set."""
+        """Stop colouring; called before the text is replaced."""
         self._timer.stop()
         self._lines, self._states = [], ()
 
@@ -131,7 +131,7 @@ class CodeView(QPlainTextEdit):
         self._restyle()
 
     def show_code(self, lines: Sequence[str], first: int = 1, marked: Sequence[int] = ()) -> None:
-        """Show lines, the first of which has a number; the marked ones are highlighted.
+        """Show lines with their numbers; marked ones are highlighted.
 
         Args:
             lines: without their ends
@@ -145,7 +145,7 @@ class CodeView(QPlainTextEdit):
         self.mark(marked)
 
     def mark(self, marked: Sequence[int]) -> None:
-        """Highlight other lines and scroll to the first of them."""
+        """Change the highlighted lines and scroll to the first of them."""
         self._marked = tuple(marked)
         self.setExtraSelections([found for line in marked if (found := self._highlighted(line))])
         if marked:
@@ -168,7 +168,7 @@ class CodeView(QPlainTextEdit):
         return found
 
     def line_number_width(self) -> int:
-        """Return how wide the column of line numbers is."""
+        """Return the width of the column of line numbers."""
         digits = len(str(self._first + self.blockCount()))
         return QFontMetrics(self.font()).horizontalAdvance("0") * digits + 2 * _MARGIN
 

@@ -29,11 +29,11 @@ class ColumnWidth:
 
 
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
-    """Return widths that fill the room as far as the columns allow.
+    """Return widths that fill the available width as far as possible.
 
-    Columns shrink in proportion to what they can spare, and grow in proportion to what they lack.
-    Where even the least widths are too much, the first columns fill the room and the others have
-    to be scrolled to.
+    Columns shrink in proportion to their spare width, and grow in proportion to their missing
+    width. If even the least widths are too much, the first columns fill the width and the others
+    need scrolling.
     """
     seen = _that_fit(columns, room)
     if seen < len(columns):
@@ -90,7 +90,7 @@ class ColumnFit(QObject):
         self.fit()
 
     def fit(self) -> None:
-        """Give every column its width for the room there is."""
+        """Set the width of every column for the available width."""
         if self._by_hand or self._fitting or not self._columns:
             return
         self._fitting = True

@@ -1,4 +1,4 @@
-"""Where the time went: one signed bar a row around a middle line, the largest first."""
+"""Time differences: one signed bar per row around a middle line, the largest first."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeltaBar:
 
 
 class DeltaBars(Plot):
-    """Bars with names at the left and values at the right; as many as there is room for."""
+    """Bars with names at the left and values at the right; as many as fit."""
 
     ground = "surface"
 

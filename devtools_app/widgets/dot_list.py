@@ -170,11 +170,11 @@ class DotList(QListView):
 
     @property
     def entries(self) -> tuple[ListEntry, ...]:
-        """Return what is shown."""
+        """Return the entries."""
         return self._model.entries
 
     def show_entries(self, entries: Sequence[ListEntry], current: int = -1) -> None:
-        """Show other entries with one of them current."""
+        """Replace the entries and set the current one."""
         self._quiet = True
         try:
             if tuple(entries) != self._model.entries:

@@ -1,4 +1,4 @@
-"""A line of text that ends in an ellipsis where there is no room for all of it."""
+"""A line of text that ends in an ellipsis if it does not fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing_extensions import override
 
 
 class ElidedLabel(QLabel):
-    """A label of one line that takes the room it gets; its tooltip is the full text."""
+    """A label of one line with flexible width; its tooltip is the full text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class ElidedLabel(QLabel):
 
     @property
     def shown(self) -> str:
-        """Return the text as far as there is room for it."""
+        """Return the visible part of the text."""
         metrics = QFontMetrics(self.font())
         return metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
 

@@ -18,12 +18,12 @@ _WIDTH = 520
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Why something is empty and how to change that.
+    """An empty state and its remedy.
 
     Attributes:
-        title: what is missing, in a few words
+        title: what is missing
         text: which file would fill it, in one or two sentences
-        command: code that makes that file, empty when there is none
+        command: code that creates that file, may be empty
     """
 
     title: str
@@ -54,7 +54,7 @@ class EmptyState(QWidget):
         self.show_need(need or Need(""))
 
     def show_need(self, need: Need) -> None:
-        """Show another message."""
+        """Replace the message."""
         self._title.setText(need.title)
         self._text.setText(need.text)
         self._text.setVisible(bool(need.text))
@@ -98,7 +98,7 @@ class EmptyState(QWidget):
         layout.addStretch(3)
 
     def _fit(self) -> None:
-        """Show as much as there is height for: the title and what can be done come first."""
+        """Show as much as the height allows: title and remedies take precedence."""
         layout, need = self.layout(), self._need
         assert layout is not None
         for text, command in ((True, True), (True, False), (False, False)):
@@ -128,7 +128,7 @@ class EmptyState(QWidget):
 
 
 def _centred(label: QLabel) -> QHBoxLayout:
-    """Return a line in which a label that wraps is wide, yet no wider than reads well."""
+    """Return a line in which a label that wraps is wide, but not wider than is readable."""
     label.setMaximumWidth(_WIDTH)
     line = QHBoxLayout()
     line.addStretch(1)

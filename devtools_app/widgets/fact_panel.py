@@ -55,7 +55,7 @@ class FactPanel(QScrollArea):
 
     @property
     def sheet(self) -> FactSheet:
-        """Return what is shown."""
+        """Return the sheet."""
         return self._sheet
 
     def show_sheet(self, sheet: FactSheet) -> None:
@@ -65,7 +65,7 @@ class FactPanel(QScrollArea):
             self._rebuild()
 
     def copy(self) -> None:
-        """Put all facts on the clipboard, unrounded."""
+        """Copy all facts to the clipboard, unrounded."""
         QGuiApplication.clipboard().setText(self._sheet.as_text())
 
     def _rebuild(self) -> None:
@@ -126,7 +126,7 @@ class FactPanel(QScrollArea):
             layout.addWidget(self._code(group))
 
     def _label_width(self, group: FactGroup) -> int:
-        """Return room for the longest label of a group, up to two fifths of the panel."""
+        """Return the width of the longest label of a group, up to two fifths of the panel."""
         metrics = QFontMetrics(self._theme.sans())
         longest = max(metrics.horizontalAdvance(fact.label) for fact in group.facts) + 4
         return max(_LABEL_WIDTH, min(longest, self.width() * 2 // 5))

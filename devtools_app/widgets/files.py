@@ -19,9 +19,9 @@ _YES = QMessageBox.StandardButton.Yes
 
 
 def ask_save(parent: QWidget, title: str, suggested: str, filters: str) -> Path | None:
-    """Return where the user wants a file; asks before one is replaced.
+    """Ask for a path to save; confirms before a file is replaced.
 
-    A name without an ending gets that of the chosen kind of file.
+    A name without suffix gets that of the chosen kind of file.
     """
     name, kind = QFileDialog.getSaveFileName(parent, title, suggested, filters)
     if not name:
@@ -44,26 +44,26 @@ class PathChooser:
     """Asks for paths; replaced in tests.
 
     Args:
-        folder: returns where to begin, empty for where the last dialog ended
+        folder: returns the initial folder, empty for that of the last dialog
     """
 
     def __init__(self, folder: Callable[[], str] = str) -> None:
         self._folder = folder
 
     def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
-        """Return chosen files, none if the user cancels."""
+        """Return chosen files, empty if the user cancels."""
         return tuple(QFileDialog.getOpenFileNames(parent, title, self._folder(), filters)[0])
 
     def open_file(self, parent: QWidget, title: str, filters: str) -> str:
-        """Return one chosen file, empty for none."""
+        """Return one chosen file, or empty."""
         return next(iter(self.open_files(parent, title, filters)), "")
 
     def open_folder(self, parent: QWidget, title: str) -> str:
-        """Return a chosen folder, empty for none."""
+        """Return a chosen folder, or empty."""
         return QFileDialog.getExistingDirectory(parent, title, self._folder())
 
     def save_file(self, parent: QWidget, title: str, suggested: str, filters: str) -> str:
-        """Return where to write, empty for nowhere; asks before a file is replaced."""
+        """Return a path to write, or empty; confirms before a file is replaced."""
         path = ask_save(parent, title, os.path.join(self._folder(), suggested), filters)
         return "" if path is None else str(path)
 

@@ -1,1 +1,1 @@
-"""Many runs of one question: gates, sweeps, bisections."""
+"""Experiments: gates, sweeps, bisections."""

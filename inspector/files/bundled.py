@@ -11,7 +11,7 @@ from schema.program import Program
 
 @identity_cache
 def inner_program(bundled: BundledProgram) -> Program | None:
-    """Return the program a bundle carries, None when its bytes are not a readable one."""
+    """Return the program in a bundle, None if it is unreadable."""
     try:
         return program.decode(bundled.program, file=f"{bundled.file} (program)")
     except FormatError:

@@ -90,10 +90,10 @@ def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the sessions that some paths name together.
+    """Split paths into sessions.
 
-    A folder with a program or a record begins a session where the one at hand has such a folder
-    already; other folders and files belong to the session before them.
+    A folder with a program or a record begins a new session if the current one already has such a
+    folder; other folders and files belong to the preceding session.
     """
     groups: list[list[str]] = [[]]
     begun = False
@@ -181,7 +181,7 @@ def sniff_file(path: Path) -> str:
 
 
 def pair(path: str) -> tuple[str, ...]:
-    """Return the file and those beside it that belong to the same run or model.
+    """Return the file and related files next to it, of the same run or model.
 
     A folder with one program is a session; in a folder with several, files of one stem belong.
     """
@@ -230,7 +230,7 @@ def _is_named_trace(path: str | os.PathLike[str]) -> bool:
 def logged_nothing(path: str) -> bool:
     """Return whether a file is the debug buffer of a run that logged no values.
 
-    Other runtimes leave an empty file, `etscope run` leaves none beside its trace.
+    Other runtimes leave an empty file, `etscope run` writes none.
     """
     file = Path(path)
     if file.suffix != _BUFFER.suffix:
@@ -263,7 +263,7 @@ def load_file(path: str) -> LoadedFile:
 
 
 def _debug_buffers(files: list[LoadedFile]) -> list[LoadedFile]:
-    """Take one unrecognised file beside an ETDump as its debug buffer."""
+    """Treat one unrecognised file next to an ETDump as its debug buffer."""
     kinds = [file.kind for file in files]
     if "etdump" not in kinds or formats.DEBUG_BUFFER in kinds or kinds.count("unknown") != 1:
         return files
@@ -297,7 +297,7 @@ def session_name(paths: Sequence[str]) -> str:
 
 
 def _point_name(folder: Path) -> str:
-    """Return what a point of a sweep is called, whose folder has no meaning; empty for others."""
+    """Return the label of a sweep point instead of its folder name; empty for other folders."""
     if folder.parent.name != POINTS:
         return ""
     try:

@@ -1,9 +1,9 @@
-"""Mapped files: their list, whether they were rewritten, and survival when one is cut short.
+"""Mapped files: their list, whether they were rewritten, and surviving truncation.
 
-Reading a page of a mapped file that was truncated kills the process with SIGBUS, whoever reads and
-in whichever thread: compiling over a large program that is open is enough. ``guard`` takes that
-signal: pages that are gone become zeros, so that the reader goes on, and ``is_rewritten`` is set:
-what is read is no longer the file that was opened. On Windows a mapped file cannot be truncated.
+Reading a page of a truncated mapped file kills the process with SIGBUS,
+in any thread: compiling over a large open program is enough. ``guard`` handles that
+signal: missing pages become zeros, so that the reader continues, and ``is_rewritten`` is set, since
+    the content is no longer that of the opened file. On Windows a mapped file cannot be truncated.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def map_file(stream: BinaryIO, path: str) -> memoryview:
 def is_rewritten(data: memoryview) -> bool:
     """Return whether the file behind some bytes was written to since it was mapped.
 
-    Bytes that were read into memory stay what they are, and so does a mapped file that another
-    one took the place of.
+    Bytes read into memory do not change, nor does a mapped file that was replaced by another
+    one.
     """
     mapping = _mappings.get(id(data.obj))
     if mapping is None:
@@ -91,7 +91,7 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
 
 
 def guard() -> Callable[[], None]:
-    """Survive the truncation of mapped files from now on; return what ends that."""
+    """Survive the truncation of mapped files from now on; return a function that ends this."""
     number = getattr(signal, "SIGBUS", None)
     if number is None:
         return lambda: None
@@ -121,7 +121,7 @@ class _Guard:
         self._old = self._process.signal(number, ctypes.cast(self._handler, ctypes.c_void_p))
 
     def end(self) -> None:
-        """Give the signal back to who had it."""
+        """Restore the previous handler."""
         self._process.signal(self._number, self._old)
 
     def _take(self, _number: int) -> None:
@@ -131,7 +131,7 @@ class _Guard:
             self.end()
 
     def _help(self, mapping: _Mapping) -> bool:
-        """Put zeros where a file has no bytes any longer; return whether there was such a place."""
+        """Replace truncated pages by zeros; return whether there were any."""
         mapped = mapping.mapped()
         if mapped is None:
             return False

@@ -26,8 +26,8 @@ class LoadedFile:
         kind: pte, ptd, bpte, etrecord, etdump, debug_buffer or unknown
         size: bytes
         data: the bytes, a view into the mapped file
-        artifact: what they decode to, None when they could not be read
-        error: why they could not be read, empty when they could
+        artifact: decoded content, None if unreadable
+        error: why it is unreadable, else empty
     """
 
     path: str
@@ -40,7 +40,7 @@ class LoadedFile:
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """Choices that change what is shown, not what is in the files.
+    """Options of interpretation that the files do not contain.
 
     Attributes:
         source_time_scale: unit of ETDump ticks: ns, us, ms, s or cycles
@@ -57,13 +57,13 @@ class SessionOptions:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Session:
-    """The files of one program and what they decode to.
+    """The decoded files of one program.
 
     Attributes:
         name: shown to the user
-        files: in the order in which they were given
-        options: how to read what the files leave open
-        issues: about the set as a whole; each artifact has its own as well
+        files: in the given order
+        options: facts that the files do not contain
+        issues: about the set of files; artifacts have separate ones
     """
 
     name: str

@@ -13,12 +13,12 @@ from schema.errors import FormatError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundStages:
-    """What was found beside a program.
+    """The stages found next to a program.
 
     Attributes:
-        path: of the file, empty when there is none
-        log: the stages, None when there are none for this program
-        why: why there are none, one sentence; empty when there are
+        path: of the file, may be empty
+        log: the stages, None if there are none for this program
+        why: reason if there are none, one sentence; else empty
     """
 
     path: str = ""

@@ -1,8 +1,8 @@
-"""The stages of a compile: the graph before and after each, changes of its nodes, how long.
+"""The stages of a compile: the graph before and after each, changes of its nodes, durations.
 
-A compile writes them as ``stages.json`` beside the program on request. Graphs that are
-equal are in the file once; a compile of many passes over a large graph keeps the first ones whole
-and counts alone of the others, which is noted.
+A compile writes them as ``stages.json`` next to the program on request. Equal graphs are
+stored once; a compile with many passes over a large graph stores the first ones completely
+and only counts of the others, with a note.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class StageChange:
     """Changes of the nodes of a graph.
 
     Attributes:
-        kept: nodes that are there as before, some under another name
-        added: nodes that come from none of the nodes before
-        removed: nodes that nothing comes from
-        replaced: nodes before, and the nodes that stand for them
-        lineage: node -> nodes before that it comes from, where that is not just its own name
+        kept: unchanged nodes, possibly renamed
+        added: nodes without a predecessor
+        removed: nodes without a successor
+        replaced: old nodes, and the nodes replacing them
+        lineage: node -> its predecessors, if not just its own name
     """
 
     kept: int = 0
@@ -69,15 +69,15 @@ class StageChange:
 
     @property
     def minus(self) -> int:
-        """Return how many nodes are gone, those that were replaced too."""
+        """Return how many nodes were removed or replaced."""
         return len(self.removed) + sum(len(before) for before, _ in self.replaced)
 
     def behind(self, name: str) -> tuple[str, ...]:
-        """Return the nodes before that a node comes from; its own name where nothing is noted."""
+        """Return the predecessors of a node; by default its own name."""
         return self.lineage.get(name, (name,))
 
     def ahead(self, name: str) -> tuple[str, ...]:
-        """Return the nodes that come from a node before; its own name where nothing is noted."""
+        """Return the successors of a node; by default its own name."""
         gone = name in self.lineage or name in _removed(self)
         return _heirs(self).get(name) or (() if gone else (name,))
 
@@ -121,10 +121,10 @@ class Step:
     Attributes:
         stage: its name
         method: the method worked on, empty for all
-        time_ms: how long it took
-        before: number of the graph it found; None where it has none, or it was not kept
-        after: number of the graph it left; likewise
-        nodes: calls in the graph it left, None where it leaves no graph
+        time_ms: duration
+        before: index of its input graph; None if there is none, or it was not stored
+        after: index of its output graph; likewise
+        nodes: calls in its output graph, or None
         change: changes of the nodes; None where there is no graph before, or none was kept
     """
 
@@ -173,7 +173,7 @@ class StageLog:
         }
 
     def lowered(self, method: str) -> int | None:
-        """Return the step that left the edge program a record holds, None when there is none."""
+        """Return the step whose output is the recorded edge program, or None."""
         steps = enumerate(self.steps)
         found = [at for at, one in steps if (one.stage, one.method) == (EDGE, method)]
         return found[-1] if found else None
@@ -199,13 +199,13 @@ class StageLog:
         return tuple(names)
 
     def _is_redone(self, number: int, to: int) -> bool:
-        """Return whether what a step did was thrown away: a later one lowered the method again."""
+        """Return whether a step was superseded: a later one lowered the method again."""
         method = self.steps[number].method
         later = self.steps[number + 1 : to + 1]
         return any((one.stage, one.method) == (EDGE, method) for one in later)
 
     def find(self, wanted: str) -> list[int]:
-        """Return the steps that a number or a name means, those with a graph first."""
+        """Return the steps with a number or a name, those with a graph first."""
         if wanted.isdecimal() and int(wanted) < len(self.steps):
             return [int(wanted)]
         named = [

@@ -1,1 +1,1 @@
-"""Where the time of a method went: by event, operator and node."""
+"""Times of a method: by event, operator and node."""

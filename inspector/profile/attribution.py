@@ -1,9 +1,9 @@
-"""What the time of a method is made of, and the one statistic of it.
+"""Attribution of the time of a method, and its only statistic.
 
-Everything that shows how long something took uses it: which events are whole runs, which stand
-for an instruction, which runs count, and what the share is of. The parts are means over all
+All displays of durations use it: which events are complete runs, which represent an instruction,
+which runs count, and the base of shares. The parts are means over all
 recorded runs, because only means add up: delegates, operators and control flow are sums over
-calls, what no call accounts for is unattributed, and all of them together are the whole.
+calls, the remainder is unattributed, and together they are the total.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POINTS = (50.0, 10.0, 90.0, 0.0, 100.0)  # p50, p10, p90, min, max
 
 
 def mean(samples: Floats, axis: int = -1) -> Floats:
-    """Return what stands for the samples of several runs: their mean.
+    """Return the statistic of the samples of several runs: their mean.
 
     Shapes: one axis less than the samples
     """
@@ -52,15 +52,15 @@ def spread(samples: Floats, axis: int = -1) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribution:
-    """Which events of a block its time is made of.
+    """Classification of the events of a block.
 
     Attributes:
         whole: runs of a method
-        calls: events that stand for an instruction: its call, or its kernel where none is logged
+        calls: events that represent an instruction: its call, or its kernel if no call is logged
         delegates: those of them that call a delegate
         operators: those that call an operator
         control: those of control flow
-        kernels: what runs inside of operator calls
+        kernels: events inside operator calls
 
     Shapes: bool[events] each
     """
@@ -73,13 +73,13 @@ class Attribution:
     kernels: Mask
 
     def indices(self) -> Ints:
-        """Return the events that stand for an instruction, in the order of the trace."""
+        """Return the events that represent an instruction, in the order of the trace."""
         return np.flatnonzero(self.calls)
 
 
 @identity_cache
 def attribution(block: Block) -> Attribution:
-    """Return which events of a block its time is made of; no two of its parts overlap."""
+    """Return the classification of the events of a block; its parts do not overlap."""
     layout = block.layout
     chain = (layout.chain >= 0) & ~inside_delegates(block)
     named = named_events(block, CALLS)

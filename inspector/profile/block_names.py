@@ -1,4 +1,4 @@
-"""Names of the blocks of a trace that tell blocks apart: the runtime calls most of them Execute."""
+"""Distinct names of the blocks of a trace: the runtime calls most of them Execute."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""From any one thing of a method to all that belongs to it: nodes, instructions, events, values.
+"""Index of the relations in a method between nodes, instructions, events and values.
 
-Built once for a method; look-ups are dictionary reads. Nodes are those of the compiled model graph.
+Built once per method; look-ups are dictionary reads. Nodes are those of the compiled model graph.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schema.program import model as m
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """All that belongs to one thing.
+    """Everything related to one item.
 
     Attributes:
         nodes: names in the compiled model graph, the most exact first
@@ -76,25 +76,25 @@ class JoinIndex:
     operands: tuple[Operands, ...]
 
     def of_node(self, name: str) -> Related:
-        """Return what belongs to a node."""
+        """Return everything related to a node."""
         steps = self.node_instructions.get(name, ())
         own = self.node_events.get(name, ())
         return self._made((name,), steps, own or self._events(steps))
 
     def of_instruction(self, number: int) -> Related:
-        """Return what belongs to an instruction."""
+        """Return everything related to an instruction."""
         return self._made(
             self.instruction_nodes.get(number, ()), (number,), self._events((number,))
         )
 
     def of_event(self, row: int) -> Related:
-        """Return what belongs to a row of the profile."""
+        """Return everything related to a row of the profile."""
         step = self.event_instruction.get(row)
         steps = () if step is None else (step,)
         return self._made(self.event_nodes.get(row, ()), steps, (row,))
 
     def of_value(self, value: int) -> Related:
-        """Return what belongs to a value: the instructions that write it, else that read it."""
+        """Return everything related to a value: instructions that write it, else readers."""
         writers = [n for n, touched in enumerate(self.operands) if value in touched.writes]
         readers = [n for n, touched in enumerate(self.operands) if value in touched.reads]
         steps = tuple(writers or readers)
@@ -102,7 +102,7 @@ class JoinIndex:
         return Related(found.nodes, steps, found.events, (value,), (), found.delegates)
 
     def of_delegate(self, index: int) -> Related:
-        """Return what belongs to a delegate."""
+        """Return everything related to a delegate."""
         nodes = self.graph.nodes if self.graph is not None else ()
         names = tuple(node.name for node in nodes if node.delegate == index)
         steps = tuple(

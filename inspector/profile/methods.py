@@ -1,4 +1,4 @@
-"""Where the time went: one row an event, and totals that add up.
+"""Times: one row per event, and consistent totals.
 
 Time of a method = delegate calls + operators + control + unattributed. An OPERATOR_CALL contains
 its kernel's own event; sums use the outer one only, and show what it adds as framework time.
@@ -60,7 +60,7 @@ class MethodTime:
 
     @property
     def attributed_ms(self) -> float:
-        """Return what is accounted for by instructions."""
+        """Return the time attributed to instructions."""
         return self.delegates_ms + self.operators_ms + self.control_ms
 
 

@@ -1,4 +1,4 @@
-"""The operator rows of one block of a trace as columns, made without a loop over its events."""
+"""The operator rows of one block of a trace as columns, built without a loop over its events."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class BlockRows:
 
     @property
     def in_delegate(self) -> Mask:
-        """Return whether the time was spent by a delegate, also by one nothing is known of."""
+        """Return whether the time was spent by a delegate, including unknown ones."""
         backends = np.array([bool(link.backend) for link in self.links], np.bool_)
         call = np.array([label == DELEGATE_CALL for label in self.labels], np.bool_)
         return backends[self.link] | np.isin(self.kind, (INNER, REST)) | call[self.label]
@@ -115,7 +115,7 @@ def block_rows(session: Session, method: str, block: Block, start: int, name: st
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
-    """Which events make which rows; without the row of unattributed time."""
+    """Assignment of events to rows, without the row of unattributed time."""
 
     kind: Ints
     event: Ints

@@ -1,4 +1,4 @@
-"""What the bisection panel shows: what can be asked for, the trials so far, the nodes found."""
+"""Content of the bisection panel: available requirements, trials so far, nodes found."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _TRIALS = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Something a program can be asked for.
+    """A requirement offered for a program.
 
     Attributes:
-        metric: as a bound names it
-        words: what it is
-        sign: between metric and value, empty where there is none
-        value: to begin with
+        metric: as in bounds
+        words: its description
+        sign: between metric and value, may be empty
+        value: the default
     """
 
     metric: str
@@ -70,9 +70,9 @@ WISHES = (
 
 
 def wish_named(metric: str) -> Wish:
-    """Return what can be asked for by the name of its metric.
+    """Return the requirement of a metric.
 
-    Raises: StopIteration for a name that is none
+    Raises: StopIteration for an unknown name
     """
     return next(one for one in WISHES if one.metric == metric)
 
@@ -115,7 +115,7 @@ def _verdict(holds: bool) -> str:
 
 
 def trial_table(state: BisectState, bound: Bound, trying: Trying | None = None) -> Table:
-    """Return one row a program that was tried, the one that is being made at the end."""
+    """Return one row per trial, the running one last."""
     trials = state.trials
     total = len(state.candidates)
     counts = [one.count for one in trials]
@@ -149,7 +149,7 @@ def _out(count: int, total: int) -> str:
 
 
 def node_table(nodes: Sequence[CandidateNode], session: Session | None) -> Table:
-    """Return the nodes to keep off; each leads to its place in the session shown."""
+    """Return the nodes to exclude; each links to its place in the current session."""
     return Table(
         (
             text_column("node", [one.name for one in nodes], mono=True),
@@ -165,7 +165,7 @@ def node_table(nodes: Sequence[CandidateNode], session: Session | None) -> Table
 
 
 def place_of(node: CandidateNode, session: Session | None) -> Selection | None:
-    """Return where an exported node is in the graph of a session, None where it is not."""
+    """Return the place of an exported node in the graph of a session, None if missing."""
     graph = model_graph(session, node.method) if session is not None else None
     if graph is None:
         return None

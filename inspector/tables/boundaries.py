@@ -1,4 +1,4 @@
-"""What crosses the border of a delegate, and what it costs to fit the two sides together."""
+"""Tensors that cross the border of a delegate, and the cost of conversions there."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Boundary:
         delegate: index of the delegate
         inward: whether it enters
         value: the tensor
-        other: node at the other side: the maker of what enters, a reader of what leaves
-        nbytes: its size, None when unknown
-        conversion: ``quantize``, ``dequantize`` or ``layout`` where the node at the other side only
-            fits the two sides together, else empty
+        other: node at the other side: the producer of an input, a reader of an output
+        nbytes: its size, None if unknown
+        conversion: ``quantize``, ``dequantize`` or ``layout`` if that node only
+            converts, else empty
     """
 
     delegate: int
@@ -51,8 +51,8 @@ class Inserted:
 
     Attributes:
         node: in the payload
-        ns: mean time of a run, None where it was not measured
-        event: row of the profile, None without one
+        ns: mean time of a run, None if not measured
+        event: row of the profile, or None
     """
 
     node: InsideNode
@@ -62,7 +62,7 @@ class Inserted:
 
 @identity_cache
 def boundaries(graph: ModelGraph) -> tuple[Boundary, ...]:
-    """Return each tensor that enters or leaves a delegate, once a delegate and direction."""
+    """Return each tensor that enters or leaves a delegate, once per delegate and direction."""
     found: dict[tuple[int, bool, str], Boundary] = {}
     values = {value.name: value for node in graph.nodes for value in node.values}
     for edge in graph.edges:
@@ -81,7 +81,7 @@ def boundaries(graph: ModelGraph) -> tuple[Boundary, ...]:
 
 
 def _conversion(other: ModelNode) -> str:
-    """Return what a node outside does only for the border's sake; nothing for one delegated."""
+    """Return the kind of a conversion node outside, empty for other nodes."""
     if other.delegate is not None:
         return ""
     sign = quantizes(other.node.target)
@@ -93,7 +93,7 @@ def _conversion(other: ModelNode) -> str:
 
 @identity_cache
 def inserted_nodes(session: Session, method: str, delegate: int) -> tuple[Inserted, ...]:
-    """Return the payload nodes of a delegate that no operator of the user's stands for."""
+    """Return the payload nodes of a delegate without a user operator."""
     rows: dict[str, list[OperatorRow]] = {}
     for row in operator_rows(session, method).of_delegate(delegate):
         if row.kind == _MEASURED and row.link.inserted:
@@ -112,7 +112,7 @@ def inserted_nodes(session: Session, method: str, delegate: int) -> tuple[Insert
 def border_group(
     session: Session, method: str, delegate: int, borders: Sequence[Boundary]
 ) -> FactGroup:
-    """Return what crosses the border of a delegate and what fitting the two sides costs."""
+    """Return the tensors that cross the border of a delegate and the cost of conversions."""
     own = [one for one in borders if one.delegate == delegate]
     facts = [
         _crossing("in", [one for one in own if one.inward]),
@@ -145,7 +145,7 @@ def _tensors(count: int) -> str:
 
 
 def _added(added: Sequence[Inserted]) -> Fact:
-    """Return how many nodes the compiler added, and what they cost as far as it is known."""
+    """Return the number of inserted nodes, and their cost if known."""
     words = [f"{len(added):,} node{'' if len(added) == 1 else 's'}"]
     sizes = [one.node.output_bytes for one in added]
     known = [size for size in sizes if size is not None]
@@ -177,7 +177,7 @@ def join_group(session: Session, method: str, delegate: int) -> FactGroup:
 
 
 def inserted_selection(method: str, one: Inserted) -> Selection | str:
-    """Return what choosing an inserted node selects: its event, where it was measured."""
+    """Return the selection for an inserted node: its event, if measured."""
     if one.event is not None:
         return Selection(SelectionKind.EVENT, method, event=one.event)
     return f"{one.node.delegate} {one.node.node.name}"

@@ -1,4 +1,4 @@
-"""Which pairs of files belong together, and how one can tell."""
+"""Pairs of files that belong together, with the evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compare view shows: a headline, a summary of deltas, and tables of what moved."""
+"""Content of the compare view: a headline, a summary of deltas, and tables of changes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _MANY = 2.0  # times as long; a share says little beyond
 
 @dataclass(frozen=True, slots=True)
 class CompareLink:
-    """Where a row leads.
+    """The target of a row.
 
     Attributes:
         session: letter of the session
         view: name of the view
-        selection: what is selected there
+        selection: the selection there
     """
 
     session: str
@@ -63,7 +63,7 @@ def link_of(place: ComparePlace | None, letters: Sequence[str]) -> CompareLink |
 
 
 def headline(found: Comparison, letters: Sequence[str]) -> str:
-    """Return the most important result, with what changed for the worse."""
+    """Return the most important result, with regressions."""
     if len(letters) > 2:
         return f"{', '.join(letters[1:])} against {letters[0]}: {_best(found, letters)}"
     first, worse = _speed(found, letters), _worse(found)
@@ -81,7 +81,7 @@ def headline(found: Comparison, letters: Sequence[str]) -> str:
 
 
 def any_known(found: Comparison) -> bool:
-    """Return whether any number is known of the first session and of another one."""
+    """Return whether any figure is known of the first session and of another one."""
     others = range(1, len(found.names))
     return any(one.difference(each) is not None for one in found.summary for each in others)
 
@@ -108,7 +108,7 @@ def _best(found: Comparison, letters: Sequence[str]) -> str:
 
 
 def _how_much(verdict: TimeVerdict) -> str:
-    """Return a real difference in words: a share, or how many times where it is large."""
+    """Return a significant difference as text: a share, or a factor if it is large."""
     if verdict.ratio >= _MANY:
         return f"{verdict.ratio:.1f} times slower"
     if 0 < verdict.ratio <= 1 / _MANY:
@@ -138,7 +138,7 @@ def subtitle(found: Comparison, edits: str, runs: str) -> str:
 
 
 def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
-    """Return one row a number of the summary: each session, the differences, and how sure."""
+    """Return one row per figure of the summary: sessions, differences, and significance."""
     rows = sorted(found.summary, key=lambda one: one.area != "time" and not one.differs)
     others = range(1, len(letters))
     columns = [text_column("figure", [one.what for one in rows], width=22)]
@@ -155,7 +155,7 @@ def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
 
 
 class Toned(str):
-    """A text that knows its tone: whether a difference is for the better.
+    """A string with a tone: whether a difference is an improvement.
 
     Attributes:
         tone: good, bad, muted, or empty
@@ -178,7 +178,7 @@ def difference_column(rows: Sequence[Delta], number: int, letters: Sequence[str]
 
 
 def shown_place(one: Delta) -> ComparePlace | None:
-    """Return where to look for a number: in the newest session that has it."""
+    """Return the place of a figure: in the newest session that has it."""
     return next((place for place in reversed(one.places) if place is not None), None)
 
 
@@ -214,7 +214,7 @@ def difference_text(one: Delta, number: int) -> str:
 
 
 def tone_of(one: Delta, number: int) -> str:
-    """Return good or bad for a difference that is one, muted for one that may be chance."""
+    """Return good or bad for a significant difference, muted for others."""
     difference = one.difference(number)
     if not difference or not one.better:
         return "muted"

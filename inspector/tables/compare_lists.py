@@ -1,4 +1,4 @@
-"""The lists of the compare view: what moved, by node, partition, operator, arena and output."""
+"""The lists of the compare view: changes by node, partition, operator, arena and output."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _SMALL = 0.05  # of the largest difference
 
 
 def words_of(kind: str) -> str:
-    """Return what a list is called."""
+    """Return the title of a list."""
     return dict(LISTS)[kind]
 
 
@@ -121,7 +121,7 @@ def _change_tone(value: object) -> str:
 
 
 def _aligned(found: GraphAlignment) -> Iterator[tuple[str, str, str]]:
-    """Yield what happened to nodes: replaced, removed, added, and what else became other."""
+    """Yield the changes of nodes: replaced, removed, added, and changed."""
     old, new = found.old.nodes, found.new.nodes
     for group in found.replaced:
         before = ", ".join(old[node].name for node in group.old)
@@ -233,8 +233,8 @@ def time_bars(
 ) -> tuple[tuple[str, float, str, str], ...]:
     """Return (name, difference in ns, words, tone) of a list of times, the largest first.
 
-    The second session is held to the first. Recorded runs were not made together, so that no
-    difference is for sure: small ones are muted.
+    The second session is compared with the first. Recorded runs were not made together, so no
+    difference is certain: small ones are muted.
     """
     rows: Sequence[TimeRow] = getattr(found, kind)
     known = [(one, one.difference(1)) for one in rows if len(letters) > 1]
@@ -321,7 +321,7 @@ def change_table(changes: Sequence[Sequence[Change]], letters: Sequence[str]) ->
     """Return every difference of sessions from the first one.
 
     Args:
-        changes: what differs in each session after the first
+        changes: of each session after the first
         letters: of all sessions
     """
     pairs = zip(letters[1:], changes, strict=False)

@@ -23,9 +23,9 @@ def stage_table(stages: Sequence[Stage], running_seconds: float, outcome: Outcom
     """Return stage, method, state, time and nodes.
 
     Args:
-        stages: in their order; the last one may not have ended
-        running_seconds: how long that one has been running
-        outcome: how the compile ended, None while it runs
+        stages: in order; the last one may be running
+        running_seconds: its duration so far
+        outcome: of the compile, None while it runs
     """
     times = [running_seconds if one.seconds is None else one.seconds for one in stages]
     state = badge_column(
@@ -54,7 +54,7 @@ def compile_table(stages: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _count(nodes: int | None) -> str:
-    """Return a number; nothing for a stage that leaves no graph, where none is missing."""
+    """Return a count; empty for a stage without a graph."""
     return "" if nodes is None else f"{nodes:,}"
 
 

@@ -1,4 +1,4 @@
-"""What was delegated: operators counted, delegates, facts of their payloads."""
+"""Delegation: operator counts, delegates, facts of their payloads."""
 
 from __future__ import annotations
 

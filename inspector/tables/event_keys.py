@@ -1,4 +1,4 @@
-"""What rows of events select: a million selections that are made on first access."""
+"""Selections of event rows, created on first access since there may be a million."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class EventKeys(Keys):
 
     Args:
         method: whose events they are
-        events: row of the profile, -1 where the row stands for no event
-        instructions: index in the chain, -1 for none
+        events: row of the profile, -1 if the row has no event
+        instructions: index in the chain, or -1
         links: index into delegates of each row
         delegates: index in the method's delegates of each link
         others: keys of the rows without an event
@@ -70,7 +70,7 @@ class EventKeys(Keys):
 
 
 def rows_of(events: Ints) -> IntMap:
-    """Return event -> the row that stands for it."""
+    """Return event -> its row."""
     rows = np.flatnonzero(events >= 0)
     order = rows[np.argsort(events[rows], kind="stable")]
     return IntMap(events[order], order)

@@ -1,4 +1,4 @@
-"""Every event of the traces as the stock Inspector lists it: one row an event, nothing left out."""
+"""Every event of the traces as the stock Inspector lists it: one row per event, complete."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Cells:
         self.timed = np.where(self.inner, timed, is_time(source.source))
 
     def names(self) -> tuple[Ints, list[str | None]]:
-        """Return the names of events: the id inside of a delegate, else what was logged."""
+        """Return the names of events: the id inside a delegate, else the logged name."""
         shown = (shown_texts(self.block), self.block.layout.delegate_int)
         return _coded(pack(*shown), self.block.event_name)
 
@@ -89,7 +89,7 @@ class _Cells:
 
 
 def _coded(keys: Ints, text: Callable[[int], str | None]) -> tuple[Ints, list[str | None]]:
-    """Return a column of strings, asked for once for events of the same key."""
+    """Return a column of strings, computed once for events of the same key."""
     codes, first = ranks(keys)
     return codes, [text(event) for event in first.tolist()]
 

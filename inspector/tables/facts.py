@@ -13,12 +13,12 @@ class Fact:
     """One line.
 
     Attributes:
-        label: what it is
+        label: name of the fact
         value: as shown
-        exact: unrounded, on hover; empty when value is complete
-        badge: how sure the value is or where it comes from: exact, inferred, measured
+        exact: unrounded, on hover; empty if value is exact
+        badge: certainty or source of the value: exact, inferred, measured
         badge_tone: colour role of the badge
-        link: what choosing the value leads to; handed back by the sheet, None for plain text
+        link: target of the value, returned by the sheet, None for plain text
     """
 
     label: str
@@ -36,9 +36,9 @@ class FactGroup:
     Attributes:
         title: quiet heading, may be empty
         facts: the lines
-        notice: heading of a box above the lines, empty for none
-        text: words in that box
-        code: source lines below, empty for none
+        notice: heading of a box above the lines, may be empty
+        text: content of that box
+        code: source lines below, may be empty
         first_line: number of the first of them
         marked: number of the line meant
     """
@@ -58,8 +58,8 @@ class FactSheet:
 
     Attributes:
         title: its name
-        subtitle: where it is
-        groups: what is known, most important first
+        subtitle: its place
+        groups: of facts, most important first
     """
 
     title: str = ""

@@ -1,4 +1,4 @@
-"""Figures of different kinds in one column: each number carries its unit."""
+"""Figures of different kinds in one column: each value includes its unit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _QUANTITIES = {
 
 
 class Figure(float):
-    """A number in the base unit of its quantity, or in a unit of its own.
+    """A number in the base unit of its quantity, or with a custom unit.
 
     Attributes:
-        quantity: PLAIN for one with a unit of its own
-        symbol: unit of the number, empty for none
+        quantity: PLAIN with a custom unit
+        symbol: of the unit, may be empty
     """
 
     quantity: Quantity
@@ -43,7 +43,7 @@ class Figure(float):
         return found
 
     def text(self) -> str:
-        """Return the number with its unit as sentences have it."""
+        """Return the number with its unit, for sentences."""
         if self.quantity is Quantity.PLAIN:
             return f"{plain_text(self)} {self.symbol}".rstrip()
         return format_quantity(self, self.quantity)
@@ -71,7 +71,7 @@ class Figure(float):
 def figure_column(
     title: str, values: Sequence[Figure | str | None], *, missing: str = MISSING
 ) -> Column:
-    """Return a column of figures, each shown with its unit; words are shown as they are."""
+    """Return a column of figures, each shown with its unit; strings are shown unchanged."""
 
     def text(value: object) -> str:
         if isinstance(value, Figure):

@@ -49,7 +49,7 @@ def file_table(session: Session, size_unit: str = "auto") -> Table:
 
 
 def file_facts_table(session: Session) -> Table:
-    """Return name, kind and size of each file, and what it is in a few words."""
+    """Return name, kind and size of each file, and short facts."""
     rows = [
         (PurePath(one.path).name, one.kind, one.size, facts_text(file_facts(session, one.artifact)))
         for one in session.files
@@ -97,7 +97,7 @@ def all_issues(session: Session) -> tuple[Issue, ...]:
 
 
 def kind_words(kind: str) -> str:
-    """Return what people call a kind of file."""
+    """Return the display name of a kind of file."""
     return KIND_WORDS.get(kind, kind)
 
 

@@ -1,4 +1,4 @@
-"""What users type into a filter box: words, /a regular expression/ or ``p50>0.1``."""
+"""The filter language: words, /a regular expression/ or ``p50>0.1``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FACTORS["%"] = 0.01
 
 
 class FilterError(ValueError):
-    """What was typed cannot be a filter; reads as one sentence for the user."""
+    """An invalid filter; one sentence for the user."""
 
 
 class TooSlowError(FilterError):
@@ -61,7 +61,7 @@ class FilterTerm:
     factor: float | None = None
 
     def scale(self, column: Column) -> float:
-        """Return how many base units the typed number counts in."""
+        """Return the number of base units in the typed unit."""
         return column.scale if self.factor is None else self.factor
 
     def keeps(self, values: NDArray[np.float64]) -> Mask:
@@ -84,12 +84,12 @@ class Filter:
     comparisons: tuple[FilterTerm, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return whether the filter asks for anything."""
+        """Return whether the filter has conditions."""
         return bool(self.terms or self.comparisons)
 
 
 def parse_filter(text: str, table: Table) -> Filter:
-    """Return what was typed as a filter for a table.
+    """Parse the filter of a table.
 
     Words must all occur, in any text column, case ignored. Text between slashes is a regular
     expression; ``^`` and ``$`` are the ends of a cell. ``name>number`` compares the number column
@@ -145,7 +145,7 @@ def _column_named(name: str, table: Table) -> int | None:
 
 
 def matches(term: str | re.Pattern[str]) -> Callable[[Sequence[str]], Mask]:
-    """Return the function that finds which of some strings contain a word or expression."""
+    """Return a function that matches strings against a word or expression."""
     if isinstance(term, str):
         return lambda texts: np.fromiter(
             (term in text.casefold() for text in texts), np.bool_, len(texts)

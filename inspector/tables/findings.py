@@ -1,4 +1,4 @@
-"""What stands out in a session, a sentence a row."""
+"""Findings of a session, one sentence per row."""
 
 from __future__ import annotations
 

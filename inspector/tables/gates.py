@@ -1,4 +1,4 @@
-"""Requirements of a gate and what was found of each."""
+"""Requirements of a gate and their results."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _NAMES = (RowField("method", mono=True), RowField("graph"))
 
 
 def node_table(method: str, graph: ModelGraph) -> Table:
-    """Return one row a node: operator, module, outputs, who runs it, where it is written."""
+    """Return one row per node: operator, module, outputs, owner, source line."""
     frames = [user_frame(node.node.stack_trace) for node in graph.nodes]
     rows = [
         (

@@ -28,10 +28,10 @@ _NOTHING = ("", "—")  # what text columns say where there is nothing to say
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """What a group node of a grouped table is.
+    """The key of a group in a grouped table.
 
     Attributes:
-        label: what its rows have in common
+        label: common to its rows
     """
 
     label: str
@@ -168,7 +168,7 @@ def _common(
 
 
 def total_text(column: Column, shown: Order) -> str:
-    """Return what all shown rows of a column come to, as a group of them shows it."""
+    """Return the total of all shown rows of a column, as shown for a group."""
     if column.is_text or column.total is Total.NONE:
         return ""
     numbers = as_floats(column.values)[shown]

@@ -1,4 +1,4 @@
-"""How large the numbers of a column are, which decides its unit and decimals."""
+"""Magnitude of a column, which determines unit and decimals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inspector.units import as_number
 
 
 def magnitude(values: Iterable[object] | NDArray[Any]) -> float:
-    """Return the largest absolute finite number among values, 0.0 when there is none."""
+    """Return the largest absolute finite number among values, 0.0 if there is none."""
     if isinstance(values, np.ndarray):
         array = cast("NDArray[Any]", values)
         if array.dtype.kind in "iuf":

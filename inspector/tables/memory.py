@@ -16,7 +16,7 @@ from schema.program import instructions
 
 
 def memory_plan(session: Session, method: str) -> MemoryPlan | None:
-    """Return the plan of a method, None without a program that has it."""
+    """Return the plan of a method, None if no program has it."""
     program = session.program
     if program is None or method not in {plan.name for plan in program.plans}:
         return None
@@ -24,7 +24,7 @@ def memory_plan(session: Session, method: str) -> MemoryPlan | None:
 
 
 def value_names(session: Session, method: str, values: Sequence[PlannedValue]) -> tuple[str, ...]:
-    """Return what the record calls each value, as in ``v20`` where none is recorded."""
+    """Return the recorded name of each value, or ``v20`` if not recorded."""
     known = value_sources(session, method)
     return tuple(
         known[value.value].name if value.value in known else value.name for value in values
@@ -112,7 +112,7 @@ def _maker(value: PlannedValue, labels: Sequence[str]) -> str:
 
 
 def _labels(session: Session, method: str) -> list[str]:
-    """Return what each instruction calls."""
+    """Return the callee of each instruction."""
     program = session.program
     if program is None:
         return []
@@ -125,7 +125,7 @@ def _shares(sizes: Sequence[int], peaks: Sequence[int]) -> list[float | None]:
 
 
 def _sharers(session: Session, method: str, values: Sequence[PlannedValue]) -> list[str | None]:
-    """Return whom each value shares its bytes with at the peak."""
+    """Return the values that share bytes with each value at the peak."""
     known = value_sources(session, method)
     return [
         ", ".join(known[one].name if one in known else f"v{one}" for one in value.shares_with)

@@ -1,4 +1,4 @@
-"""What a method is: inputs, outputs, instructions, delegates, planned memory."""
+"""Facts of a method: inputs, outputs, instructions, delegates, planned memory."""
 
 from __future__ import annotations
 

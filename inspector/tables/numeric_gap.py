@@ -1,4 +1,4 @@
-"""Numeric gaps as a table, as a curve along the program, and one tensor looked at closely."""
+"""Numeric gaps as a table, as a curve along the program, and details of one tensor."""
 
 from __future__ import annotations
 
@@ -97,9 +97,10 @@ def _note(row: Row) -> str | None:
 
 
 def selected_row(run: RunGap, related: Related) -> Row | None:
-    """Return the row of what is selected in another view, None when it has none.
+    """Return the row of the selection in another view, or None.
 
-    A node of its own goes before one that a fused operator covers, that before an instruction.
+    An own node takes precedence over one covered by a fused operator, which precedes an
+    instruction.
     """
     names = related.nodes
     steps = set(related.instructions)
@@ -118,7 +119,7 @@ def selected_row(run: RunGap, related: Related) -> Row | None:
 
 
 def summary(run: RunGap) -> str:
-    """Return what was found in a sentence, the first divergence first."""
+    """Return a summary sentence, the first divergence first."""
     compared = sum(row.compared for row in run.outside())
     whole = len(run.outside())
     first = run.first_divergence()
@@ -154,12 +155,12 @@ def _decades(value: float | None) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorLook:
-    """One tensor of the run beside its reference.
+    """One tensor of the run and its reference.
 
     Attributes:
-        counts: elements a bin of the difference
-        low: where the bins begin
-        high: where they end
+        counts: elements per bin of the difference
+        low: lower end of the bins
+        high: upper end of the bins
         heat: absolute difference as an image of 0 to 1, rows of the last dimension
         worst: the largest differences: index, reference, run, difference
         shape: of the tensor
@@ -174,7 +175,7 @@ class TensorLook:
 
 
 def tensor_look(path: Path) -> TensorLook:
-    """Return a closer look at the tensors in a kept file.
+    """Return details of the tensors in a stored file.
 
     Raises: OSError, ValueError if it cannot be read
     """

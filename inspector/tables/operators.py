@@ -1,4 +1,4 @@
-"""The operators table: what ran, where it belongs, how long it took and how sure the join is."""
+"""The operators table: operators, owners, times, and certainty of the join."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ JOIN_TONES = {"exact": "good", "instruction": "good", "inferred": "warn", "call 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorsTable:
-    """A table of operators or events, and how its rows answer to what is selected.
+    """A table of operators or events, and the maps from selections to rows.
 
     Attributes:
         table: the rows
         runs: samples of the row with the most
-        samples_of: time of a row in each run in ns; None where it has none
+        samples_of: time of a row in each run in ns; None without samples
         by_event: profile row -> row
         by_step: instruction -> rows outside of delegates
         by_node: node -> row
@@ -84,7 +84,7 @@ class OperatorsTable:
     by_node: Mapping[str, int]
 
     def rows_of(self, related: Related) -> list[int]:
-        """Return the rows of what is selected: its events, else its instructions, else nodes."""
+        """Return the rows of a selection: its events, else its instructions, else nodes."""
         rows = [self.by_event[one] for one in related.events if one in self.by_event]
         if not rows:
             rows = [row for step in related.instructions for row in self.by_step.get(step, ())]
@@ -93,7 +93,7 @@ class OperatorsTable:
         return list(dict.fromkeys(rows))
 
     def selection(self, row: int) -> Selection:
-        """Return what a row selects; nothing for time that no operator has."""
+        """Return the selection of a row; empty for unattributed time."""
         key = self.table.key(row)
         return key if isinstance(key, Selection) else Selection()
 
@@ -201,7 +201,7 @@ def _backend(link: Link, kind: int, inside: bool) -> str:
 
 
 def _nodes(link: Link, kind: int, _inside: bool) -> str:
-    """Return the recorded names, by which people look for what has another name as a kernel."""
+    """Return the recorded names, since kernels have other names."""
     if kind == LEFT:
         return ""
     return link.node or ", ".join(link.nodes or link.payload_nodes)
@@ -237,12 +237,12 @@ def time_columns(
 ) -> tuple[Column, ...]:
     """Return the columns of p50, p10, p90, min, max and mean, all in one unit.
 
-    The plot of runs shows the extremes: they may be the columns that have to be scrolled to.
+    The plot of runs also shows the extremes, so these columns may need scrolling.
 
     Args:
         points: of each row, in nanoseconds
-        units: what the user wants
-        largest: what the unit is to fit, the largest mean when it is not given
+        units: of the user
+        largest: value that determines the unit, by default the largest mean
     """
     unit = choose_unit(
         Quantity.TIME, _largest(points[-1]) if largest is None else largest, units.time
@@ -269,7 +269,7 @@ def _reason(value: object) -> str:
 
 
 def _ticks(session: Session, rows: OperatorRows, timed: NDArray[np.bool_]) -> tuple[Column, ...]:
-    """Return a column of ticks for what is not measured in time; none when all is."""
+    """Return a column of ticks for rows without times, or no column."""
     if timed.all():
         return ()
     profile = analyse_profile(session).rows

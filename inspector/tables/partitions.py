@@ -1,4 +1,4 @@
-"""The partitions view: what each delegate took, what crosses its border, what it left."""
+"""The partitions view: nodes of each delegate, tensors at its border, remaining nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NOBODY = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitions:
-    """Delegation of one method, ready to be shown.
+    """Delegation of one method, for display.
 
     Attributes:
         facts: the analysis
@@ -259,12 +259,12 @@ def _tree(
 
 
 def counts_text(made: Partitions) -> str:
-    """Return in a line what the stock tool's counts leave out."""
+    """Return a line about nodes that the stock tool does not count."""
     return " · ".join(words for _, _, words in _counts(made))
 
 
 def _counts(made: Partitions) -> list[tuple[str, str, str]]:
-    """Return of each count its name and its value, and both as words of a line."""
+    """Return name and value of each count, and a line with both."""
     facts = made.facts
     share = f"{facts.compute_delegated:,} of "
     share += f"{facts.compute_delegated + facts.compute_non_delegated:,}"
@@ -291,7 +291,7 @@ COUNTING = {
 
 
 def delegate_sheet(made: Partitions, index: int) -> FactSheet:
-    """Return the facts of a delegate; an empty sheet when there is none."""
+    """Return the facts of a delegate; an empty sheet if there is none."""
     delegate = next((one for one in made.facts.delegates if one.index == index), None)
     if delegate is None:
         return FactSheet()
@@ -311,7 +311,7 @@ def delegate_sheet(made: Partitions, index: int) -> FactSheet:
 
 
 def method_sheet(made: Partitions) -> FactSheet:
-    """Return the counts of a method: as the stock tool has them, and what they leave out."""
+    """Return the counts of a method: those of the stock tool, and further ones."""
     facts = made.facts
     stock = [tuple(line.split(": ", 1)) for line in facts.summary.splitlines()]
     honest = [(label, value) for label, value, _ in _counts(made)]
@@ -389,15 +389,15 @@ def known_partitions(session: Session, method: str, units: Units) -> Partitions:
 def partition_tree(session: Session, method: str, units: Units) -> Tree:
     """Return delegates with their nodes below, then what was not delegated by operator.
 
-    Raises: QueryError when no file has delegation data
+    Raises: QueryError if no file has delegation data
     """
     return known_partitions(session, method, units).tree
 
 
 def boundary_tensors(session: Session, method: str, units: Units) -> Table:
-    """Return the tensors that go into delegates and out of them.
+    """Return the tensors that enter and leave delegates.
 
-    Raises: QueryError when no file has delegation data
+    Raises: QueryError if no file has delegation data
     """
     return boundary_table(known_partitions(session, method, units), None, units.size)
 

@@ -22,14 +22,14 @@ class QueryError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which rows and columns of a table are wanted, in which order.
+    """The requested rows and columns of a table, and their order.
 
     Attributes:
         filter: as typed into the filter box of the window
         sort: ids of columns, each with ``:desc`` behind it for the largest first
-        group_by: id of a text column, empty for none
-        columns: ids of the wanted columns, empty for all
-        top: at most so many rows, at the top level of a tree; None for all
+        group_by: id of a text column, may be empty
+        columns: ids of the requested columns, empty for all
+        top: largest number of rows, at the top level of a tree; None for all
     """
 
     filter: str = ""
@@ -41,11 +41,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selected:
-    """Rows of a table that a query wants.
+    """The result of a query.
 
     Attributes:
-        table: the wanted columns, all rows
-        rows: the wanted rows, in their order
+        table: the requested columns, all rows
+        rows: the requested rows, in order
         depths: level of each in its tree, from 0; None for a table without levels
     """
 
@@ -61,7 +61,7 @@ def column_names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def select(source: Table | Tree, query: Query) -> Selected:
-    """Return what a query wants of a table or tree.
+    """Apply a query to a table or tree.
 
     Raises: QueryError for unknown columns, and groups of a tree; FilterError
     """

@@ -17,7 +17,7 @@ from inspector.tables.tree import Tree
 
 
 class TableSubject(str, Enum):
-    """What a table is about."""
+    """Kinds of subjects of a table."""
 
     SESSION = "session"
     METHOD = "method"  # of a session
@@ -31,9 +31,9 @@ class TableEntry:
 
     Attributes:
         name: on the command line and in ``inspector.table``
-        what: what a row is
-        maker: module and function that make it, below ``inspector.tables``
-        subject: what the function takes: (session, units), (session, method, units),
+        what: description of a row
+        maker: module and function that build it, below ``inspector.tables``
+        subject: arguments of the function: (session, units), (session, method, units),
             (sessions, method, units) or (path, units)
     """
 
@@ -115,10 +115,10 @@ def build(
         name: one of ``TABLES``
         subject: a session; two or more for tables that compare; the folder that a job wrote
         method: needed for tables of one method unless the session has only one
-        units: in which times and sizes are shown
+        units: of times and sizes
 
     Raises: QueryError for an unknown name, a wrong subject or method, and a session or folder
-        without what the table is made of; FormatError, OSError for a folder that cannot be read
+        without the required data; FormatError, OSError for a folder that cannot be read
     """
     entry = entry_named(name)
     module, function = entry.maker.split(":")
@@ -155,9 +155,9 @@ def _of_sessions(
 
 
 def method_of(session: Session, method: str) -> str:
-    """Return the method meant: the given one, or the only one.
+    """Return the selected method: the given one, or the only one.
 
-    Raises: QueryError for an unknown method, or none given where there are several
+    Raises: QueryError for an unknown method, or a missing name if there are several
     """
     known = session.methods
     if method and known and method not in known:

@@ -37,8 +37,8 @@ class Factors:
     """A text column as small integers.
 
     Attributes:
-        codes: index into labels, one a row
-        labels: the different strings as shown
+        codes: index into labels, one per row
+        labels: the distinct strings as shown
         missing: which labels stand for a missing value
     """
 
@@ -69,7 +69,7 @@ def _plain(values: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
 
 
 def text_ranks(labels: Sequence[str]) -> NDArray[np.int64]:
-    """Return the place of each text in reading order: conv_2 before conv_10, case ignored."""
+    """Return the rank of each string in natural order: conv_2 before conv_10, case ignored."""
     keys = [label.casefold() for label in labels]
     if len(keys) <= _NATURAL_LIMIT:
         keys = [_DIGIT_RUN.sub(_padded, key) for key in keys]
@@ -84,10 +84,10 @@ def _padded(match: re.Match[str]) -> str:
 
 
 class RowOrder:
-    """Which rows of a table are shown, in which order; keeps what sorting twice can share.
+    """The shown rows of a table and their order; caches data for repeated sorting.
 
     Attributes:
-        table: what is ordered
+        table: to order
     """
 
     def __init__(self, table: Table) -> None:
@@ -96,7 +96,7 @@ class RowOrder:
         self._ranks: dict[int, NDArray[Any]] = {}
 
     def prepare(self) -> RowOrder:
-        """Compute what the first sort and filter would need; for worker threads."""
+        """Precompute data for the first sort and filter, in worker threads."""
         for index, column in enumerate(self.table.columns):
             self._sort_values(index)
             if column.is_text:

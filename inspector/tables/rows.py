@@ -1,4 +1,4 @@
-"""Small tables of rows: what each cell of a row is, declared once, and turned into columns."""
+"""Small tables given as rows: fields are declared once and rows converted to columns."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class RowField:
-    """What one cell of a row is.
+    """A field of a row.
 
     Attributes:
         title: heading of the column
-        quantity: what the numbers count, in base units; None for text
-        total: what a group of rows and the last line show
-        missing: shown where there is no value; None for the usual word of numbers, nothing for text
+        quantity: of numbers, in base units; None for text
+        total: shown for a group of rows and in the last line
+        missing: shown for missing values; None for the default
         mono: names and code, in the mono font
         tone: colour role of a value; makes a badge of a text
         width: preferred width in characters, 0 to measure
@@ -71,11 +71,11 @@ def row_table(
     """Return a table of rows.
 
     Args:
-        fields: one a cell
+        fields: one per cell
         rows: cells in base units (ns, bytes, fractions of one); None is missing
-        noun: what a row is called, in the plural
-        keys: what each row is
-        units: in which times and sizes are shown
+        noun: for rows, in the plural
+        keys: of the rows
+        units: of times and sizes
 
     Raises: ValueError if a row has more or fewer cells than there are fields
     """

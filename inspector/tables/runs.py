@@ -117,7 +117,7 @@ def bundled_table(cases: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def outputs_text(report: Mapping[str, Any]) -> str:
-    """Return a line an output, and what is to be known of memory and the trace."""
+    """Return one line per output, and notes on memory and the trace."""
     lines = [f"output {place}  {said(one)}" for place, one in enumerate(report["outputs"])]
     memory = report["memory"]
     lines.append(f"planned   {sum(memory['planned_bytes']):,} bytes")
@@ -134,7 +134,7 @@ def outputs_text(report: Mapping[str, Any]) -> str:
 
 
 def delegate_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what ran the delegates, a line for each kind of answer."""
+    """Return the engines of delegates, one line for each."""
     kinds = Counter((one["backend"], _ran(one), one["note"]) for one in partitions)
     return [
         f"delegates {count} × {backend}: {ran}{f' ({note})' if note else ''}"
@@ -147,7 +147,7 @@ def _ran(partition: Mapping[str, Any]) -> str:
 
 
 def said(value: Mapping[str, Any]) -> str:
-    """Return what a value is in a few words."""
+    """Return a short description of a value."""
     if value["kind"] == "tensor":
         return f"{value['dtype']} {value['shape']}"
     if value["kind"] == "list":

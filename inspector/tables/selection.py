@@ -1,4 +1,4 @@
-"""What is chosen for all tables: the one thing selected, and the units. Loads no numpy."""
+"""State shared by all tables: the selection, and the units. Does not import numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class SelectionKind(str, Enum):
-    """What the user pointed at."""
+    """Kinds of selections."""
 
     NONE = "none"
     NODE = "node"
@@ -20,13 +20,13 @@ class SelectionKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The one thing selected in all views.
+    """The selection of all views.
 
-    ``kind`` is which key the user pointed at; other keys may be filled in by a view that knows
-    them. Views highlight whatever belongs to it by the links of the session.
+    ``kind`` is the key that the user selected; a view may fill in other keys it knows. Views
+    highlight related items by the links of the session.
 
     Attributes:
-        kind: what was pointed at
+        kind: of the selection
         method: method it belongs to, empty for parts of a file
         graph: name of the graph a node is in, as the session calls it
         node: name of the node in that graph
@@ -57,7 +57,7 @@ NOTHING = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How numbers are shown.
+    """Units for display.
 
     Attributes:
         time: auto, ns, µs, ms or s

@@ -20,7 +20,7 @@ from inspector.units import Quantity, choose_unit
 
 
 def part_selection(file: LoadedFile, part: FilePart) -> Selection:
-    """Return the selection that stands for a part."""
+    """Return the selection of a part."""
     return Selection(SelectionKind.PART, part=f"{file.path}@{part.offset}+{part.nbytes}")
 
 
@@ -35,10 +35,10 @@ def parts_table(
     """Return the parts as a table; keys are Selections, so that a row can be selected.
 
     Args:
-        parts: each with the file it is in
+        parts: each with its file
         size_unit: of the sizes
         files: whether a column names the file
-        users: what reads each part, for a column of it; None for no such column
+        users: readers of each part, for a column; or None
         compared: whether contents were compared, so that a blank means "none"
     """
     total = sum(part.nbytes for _, part in parts)
@@ -72,7 +72,7 @@ def _offsets(
 
 
 def parts(session: Session, units: Units) -> Table:
-    """Return every part of every file that can be taken apart."""
+    """Return all parts of all files with known structure."""
     known = [one for one in session_sizes(session) if one.size is not None]
     found = [(one.file, part) for one in known if one.size is not None for part in one.size.parts]
     return parts_table(found, units.size, files=len(known) > 1, users=stored_users(session))
@@ -87,7 +87,7 @@ _KINDS = (
 
 
 def kind_table(parts: Sequence[FilePart], units: Units = AUTOMATIC) -> Table:
-    """Return the parts summed up by what they are, the largest first."""
+    """Return the parts summed by kind, the largest first."""
     counts: Counter[str] = Counter(part.kind for part in parts)
     sizes: Counter[str] = Counter()
     for part in parts:
@@ -98,6 +98,6 @@ def kind_table(parts: Sequence[FilePart], units: Units = AUTOMATIC) -> Table:
 
 
 def kinds(session: Session, units: Units) -> Table:
-    """Return the parts of all files summed up by what they are."""
+    """Return the parts of all files summed by kind."""
     known = (one.size for one in session_sizes(session))
     return kind_table([part for one in known if one is not None for part in one.parts], units)

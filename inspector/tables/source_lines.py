@@ -35,10 +35,10 @@ class LineKey:
 
 @dataclass(slots=True, eq=False)
 class SourceLine:
-    """What came from one line.
+    """The nodes and times of one line.
 
     Attributes:
-        code: as the trace recorded it, empty when it did not
+        code: as recorded, may be empty
         nodes: names in the compiled graph, the slowest first
         nanoseconds: mean time of a run, NaN where nothing was measured
     """
@@ -53,7 +53,7 @@ class SourceFiles:
     """The files of a method.
 
     Attributes:
-        files: recorded file -> line number -> what came from it
+        files: recorded file -> line number -> its nodes and times
         tree: files with their lines below, keyed by LineKey
         line_of: node -> its line
         times: times of the nodes
@@ -73,9 +73,9 @@ class SourceText:
 
     Attributes:
         file: as recorded
-        path: where it is, None when it is not here
+        path: on this machine, None if missing
         lines: its text
-        problem: why it cannot be shown, empty when it can
+        problem: why it cannot be shown, else empty
     """
 
     file: str
@@ -85,7 +85,7 @@ class SourceText:
 
 
 def source_files(session: Session, method: str, units: Units) -> SourceFiles:
-    """Return the lines that made the nodes of a method; empty without stack traces."""
+    """Return the source lines of the nodes of a method; empty without stack traces."""
     graph = model_graph(session, method)
     if graph is None:
         return _made({}, {}, None, 0, units)

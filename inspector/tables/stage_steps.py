@@ -1,4 +1,4 @@
-"""The stages of a compile, step by step: what each did to the nodes of the graph."""
+"""The stages of a compile, step by step: changes of the nodes of the graph."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _TONES = {"added": "good", "removed": "bad", "replaced": "accent", "delegated": 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The stages of one session, ready to be shown.
+    """The stages of one session, for display.
 
     Attributes:
-        log: the stages; None where there are none
-        why: why there are none
+        log: the stages, or None
+        why: reason if there are none
         names: by method, node of the recorded program -> its name in the compiled graph
     """
 
@@ -54,11 +54,11 @@ def steps_of(session: Session) -> Steps:
 
 
 def step_table(log: StageLog, numbers: Sequence[int] | None = None) -> Table:
-    """Return a row for each stage: its time, the nodes it left, and how many are new or gone.
+    """Return a row for each stage: time, resulting nodes, and how many were added or removed.
 
     Args:
         log: the stages
-        numbers: of the stages wanted, None for all; they are the keys of the rows
+        numbers: of the requested stages, None for all; they are the keys of the rows
     """
     wanted = range(len(log.steps)) if numbers is None else numbers
     steps = [log.steps[number] for number in wanted]
@@ -84,7 +84,7 @@ def _counts(title: str, values: Sequence[int | None]) -> Column:
 
 
 def step_words(log: StageLog, number: int) -> str:
-    """Return what a stage did, in a line."""
+    """Return a line about the effect of a stage."""
     step = log.steps[number]
     if step.change is None:
         if step.nodes is None:
@@ -111,9 +111,9 @@ class _StepRow:
 
 
 def node_table(steps: Steps, number: int, which: str) -> Table:
-    """Return the nodes that a stage added, removed or replaced, or all that it left.
+    """Return the nodes that a stage added, removed or replaced, or all resulting nodes.
 
-    A key is the node as other views know it, followed through the stages in between.
+    A key is the node in the compiled graph, followed through the stages in between.
     """
     log = steps.log
     assert log is not None
@@ -181,7 +181,7 @@ def _first(row: _StepRow, old: dict[str, StageNode], new: dict[str, StageNode]) 
 
 
 def _key(steps: Steps, number: int, row: _StepRow) -> Selection | None:
-    """Return the node of the compiled graph that a row is about, the first of several."""
+    """Return the node of the compiled graph of a row, the first of several."""
     log = steps.log
     assert log is not None
     method = log.steps[number].method
@@ -201,7 +201,7 @@ def _key(steps: Steps, number: int, row: _StepRow) -> Selection | None:
 
 
 def left_nodes(nodes: Sequence[StageNode]) -> Table:
-    """Return the nodes of the graph that a stage left."""
+    """Return the nodes of the graph after a stage."""
     rows = [(node.name, node.operator, node.value, node.source) for node in nodes]
     titles = ("node", "operator", "value", "source")
     return row_table([RowField(title, mono=title != "operator") for title in titles], rows, "nodes")

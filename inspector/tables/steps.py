@@ -1,4 +1,4 @@
-"""A delegate call that is stepped through, as tables: nodes, values, numbers."""
+"""Tables of a stepped delegate call: nodes, values, elements."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class StepCall:
     """A delegate call of a method that can be stepped through.
 
     Attributes:
-        number: which of all delegate calls of the method
+        number: index among the delegate calls of the method
         delegate: index of the delegate
-        nodes: how many are inside
+        nodes: number of nodes inside
     """
 
     number: int
@@ -67,11 +67,11 @@ def calls_of(session: Session, method: str) -> tuple[StepCall, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Where the nodes of a call are in the graph.
+    """Maps nodes of a call to the graph.
 
     Attributes:
-        names: by place in the call, name in the graph, empty for what no operator stands for
-        rows: by name in the graph, places in the call
+        names: by index in the call, name in the graph, empty without an operator
+        rows: by name in the graph, indices in the call
     """
 
     names: tuple[str, ...]
@@ -96,7 +96,7 @@ def places_of(session: Session, method: str, delegate: int) -> Places:
 
 
 def node_table(nodes: Sequence[Mapping[str, Any]], position: int, places: Places | None) -> Table:
-    """Return a row for each node: whether it has run, what it is, what it reads and makes."""
+    """Return a row for each node: whether it has run, its kind, inputs and outputs."""
     names = list(places.names) if places is not None and len(places.names) == len(nodes) else []
     badges = badge_column(
         "",
@@ -158,7 +158,7 @@ def _ids(values: Iterable[int]) -> str:
 
 
 def value_table(values: Mapping[int, Mapping[str, Any]]) -> Table:
-    """Return a row for each value that is there, those made last first."""
+    """Return a row for each computed value, the latest first."""
     rows = sorted(values.values(), key=lambda one: (_age(one), -one["value"]), reverse=True)
     return Table(
         (
@@ -203,7 +203,7 @@ def _note(value: Mapping[str, Any]) -> str:
 
 
 def number_table(looked: Mapping[str, Any], shape: Sequence[int]) -> Table:
-    """Return the numbers of a value with their places."""
+    """Return the elements of a value with their indices."""
     numbers, real = looked["numbers"], looked.get("real")
     columns = [
         text_column("place", [_place(at, shape) for at in range(len(numbers))], width=14),
@@ -228,6 +228,6 @@ def _place(at: int, shape: Sequence[int]) -> str:
 
 
 def selection_of(places: Places | None, method: str, row: int) -> Selection | None:
-    """Return the node of the graph that a node of the call stands for, None for none."""
+    """Return the graph node of a node of the call, or None."""
     name = places.names[row] if places is not None and row < len(places.names) else ""
     return Selection(SelectionKind.NODE, method, COMPILED, name) if name else None

@@ -70,7 +70,7 @@ class Axis:
         return _ticks(low, high, self.unit, self.quantity)
 
     def share(self, value: float) -> float:
-        """Return where a value lies, 0 at the beginning and 1 at the end."""
+        """Return the position of a value, 0 at the beginning and 1 at the end."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -82,7 +82,7 @@ class Dot:
         key: of the point in the sweep
         x: value across, in base units
         y: value up, in base units
-        best: whether no other point beats it in both
+        best: whether it is Pareto-optimal
         words: shown on hover
     """
 
@@ -100,8 +100,8 @@ class Scatter:
     Attributes:
         across: axis to the right
         up: axis upwards
-        dots: one a point
-        left_out: how many points have not both
+        dots: one per point
+        left_out: number of points without both
     """
 
     across: Axis
@@ -189,7 +189,7 @@ def in_base(name: str, value: float | None) -> float | None:
 
 
 def axes_of(results: Results) -> tuple[tuple[str, str], ...]:
-    """Return the metrics a point can be drawn by, each with what better means."""
+    """Return the metrics a point can be drawn by, each with its direction of improvement."""
     return tuple(
         (f"{name} ({'more' if METRICS[name][1] else 'less'} is better)", name)
         for name in results.metrics
@@ -197,7 +197,7 @@ def axes_of(results: Results) -> tuple[tuple[str, str], ...]:
 
 
 def first_axes(results: Results) -> tuple[str, str]:
-    """Return the metrics that are drawn at first: the objectives, as far as there are two."""
+    """Return the metrics that are drawn at first: the objectives, if there are two."""
     names = [name for name in results.objectives if name in results.metrics]
     names += [name for name in results.metrics if name not in names]
     return (names[1], names[0]) if len(names) > 1 else (names[0], names[0]) if names else ("", "")

@@ -1,7 +1,7 @@
 """A Qt-free table: named columns over numpy arrays or sequences, shown through formatters.
 
-Values stay in base units (nanoseconds, bytes); a column carries the one unit it is shown in.
-Sorting and filtering never touch a table: they are index arrays over it (``row_order``).
+Values are in base units (nanoseconds, bytes); a column has one display unit.
+Sorting and filtering never change a table: they are index arrays over it (``row_order``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ColumnKind(str, Enum):
 
 
 class Total(str, Enum):
-    """What a group of rows shows in a column."""
+    """How a column is summarized for a group of rows."""
 
     NONE = "none"  # nothing: the values do not add up to anything
     SUM = "sum"
@@ -54,11 +54,11 @@ class Total(str, Enum):
 
 
 class Categories(Sequence["str | None"]):
-    """A long text column with few different values: small integers into a list of labels.
+    """A long text column with few distinct values, stored as indices into labels.
 
     Attributes:
         codes: label index of each row, read only
-        labels: the different strings, None for a missing one
+        labels: the distinct strings, None for a missing one
     """
 
     __slots__ = ("codes", "labels")
@@ -99,11 +99,11 @@ class Categories(Sequence["str | None"]):
 
 
 class Keys(Sequence[Hashable], ABC):
-    """Keys of rows that are made on first access, and found without making all of them."""
+    """Row keys created on first access, and searchable without creating all of them."""
 
     @abstractmethod
     def at(self, row: int) -> Hashable:
-        """Return the key of a row that there is."""
+        """Return the key of an existing row."""
 
     @abstractmethod
     def find(self, key: Hashable) -> int:
@@ -124,17 +124,17 @@ class Keys(Sequence[Hashable], ABC):
 
 
 def as_text(value: object) -> str:
-    """Return a value as text, None as nothing to show."""
+    """Return a value as text, None as an empty string."""
     return MISSING if value is None else str(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One column; make it with ``text_column``, ``number_column`` and their like.
+    """One column; create it with ``text_column``, ``number_column`` and similar.
 
     Attributes:
-        title: what the values are
-        values: one a row, in base units
+        title: heading
+        values: one per row, in base units
         kind: how cells are drawn
         text: shows a value
         exact: shows a value unrounded, on hover
@@ -166,7 +166,7 @@ class Column:
 
     @property
     def id(self) -> str:
-        """Return what the column is called in queries and JSON: its title in snake case."""
+        """Return the id of the column in queries and JSON: its title in snake case."""
         return _NOT_WORD.sub("_", self.title.casefold()).strip("_") or "row"
 
     @property
@@ -181,7 +181,7 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Return whether filters look into this column."""
+        """Return whether filters search this column."""
         return self.kind in (ColumnKind.TEXT, ColumnKind.BADGE)
 
 
@@ -192,9 +192,9 @@ class Table:
     Attributes:
         columns: at least one unless the table is empty
         length: number of rows
-        keys: what each row is, to find it again after a change; None means its number
+        keys: identity of each row, to find it again after a change; None means its index
         muted: rows shown quietly (unattributed time, gaps), None for none
-        noun: what a row is called, in the plural
+        noun: for rows, in the plural
     """
 
     columns: tuple[Column, ...] = ()
@@ -213,7 +213,7 @@ class Table:
             raise ValueError(f"{len(self.keys)} keys for {self.length} rows")
 
     def key(self, row: int) -> Hashable:
-        """Return what a row is."""
+        """Return the key of a row."""
         return row if self.keys is None else self.keys[row]
 
     def finder(self) -> Callable[[Hashable], int]:

@@ -27,7 +27,7 @@ _FIELDS = (
 
 
 def stored_json(one: StoredTensor, values: bool) -> dict[str, Any]:
-    """Return the JSON of a stored tensor, with statistics of its values where they are wanted."""
+    """Return the JSON of a stored tensor, with statistics of its values if requested."""
     return {
         "name": one.name,
         "method": one.method,
@@ -43,7 +43,7 @@ def stored_json(one: StoredTensor, values: bool) -> dict[str, Any]:
 
 
 def logged_json(one: LoggedTensor, values: bool) -> dict[str, Any]:
-    """Return the JSON of a logged tensor, with statistics of its values where they are wanted."""
+    """Return the JSON of a logged tensor, with statistics of its values if requested."""
     return {
         "event": one.event,
         "instruction_id": one.instruction,

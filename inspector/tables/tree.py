@@ -78,7 +78,7 @@ class TreeOrder:
     """Sorts and filters a tree: siblings among themselves, a match keeps all above and below it.
 
     Attributes:
-        tree: what is arranged
+        tree: to arrange
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -86,7 +86,7 @@ class TreeOrder:
         self._rows = RowOrder(tree.rows)
 
     def prepare(self) -> TreeOrder:
-        """Compute what the first sort and filter would need; for worker threads."""
+        """Precompute data for the first sort and filter, in worker threads."""
         self._rows.prepare()
         return self
 

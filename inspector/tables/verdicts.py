@@ -1,4 +1,4 @@
-"""Why nodes were delegated or not: a table of a method, and the words about one node."""
+"""Verdicts: a table of a method, and the facts of one node."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _key(method: str, name: str | None) -> Selection | None:
 
 @identity_cache
 def known_verdicts(session: Session, method: str) -> dict[str, tuple[Verdict, ...]]:
-    """Return the verdicts on each node of a method, that of who took it first."""
+    """Return the verdicts on each node of a method, that of the partitioner that took it first."""
     for entry in analyse_delegation(session):
         if entry.method == method:
             return verdicts_by_node(entry.verdicts)

@@ -1,4 +1,4 @@
-"""Lists of what a verb wrote or found: files, names of ported scripts, partitioners, sections."""
+"""Lists of results of verbs: files, names of ported scripts, partitioners, sections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written_files(rows: Sequence[tuple[str, str, int]]) -> Table:
 
 
 def name_table(rows: Sequence[Sequence[Any]]) -> Table:
-    """Return names of a ported script: where each is, what replaces it, and what to do."""
+    """Return names of a ported script: line, replacement, and remedy."""
     return row_table(_NAMES, rows, "names")
 
 

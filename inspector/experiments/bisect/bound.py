@@ -1,4 +1,4 @@
-"""What a bisection wants: that a program loads, or that one of its metrics is within a bound."""
+"""Requirements of a bisection: that a program loads, or that a metric is within a bound."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOADS, OUTPUT = "loads", "output."
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What is wanted of a program.
+    """A requirement on a program.
 
     Attributes:
         text: as the user wrote it
@@ -40,7 +40,7 @@ class Bound:
 
     @property
     def kind(self) -> Kind | None:
-        """Return what has to be done to know it; None for loading."""
+        """Return the measurement it needs; None for loading."""
         return None if self.requirement is None else self.requirement.kind
 
     def holds(self, value: float | None) -> bool:
@@ -50,7 +50,7 @@ class Bound:
         return value == 0 if self.requirement is None else self.requirement.holds(value)
 
     def shown(self, value: float | None) -> str:
-        """Return a value in words."""
+        """Return a value as text."""
         if value is None:
             return "unknown"
         if self.requirement is None:

@@ -1,4 +1,4 @@
-"""Delta debugging: the smallest part of a list that still does what the whole list does."""
+"""Delta debugging: the smallest part of a list that still passes a test."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ Test = Callable[[tuple[T, ...]], bool]
 
 
 def minimise(items: Sequence[T], test: Test[T]) -> tuple[T, ...]:
-    """Return a part of a list that passes a test and of which nothing can be left out.
+    """Return a part of a list that passes a test and is minimal.
 
-    The list is cut into ever smaller chunks; one that passes alone is gone on with, or else what is
-    left without one that is not needed. For one culprit among n that takes about 2 log2(n) tests,
+    The list is split into ever smaller chunks; the search continues with one that passes alone, or
+    else with the rest after removing an unneeded one. For one culprit among n that takes about 2
+    log2(n) tests,
     and no more than n² ever. Where the test is not monotone another part may be smaller still.
 
     Args:
         items: in an order in which neighbours belong together
-        test: whether a part passes; asked with no part twice, and never with all or none
+        test: whether a part passes; called once per part, and never with all or none
 
-    Raises: whatever the test raises
+    Raises: errors of the test
     """
     known: dict[tuple[T, ...], bool] = {}
     kept = tuple(items)
@@ -59,7 +60,7 @@ def _chunks(items: tuple[T, ...], count: int) -> Iterator[tuple[T, ...]]:
 
 
 def _without_one(chunks: Sequence[tuple[T, ...]], passes: Test[T]) -> tuple[T, ...] | None:
-    """Return what is left without the first chunk that is not needed, None if all are."""
+    """Return the rest without the first unneeded chunk, None if all are needed."""
     for left_out in range(len(chunks)):
         rest = tuple(item for at, chunk in enumerate(chunks) if at != left_out for item in chunk)
         if passes(rest):

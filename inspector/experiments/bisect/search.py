@@ -1,4 +1,4 @@
-"""The search: what the program is as it stands, without any delegate, and in between."""
+"""The search: the program as it is, without delegates, and in between."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Result(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What was found.
+    """The result of the search.
 
     Attributes:
-        result: how it ended
-        removed: the nodes to take out, none unless they were found
+        result: kind of end
+        removed: the nodes to remove, empty unless found
         before: with everything delegated
         after: without those nodes; without any when they were not found
         trials: programs that were made for it, those known before among them
@@ -42,15 +42,15 @@ class SearchResult:
 
 @dataclass
 class Search:
-    """Looks for the smallest set of nodes to take out of the delegates.
+    """Searches the smallest set of nodes to remove from the delegates.
 
-    It asks in an order that depends on answers alone, so with the trials that are known it comes
-    to where it was without asking anything.
+    The order of trials only depends on results, so it resumes from known trials without repeating
+    any.
 
     Args:
-        count: how many nodes there are
-        oracle: makes a trial
-        known: trials that were made before
+        count: number of nodes
+        oracle: runs a trial
+        known: earlier trials
         preferred: nodes to choose among if they are enough; all of them otherwise
     """
 
@@ -64,9 +64,9 @@ class Search:
         self._made = {trial.removed: trial for trial in self.known}
 
     def run(self) -> SearchResult:
-        """Return what was found.
+        """Return the result.
 
-        Raises: whatever the oracle raises
+        Raises: errors of the oracle
         """
         everything = tuple(range(self.count))
         before = self._trial(())

@@ -1,4 +1,4 @@
-"""What a bisection found, in words and as a recipe."""
+"""The result of a bisection, as text and as a recipe."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class BisectFinding:
-    """How a bisection ended.
+    """The result of a bisection.
 
     Attributes:
-        result: what it came to
-        nodes: to take out, none unless they were found
+        result: kind of end
+        nodes: to remove, empty unless found
         before: with everything delegated
         after: without those nodes; without any when they were not found
-        candidates: how many nodes there were to choose from
+        candidates: number of candidate nodes
     """
 
     result: Result
@@ -33,7 +33,7 @@ class BisectFinding:
 
 
 def sentence_of(found: BisectFinding, bound: Bound) -> str:
-    """Return what was found as one sentence."""
+    """Return the result as one sentence."""
     before, after = value_of(found.before, bound), value_of(found.after, bound)
     if found.result is Result.FINE:
         return f"nothing needs to be excluded: {before}"
@@ -51,11 +51,11 @@ def sentence_of(found: BisectFinding, bound: Bound) -> str:
 
 
 def value_of(trial: Trial, bound: Bound) -> str:
-    """Return the value of a trial in words, or why there is none."""
+    """Return the value of a trial as text, or why it is missing."""
     return bound.shown(trial.value) if trial.value is not None else trial.words
 
 
 def kept_out(job: CompileJob, nodes: Sequence[CandidateNode]) -> CompileJob:
-    """Return a recipe that keeps nodes off the delegates."""
+    """Return a recipe that excludes nodes from delegates."""
     names = tuple(dict.fromkeys((*job.rules.deny_nodes, *(node.name for node in nodes))))
     return replace(job, rules=replace(job.rules, deny_nodes=names))

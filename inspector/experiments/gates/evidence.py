@@ -1,4 +1,4 @@
-"""What the metrics of requirements are computed from, and what each of them is."""
+"""Evidence for the metrics of requirements, and their computation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class MissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a program.
+    """Facts about a program.
 
     Units: times in ms
 
     Attributes:
         session: its files
-        what: how the sentences call them
+        what: their name in sentences
         method: only this one is judged; empty for all
         times: of each method, blocks of runs that were measured here; None for those of the trace
         gap: the numeric gap, None while it is not asked for
@@ -44,7 +44,7 @@ class Evidence:
         return tuple(name for name in self.session.methods if self.method in ("", name))
 
     def judged(self) -> str:
-        """Return in words which methods are judged."""
+        """Return a description of the judged methods."""
         names = self.methods()
         if len(names) > 1:
             return f"all methods: {', '.join(names)}"
@@ -56,11 +56,11 @@ class FoundValue:
     """The value of a metric.
 
     Attributes:
-        value: in the base unit of the metric; None where there is none, which meets nothing
-        words: what it is made of
-        judged: which methods or files it is of
-        least: the true value is this or more, because something could not be read; why, in words
-        refused: why no bound on it is met, whatever the number; empty otherwise
+        value: in the base unit of the metric; None if missing, which meets no bound
+        words: its details
+        judged: methods or files it applies to
+        least: why the value is only a lower bound, or empty
+        refused: why no bound on it can be met, or empty
     """
 
     value: float | None

@@ -1,4 +1,4 @@
-"""Metrics of the numeric gap as one number each: the worst of all that was compared."""
+"""Metrics of the numeric gap as one figure each: the worst of all comparisons."""
 
 from __future__ import annotations
 

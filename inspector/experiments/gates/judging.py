@@ -1,4 +1,4 @@
-"""Whether a requirement is met, in numbers and in a line."""
+"""Judges requirements, with figures and a line of text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Judgement:
     Attributes:
         requirement: as written
         met: whether it holds
-        found: the value and what it is made of
-        baseline: value of the baseline, None without one
-        ratio: what a relative bound is compared with
+        found: the value and its details
+        baseline: value of the baseline, or None
+        ratio: compared with a relative bound
         statistics: of the times of both, as a JSON object; None where times are not compared
     """
 
@@ -53,7 +53,7 @@ class Judgement:
         return text
 
     def details(self) -> str:
-        """Return what the value is made of, in parentheses."""
+        """Return the details of the value, in parentheses."""
         found = self.found
         parts = [part for part in (found.words, found.judged, found.refused, found.least) if part]
         return f" ({'; '.join(parts)})" if parts else ""

@@ -12,7 +12,7 @@ _KIB, _NS_IN_MS = 1024, 1e6
 
 
 class BoundUnit(str, Enum):
-    """What a number is measured in; the base unit is what values are compared in."""
+    """Units of bounds; values are compared in the base unit."""
 
     PERCENT = "%"
     SHARE = "share"
@@ -56,7 +56,7 @@ _WORDS: Mapping[BoundUnit, str] = {
 
 
 def in_base(quantity: BoundUnit, number: float, unit: str) -> float | None:
-    """Return a number in the base unit of its quantity, None for a unit that is none of it."""
+    """Return a number in the base unit of its quantity, None for an unknown unit."""
     factor = _UNITS[quantity].get(unit.lower())
     return None if factor is None else number * factor
 

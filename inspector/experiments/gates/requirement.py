@@ -34,7 +34,7 @@ class RequirementError(ValueError):
 
 
 class Kind(str, Enum):
-    """What a metric needs to be known."""
+    """What is needed to compute a metric."""
 
     PROGRAM = "program"
     TIME = "time"
@@ -93,7 +93,7 @@ class Requirement:
 
     @property
     def kind(self) -> Kind:
-        """Return what has to be there to know it."""
+        """Return what is needed to compute it."""
         if self.metric.startswith(GAP):
             return Kind.GAP
         return Kind.TIME if self.metric == "latency" else Kind.PROGRAM

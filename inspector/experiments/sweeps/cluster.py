@@ -1,7 +1,7 @@
-"""Points of a sweep on a Dask cluster: each worker there does what a worker does here.
+"""Points of a sweep on a Dask cluster: each cluster worker does the work of a local one.
 
-What goes there is the job as JSON, what comes back are the files. The source of the recipe and
-files of inputs have to be readable there by the same path, and this package has to be installed.
+The job is sent as JSON, the files are returned. The source of the recipe and input
+files must be readable there by the same path, and this package must be installed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A running sweep: points handed to workers, results kept as they come, nothing done twice."""
+"""A running sweep: distributes points to workers, stores results as they arrive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _POLL_SECONDS = 0.05
 
 
 class Runner(Protocol):
-    """What works on points."""
+    """Executes points."""
 
     def room(self) -> int:
         """Return how many more points can be begun."""
@@ -61,7 +61,7 @@ class Runner(Protocol):
         ...
 
     def at_work(self) -> list[str]:
-        """Return in words what is being done."""
+        """Return a description of running work."""
         ...
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class PoolRunner(Generic[Answer]):
         return [self.taken(future, self._futures.pop(future)) for future in done]
 
     def at_work(self) -> list[str]:
-        """Return in words what is being done."""
+        """Return a description of running work."""
         return [f"{point.label}: {self.stage(point)}" for point in self._futures.values()]
 
     def width(self) -> int:
@@ -200,20 +200,20 @@ class Plan:
 
 
 class Sweep:
-    """A sweep; ask it from one thread, and close it.
+    """A sweep; use it from one thread, and close it.
 
     Attributes:
-        plan: what it does
+        plan: of the sweep
         folder: for its files
     """
 
     def __init__(self, plan: Plan, folder: Path, runner: Runner, *, redo: bool = False) -> None:
-        """Begin, or go on where an earlier one has stopped.
+        """Start, or resume an earlier one.
 
         Args:
-            plan: what to do
+            plan: of the sweep
             folder: for its files
-            runner: what works on points
+            runner: executes points
             redo: whether finished points are done again
 
         Raises: FolderError if the folder cannot be written into
@@ -249,7 +249,7 @@ class Sweep:
         return Results(self.plan.recipe, self.plan.fields, points, self.plan.objectives)
 
     def at_work(self) -> list[str]:
-        """Return in words what is being done."""
+        """Return a description of running work."""
         return self._runner.at_work()
 
     def step(self) -> list[PointResult]:
@@ -308,7 +308,7 @@ def _waiting(point: Point) -> PointResult:
 
 
 def kept_result(folder: Path, point: Point) -> PointResult | None:
-    """Return what an earlier sweep has made of a point, None where there is nothing whole."""
+    """Return the result of a point in an earlier sweep, None if incomplete."""
     place = folder / POINTS / point.key / POINT
     try:
         found = point_from(json.loads(place.read_bytes()), str(place))

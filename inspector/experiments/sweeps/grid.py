@@ -45,7 +45,7 @@ class Point:
     """One combination.
 
     Attributes:
-        number: place in the grid
+        number: index in the grid
         changes: fields and values that make it
         job: what is compiled
         key: name of its folder; equal jobs of equal sources have equal keys

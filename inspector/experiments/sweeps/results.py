@@ -33,7 +33,7 @@ STATIC = ("delegated", "delegates", "arena", "size")
 
 
 class Status(str, Enum):
-    """How far a point is."""
+    """States of a point."""
 
     WAITING = "waiting"
     DONE = "done"
@@ -135,7 +135,7 @@ def best_of(points: Sequence[PointResult], objectives: Sequence[str]) -> tuple[b
 
 
 def _worth(one: PointResult, name: str) -> float:
-    """Return a metric as a number of which less is better; one that is not known is worst."""
+    """Return a metric as a number to minimize; an unknown one is worst."""
     value = one.metrics.get(name)
     if value is None or math.isnan(value):
         return math.inf

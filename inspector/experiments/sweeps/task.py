@@ -299,7 +299,7 @@ _OPENED = (".pte", ".ptd", ".etrecord", ".etdp", ".debug")
 
 
 class PointError(Exception):
-    """Why a point cannot go on, as one sentence."""
+    """A failed point; one sentence with the reason."""
 
 
 def _named(folder: str, method: str, session: Session) -> str:
