@@ -71,6 +71,7 @@ class CompileDialog(QDialog):
         self._replace.toggled.connect(self._changed)
         self._show_functions()
         self._changed()
+        self._forms["source.path"].widgets["source.path"].setFocus()
 
     def _add_forms(self) -> dict[str, RecipeFields]:
         """Add a tab for each section; return the form of each field by the path of the field."""

@@ -85,6 +85,6 @@ def _section(theme: Theme, title: str, lines: Sequence[tuple[str, str]]) -> QWid
         meaning.setWordWrap(True)
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(meaning, row, 1)
-    grid.setColumnMinimumWidth(0, 130)
+    grid.setColumnMinimumWidth(0, 140)
     grid.setColumnStretch(1, 1)
     return box

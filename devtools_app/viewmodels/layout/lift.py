@@ -19,7 +19,7 @@ _FAR = 1 << 40  # beyond any number of nested clusters
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphPieces:
-    """Pieces of visible edges, those of one edge together and in order from source to target.
+    """LiftedPieces of visible edges, those of one edge together and in order from source to target.
 
     Attributes:
         edge: visible edge
