@@ -210,8 +210,8 @@ def _in_its_type(
 ) -> DelegateEvent:
     """Return the event with the node of the logged dtype last: a delegate may hold it quantized.
 
-    Or it logged the real numbers of what is recorded as integers. It has no passes where none of
-    its nodes is of the type that it logged.
+    Or it logged real values of a node that is recorded with integers. It has no passes if none of
+    its nodes has the logged dtype.
     """
     logged = next((each[0].scalar_type for each in event.passes if each), -1)
     types = {name: _type(graph, members[name]) for name in event.nodes if name in members}

@@ -108,8 +108,8 @@ def measure(
     """Return how far a tensor is from its reference.
 
     Args:
-        reference: numbers of one shape
-        found: numbers of the same shape
+        reference: values
+        found: values of the same shape
         dtype: dtype of the reference
         allowed: when an element counts as different
         kind: what the tolerance is for, the dtype if empty
@@ -133,7 +133,7 @@ class Distance:
     def __init__(self, dtype: str, allowed: Tolerance, kind: str = "") -> None:
         self._dtype, self._kind, self._allowed = dtype, kind or dtype, allowed
         self._elements = self._finite = self._wrong = 0
-        self._odd = np.zeros(4, np.int64)  # NaN and infinity, found and reference
+        self._special = np.zeros(4, np.int64)  # NaN and infinity, found and reference
         self._largest = np.zeros(3)  # absolute, relative, units of the last place
         self._sums = np.zeros(5)  # noise, signal, size of the error, of both, product
 
@@ -142,7 +142,7 @@ class Distance:
 
         Args:
             pieces: gives the pieces of reference and found, twice
-            quantum: step between quantized numbers, which is granted besides; 0 for none
+            quantum: scale of quantized values, allowed in addition; 0 for none
         """
         largest = 0.0
         for reference, found in pieces():
@@ -170,7 +170,7 @@ class Distance:
         wrong = int(np.count_nonzero(error > bound))
         if exact and not bound:  # differences of large integers are lost in float64
             wrong = max(wrong, int(np.count_nonzero(np.not_equal(reference, found))))
-        self._wrong += wrong + (0 if whole else _odd(a, b, finite))
+        self._wrong += wrong + (0 if whole else _mismatches(a, b, finite))
         self._elements += int(a.size)
         self._finite += len(x)
         self._sums += (noise, signal, float(error.sum()), other, product)
@@ -179,13 +179,13 @@ class Distance:
         self._largest = np.maximum(self._largest, (*found_largest, ulp))
         if not whole:
             counts = [np.isnan(b).sum(), np.isnan(a).sum(), np.isinf(b).sum(), np.isinf(a).sum()]
-            self._odd += np.array(counts, np.int64)
+            self._special += np.array(counts, np.int64)
 
     def metrics(self) -> Metrics:
         """Return the distances of everything that was added."""
         noise, signal, length, other, product = self._sums.tolist()
         largest: list[float] = self._largest.tolist()
-        odd: list[int] = self._odd.tolist()
+        special: list[int] = self._special.tolist()
         return Metrics(
             elements=self._elements,
             max_abs=largest[0],
@@ -196,14 +196,14 @@ class Distance:
             cosine=_cosine(signal, other, product),
             ulp=largest[2] if self._dtype in _FLOATS else None,
             out_of_tolerance=self._wrong / max(self._elements, 1),
-            nan=odd[0],
-            nan_reference=odd[1],
-            inf=odd[2],
-            inf_reference=odd[3],
+            nan=special[0],
+            nan_reference=special[1],
+            inf=special[2],
+            inf_reference=special[3],
         )
 
 
-def _odd(a: Floats, b: Floats, finite: NDArray[np.bool_]) -> int:
+def _mismatches(a: Floats, b: Floats, finite: NDArray[np.bool_]) -> int:
     """Return how many of the places that are not finite in both disagree."""
     rest = ~finite
     same = (a[rest] == b[rest]) | (np.isnan(a[rest]) & np.isnan(b[rest]))

@@ -23,7 +23,7 @@ def moves_alike(plan: m.ExecutionPlan, call: m.KernelCall, node: FlatNode) -> bo
     for argument in node.node.args:
         if argument.values or argument.name not in names:
             continue
-        found = _numbers(plan, call.args, names.index(argument.name))
+        found = _integers(plan, call.args, names.index(argument.name))
         wanted = argument.literal
         wanted = [wanted] if isinstance(wanted, int) else wanted
         if found and isinstance(wanted, (list, tuple)) and [*cast("Any", wanted)] != found:
@@ -31,8 +31,8 @@ def moves_alike(plan: m.ExecutionPlan, call: m.KernelCall, node: FlatNode) -> bo
     return True
 
 
-def _numbers(plan: m.ExecutionPlan, args: Sequence[int], place: int) -> list[int]:
-    """Return the numbers of an argument of a kernel call, none where they are not constant."""
+def _integers(plan: m.ExecutionPlan, args: Sequence[int], place: int) -> list[int]:
+    """Return the integers of an argument of a kernel call, none if they are not constant."""
     index = args[place] if place < len(args) else -1
     value = plan.values[index].val if 0 <= index < len(plan.values) else None
     items = value.items if isinstance(value, m.IntList) else ()

@@ -128,7 +128,7 @@ def coverage_of(rows: Sequence[Row]) -> Coverage:
 
 @dataclass(frozen=True, slots=True)
 class RunGap:
-    """What was found in one run.
+    """Gap of one run.
 
     Attributes:
         method: name
@@ -169,7 +169,7 @@ class RunGap:
 
 @dataclass(frozen=True, slots=True)
 class GapReport:
-    """What was found in all runs that were asked for.
+    """Gaps of all selected runs.
 
     Attributes:
         runs: in the order in which they ran

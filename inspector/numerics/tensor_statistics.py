@@ -30,23 +30,23 @@ class _RunningMoments:
 
     def add(self, piece: Array) -> None:
         """Add a piece (Chan's parallel variance)."""
-        numbers = piece.astype(np.float64) if piece.dtype.kind in "bf" else piece
-        self.count += len(numbers)
-        if numbers.dtype.kind == "f":
-            self.nan += int(np.isnan(numbers).sum())
-            self.inf += int(np.isinf(numbers).sum())
-            numbers = numbers[np.isfinite(numbers)]
-        self.zero += int((numbers == 0).sum())
-        if not len(numbers):
+        values = piece.astype(np.float64) if piece.dtype.kind in "bf" else piece
+        self.count += len(values)
+        if values.dtype.kind == "f":
+            self.nan += int(np.isnan(values).sum())
+            self.inf += int(np.isinf(values).sum())
+            values = values[np.isfinite(values)]
+        self.zero += int((values == 0).sum())
+        if not len(values):
             return
-        self.low = min(self.low, float(numbers.min()))
-        self.high = max(self.high, float(numbers.max()))
+        self.low = min(self.low, float(values.min()))
+        self.high = max(self.high, float(values.max()))
         with np.errstate(over="ignore", invalid="ignore"):  # float64 near its end
-            mean = float(numbers.mean(dtype=np.float64))
-            squares = float(numbers.var(dtype=np.float64)) * len(numbers)
-            gap, total = mean - self.mean, self.finite + len(numbers)
-            self.squares += squares + gap * gap * self.finite * len(numbers) / total
-            self.mean += gap * len(numbers) / total
+            mean = float(values.mean(dtype=np.float64))
+            squares = float(values.var(dtype=np.float64)) * len(values)
+            gap, total = mean - self.mean, self.finite + len(values)
+            self.squares += squares + gap * gap * self.finite * len(values) / total
+            self.mean += gap * len(values) / total
         self.finite = total
 
     def facts(self) -> Facts:
@@ -88,7 +88,7 @@ def _pieces(data: memoryview, code: int, step: int) -> Iterator[Array]:
 def statistics(array: Array | None) -> Facts | None:
     """Return count, min, mean, max, standard deviation and the counts of NaN, infinity and zero.
 
-    None when there is no array or its type has no order (complex numbers).
+    None when there is no array or its type has no order (complex values).
     """
     return _statistics([np.ravel(array)]) if array is not None else None
 

@@ -58,7 +58,7 @@ class LoggedRun:
         outputs: instruction -> its passes, each slot -> tensor; of moves, views and the stacks of
             loops, which are not logged, the tensor of their source
         arguments: instruction of a delegate -> its passes, each value -> tensor that went in
-        odd: instructions whose logged values do not fit their outputs
+        mismatched: instructions whose logged values do not fit their outputs
         inner: whether anything is there but the outputs of the method
     """
 
@@ -67,7 +67,7 @@ class LoggedRun:
     arguments: Mapping[int, tuple[Mapping[int, DebugTensor], ...]] = field(
         default_factory=dict[int, tuple[Mapping[int, DebugTensor], ...]]
     )
-    odd: frozenset[int] = frozenset()
+    mismatched: frozenset[int] = frozenset()
     inner: bool = True
 
 
@@ -128,8 +128,8 @@ def logged_run(program: Program, method: str, block: Block, run: int) -> LoggedR
     for output in instruction_outputs(program, method):
         by_step.setdefault(output.instruction, []).append(output)
     found: dict[int, tuple[Mapping[int, Bytes], ...]] = {}
-    went_in: dict[int, tuple[Mapping[int, DebugTensor], ...]] = {}
-    odd: set[int] = set()
+    arguments: dict[int, tuple[Mapping[int, DebugTensor], ...]] = {}
+    mismatched: set[int] = set()
     by_instruction = _by_instruction(block, run)
     for step, tensors in by_instruction.items():
         outputs = by_step.get(step, [])
@@ -139,7 +139,7 @@ def logged_run(program: Program, method: str, block: Block, run: int) -> LoggedR
         wanted = _wanted(plan, args, outputs)
         passes = _passes(plan, wanted, tensors)
         if passes is None:
-            odd.add(step)
+            mismatched.add(step)
             continue
         slots = {output.value: output.slot for output in outputs}
         found[step] = tuple(
@@ -147,15 +147,15 @@ def logged_run(program: Program, method: str, block: Block, run: int) -> LoggedR
             for each in passes
         )
         if isinstance(args, m.DelegateCall):
-            went_in[step] = tuple(
+            arguments[step] = tuple(
                 {value: tensor for value, tensor in each.items() if value not in slots}
                 for each in passes
             )
     executed = _executed(plan, block, run)
-    _add_results(plan, by_step, block.outputs(run), found, odd)
+    _add_results(plan, by_step, block.outputs(run), found, mismatched)
     _derive(plan, by_step, executed, found)
     inner = any(by_instruction.values())
-    return LoggedRun(executed, found, went_in, frozenset(odd), inner)
+    return LoggedRun(executed, found, arguments, frozenset(mismatched), inner)
 
 
 def _add_results(
@@ -163,7 +163,7 @@ def _add_results(
     outputs: Mapping[int, Sequence[InstructionOutput]],
     logged: Sequence[DebugValue | None],
     found: dict[int, tuple[Mapping[int, Bytes], ...]],
-    odd: Collection[int],
+    mismatched: Collection[int],
 ) -> None:
     """Add the outputs of the method, if their instructions have logged nothing.
 
@@ -181,7 +181,11 @@ def _add_results(
     added: dict[int, dict[int, Bytes]] = {}
     for index, tensor in passes[0].items():
         maker = makers.get(index)
-        if maker is not None and maker.instruction not in found and maker.instruction not in odd:
+        if (
+            maker is not None
+            and maker.instruction not in found
+            and maker.instruction not in mismatched
+        ):
             added.setdefault(maker.instruction, {})[maker.slot] = tensor
     found.update((step, (slots,)) for step, slots in added.items())
 
@@ -332,5 +336,5 @@ def _executed(plan: m.ExecutionPlan, block: Block, run: int) -> frozenset[int] |
     timed = block.layouts[run].first >= 0
     if not timed.any():
         return None
-    numbers = (block.instruction(event) for event in range(len(block)) if timed[event])
-    return frozenset(number for number in numbers if number is not None)
+    indices = (block.instruction(event) for event in range(len(block)) if timed[event])
+    return frozenset(index for index in indices if index is not None)

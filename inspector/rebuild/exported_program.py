@@ -70,9 +70,9 @@ def rebuilt(
 def _deserialised(
     torch: Torch, record: ETRecord, member: str, *, delegates: bool
 ) -> ExportedProgram:
-    text = bytes(record.read(member))
-    load_packages(text)
-    tree = json.loads(text)
+    source = bytes(record.read(member))
+    load_packages(source)
+    tree = json.loads(source)
     sides = [
         _loaded(torch, record.read(name) if name in record.archive else b"", name)
         for name in (member + suffix for suffix in SIDE_FILES)
@@ -143,11 +143,11 @@ def _called(tree: Json) -> Iterator[str]:
                 yield name
 
 
-def adopt_edge_ops(text: bytes, program: ExportedProgram) -> None:
+def adopt_edge_ops(source: bytes, program: ExportedProgram) -> None:
     """Let a program call the edge operators that it was recorded with.
 
     Args:
-        text: its JSON as bytes
+        source: its JSON
         program: changed in place
     """
     from compiler.dialect.dim_order import NAMESPACE
@@ -156,7 +156,7 @@ def adopt_edge_ops(text: bytes, program: ExportedProgram) -> None:
 
     torch = load_torch()
     modules: Torch = program.graph_module.modules()
-    named = {name.decode() for name in re.findall(_EDGE_OP, text)}
+    named = {name.decode() for name in re.findall(_EDGE_OP, source)}
     nodes = (
         n for part in modules if isinstance(part, torch.fx.GraphModule) for n in part.graph.nodes
     )

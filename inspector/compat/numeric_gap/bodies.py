@@ -150,9 +150,9 @@ class _Bodies:
             return
         width = len(logged) // passes
         rows = [logged[at : at + width] for at in range(0, len(logged), width)]
-        made = [row[0] if width == 1 else tuple(row) for row in rows]
-        if all(_alike(a, b) for a, b in zip(recorded, made, strict=True)):
-            self._found[place] = made
+        logged_passes = [row[0] if width == 1 else tuple(row) for row in rows]
+        if all(_alike(a, b) for a, b in zip(recorded, logged_passes, strict=True)):
+            self._found[place] = logged_passes
             self._called[place] = event.name
 
     def rows(self) -> Iterator[BodyRow]:
@@ -192,10 +192,10 @@ class _Bodies:
             scope = (*node.scope, inner_name(node.node.name, number))
             if body is None or (kind == _LOOP and number == 0):
                 continue
-            made = [self._found.get((scope, name)) for name in body.outputs]
-            if not made or any(passes is None for passes in made):
+            outputs = [self._found.get((scope, name)) for name in body.outputs]
+            if not outputs or any(passes is None for passes in outputs):
                 continue
-            known = cast("list[list[Any]]", made)
+            known = cast("list[list[Any]]", outputs)
             carried = len(node.node.args[1].values) if kind == _SCAN else len(known)
             stacks = kind in (_MAP, _SCAN)
             results = [

@@ -54,7 +54,7 @@ class Options:
         reference: ``edge``, ``exported`` or a recorded graph; empty for the best there is
         tolerance: when an element counts as different
         inputs: flat inputs of the user's, in place of those in the files
-        runs: only these numbers of each block; empty for all
+        runs: only these indices of each block; empty for all
         folder: where to keep tensors; None to keep none
         keep: bytes of tensors that may be kept
     """
@@ -139,9 +139,9 @@ class _Analysis:
     def _method(self, program: Program, block: Block) -> str | None:
         """Return the method of a block; if several fit, the one that the user names."""
         method = method_of(block, self._session.record, program)
-        asked = self._options.method or self._options.assumed
-        if method is None and is_execution(block) and asked:
-            return asked if asked in _fitting(program, block) else None
+        named = self._options.method or self._options.assumed
+        if method is None and is_execution(block) and named:
+            return named if named in _fitting(program, block) else None
         return method
 
     def _wanted(self, program: Program) -> list[tuple[int, Block, int, str]]:

@@ -24,7 +24,7 @@ from schema.etdump.debug_buffer import DebugBuffer
 from schema.payloads.identity import tells_order
 
 NOT_LOGGED = "the trace has no tensor of it"
-ODD_LOG = "what the trace has of it does not fit its outputs"
+MISMATCHED = "what the trace has of it does not fit its outputs"
 AMBIGUOUS = (
     "layout not distinguishable: its shape is the same with channels last, the trace does not show"
     " which it is, and it agrees with neither"
@@ -227,8 +227,8 @@ class GapComparison:
         if len(fits) > 1 or shaped is None:
             self.other_shapes = self.other_shapes or each.key[0] == INSTRUCTION
         if shaped is None:
-            text = f"different shape: {list(found.shape)}, the reference has {list(shapes[0])}"
-            self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shapes[0] else text
+            reason = f"different shape: {list(found.shape)}, the reference has {list(shapes[0])}"
+            self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shapes[0] else reason
             return UNKNOWN, True
         values = self._values(each, pair, shaped)
         self._measuring.take(each.key, values)
@@ -294,8 +294,8 @@ class GapComparison:
         reason = refusal
         if not reason and target is None:
             reason = self._join.reasons[output.instruction, output.slot]
-        if not reason and output.instruction in self._logged.odd:
-            reason = ODD_LOG
+        if not reason and output.instruction in self._logged.mismatched:
+            reason = MISMATCHED
         if not reason and not any(output.slot in each for each in passes):
             reason = NOT_LOGGED
         return self._finished(key, self._described(row, target), reason)
@@ -358,8 +358,8 @@ class GapComparison:
         )
 
     def _error(self, row: Row) -> str:
-        text = next((why for (_, name), why in self.errors.items() if name == row.node), "")
-        return f"the reference failed: {text}" if text else ""
+        reason = next((why for (_, name), why in self.errors.items() if name == row.node), "")
+        return f"the reference failed: {reason}" if reason else ""
 
 
 def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  # noqa: ANN401

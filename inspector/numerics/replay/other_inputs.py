@@ -43,18 +43,18 @@ def with_other_inputs(
     names: dict[Value, int] = {value: place for place, value in enumerate(join.graph.inputs)}
     entered = _entered(join.graph)
     readers: dict[int, list[int]] = {}
-    for number, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for place in _reads(row, join, names, entered):
             if place not in inputs.traced and row.total is not None:
-                readers.setdefault(place, []).append(number)
-    other = [place for place, numbers in readers.items() if _contradicted(rows, numbers)]
+                readers.setdefault(place, []).append(index)
+    other = [place for place, indices in readers.items() if _contradicted(rows, indices)]
     changed = list(rows)
     if not other:
         return _open_questions(changed, join, readers, named=inputs.source != EXPORTED)
-    for numbers in readers.values():
-        for number in numbers:
-            if changed[number].diverges:
-                changed[number] = replace(changed[number], diverges=False, note=_NOTE)
+    for indices in readers.values():
+        for index in indices:
+            if changed[index].diverges:
+                changed[index] = replace(changed[index], diverges=False, note=_NOTE)
     named = ", ".join(join.graph.inputs[place][1] for place in sorted(other))
     source = inputs.source or "ones assumed"
     return tuple(changed), [f"the run had other inputs than the {source}: {named}"]
@@ -74,15 +74,15 @@ def _open_questions(
     """
     assert join.graph is not None
     notes: list[str] = []
-    for place, numbers in sorted(readers.items()):
-        if not all(rows[number].diverges for number in numbers):
+    for place, indices in sorted(readers.items()):
+        if not all(rows[index].diverges for index in indices):
             continue
         notes.append(
-            f"not distinguishable: {rows[numbers[0]].node} computed otherwise, or the run had"
+            f"not distinguishable: {rows[indices[0]].node} computed otherwise, or the run had"
             f" another {join.graph.inputs[place][1]} than the one assumed; --inputs FILE names them"
         )
-        for number in numbers if not named else ():
-            rows[number] = replace(rows[number], diverges=False, note=_EITHER)
+        for index in indices if not named else ():
+            rows[index] = replace(rows[index], diverges=False, note=_EITHER)
     return tuple(rows), notes
 
 
@@ -115,16 +115,16 @@ def _entered(graph: FlatGraph) -> dict[Value, Value]:
     found: dict[Value, Value] = {}
     for node in graph.nodes:
         given = [name for argument in node.node.args for name in argument.values]
-        for number in range(len(node.node.subgraphs)):
-            scope = (*node.scope, inner_name(node.node.name, number))
+        for index in range(len(node.node.subgraphs)):
+            scope = (*node.scope, inner_name(node.node.name, index))
             names = graph.graphs[scope].inputs if scope in graph.graphs else ()
             pairs = zip(names, given[len(given) - len(names) :], strict=False)
             found.update(((scope, name), (node.scope, outer)) for name, outer in pairs)
     return found
 
 
-def _contradicted(rows: Sequence[Row], numbers: Sequence[int]) -> bool:
-    found = [rows[number] for number in numbers]
+def _contradicted(rows: Sequence[Row], indices: Sequence[int]) -> bool:
+    found = [rows[index] for index in indices]
     if not all(row.diverges for row in found):
         return False
     moved = any(_stem(row.operator) in _MOVES for row in found)
