@@ -13,7 +13,7 @@ OUTPUT ?= demo-output
 .PHONY: help demo test test-shuffled check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 
 help:
-	@echo "make demo         compile, change, run and compare a sample, open it; without a display write pictures"
+	@echo "make demo         compile, change, run and compare a sample, open it; without a display write screenshots"
 	@echo "make test         set up from nothing, then run the whole test suite"
 	@echo "make test-shuffled the suite three times, each in another order; SEED=N takes an order again"
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
@@ -21,7 +21,7 @@ help:
 	@echo "make fuzz N=20000 feed damaged files to every reader"
 	@echo "make zoo          compile and run real architectures, write docs/models.md (hours; ZOO=NAME for some)"
 	@echo "make suites       run the stock wheel's own tests on this project, all of them (an hour)"
-	@echo "make screenshots  write the pictures in docs/images"
+	@echo "make screenshots  write the screenshots in docs/images"
 	@echo "make wheel        build the wheel into dist/"
 	@echo "make format       let ruff format and sort the sources"
 	@echo "make clean        remove the environment and everything that was built"

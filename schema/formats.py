@@ -11,7 +11,7 @@ from schema import bundled, etdump, etrecord, flat_tensor, program
 from schema.errors import FormatError
 
 HEAD_BYTES = 4096
-_SEARCHED_BYTES = 1 << 20
+_SEARCHED_BYTES = 1 << 20  # a buffer may begin with alignment zeros, yet opening stays fast
 # Archives, executables, images and arrays, which may end in zeros as well.
 _FOREIGN = (b"PK", b"\x1f\x8b", b"\x7fELF", b"\x89PNG", b"%PDF", b"\x93NUM", b"\x80\x02")
 _HEADERS = (b"eh00", b"FH01")  # extended headers of programs and data files

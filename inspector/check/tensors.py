@@ -26,7 +26,7 @@ from schema.payloads import Payload
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 
-_COMPARED_BYTES = 1 << 16
+_COMPARED_BYTES = 1 << 16  # of each tensor: trained weights differ long before
 _REWRITTEN = "batch_norm"  # is folded into the weights before it
 _FLOAT32 = 6
 

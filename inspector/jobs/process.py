@@ -23,7 +23,7 @@ from inspector.jobs.table import COMPILES
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
 GRACE_SECONDS = 2.0  # between requesting a worker to end and killing it
 _KEPT_LINES = 2_000  # limit for unread output of the user's code
-_KEPT_EVENTS = 10_000
+_KEPT_EVENTS = 10_000  # unread messages: a flood from user code must not fill memory
 _LONGEST_LINE = 64 * 1024  # bytes; a longer one is cut into several
 _AFTERWARDS = 1.0  # seconds to wait for output of a worker that has ended
 _FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')

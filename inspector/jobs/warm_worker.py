@@ -15,7 +15,7 @@ from inspector.jobs.table import SERVER
 from inspector.recipes.compile_job import CompileJob
 
 _numbers = itertools.count(1)
-_KEPT = 2_000
+_KEPT = 2_000  # unread messages of a request; older ones are dropped, not the outcome
 _TOO_LONG = "stopped: timed out"
 
 

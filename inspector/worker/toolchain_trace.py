@@ -14,7 +14,7 @@ from schema.etdump import AnyEvent, DebugEvent, ETDump, RunData
 from schema.etdump.values import DebugTensor
 
 _EXECUTE = "Execute"  # name of a run in the stock runtime
-_PIECE = 1 << 20
+_PIECE = 1 << 20  # bytes copied at once, so that a large debug buffer needs little memory
 
 
 def measured_only(dump: ETDump, warmup: int, runs: int) -> ETDump | None:

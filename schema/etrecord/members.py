@@ -23,7 +23,7 @@ SIDE_FILES = ("_state_dict", "_constants", "_example_inputs")
 OWN_PREFIX = "etscope/"  # ends in a side file's suffix, so that the stock tool ignores it
 _PLAIN = frozenset((MARKER, GRAPH_ID, HANDLES, DELEGATES, COUNTS, OUTPUTS, INPUTS))
 _GRAPH_KEY = b'"graph_module"'
-_HEAD = 4096
+_HEAD = 4096  # bytes that must show a marker or a graph: large members are not read for it
 
 
 @dataclass(frozen=True, slots=True)

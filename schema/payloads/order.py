@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from schema.payloads.model import RuntimeOperator
 
 _COUNTER = re.compile(r" #\d+$")
+# The alignment takes time and memory for each pair of a node and an event; beyond this many pairs
+# only the alignment without gaps is tried.
 _MAX_CELLS = 4_000_000
-_IMPOSSIBLE = 1 << 30
+_IMPOSSIBLE = 1 << 30  # above every cost: a cost counts nodes, fewer than _MAX_CELLS
 _Costs = list[list[int]]
 
 

@@ -13,7 +13,7 @@ from schema.payloads.model import Part
 from schema.payloads.reading import PayloadReader
 
 ALIGNMENT, UNREFERENCED = "alignment", "unreferenced"
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes copied at once to test for zeros, whatever the size of a part
 _MOST_OFFSETS = 200_000  # above, a flatbuffer is one part: walking it would take seconds
 Owner = Callable[["re.Match[str]", str], tuple[str, str]]  # path, extent kind -> name, kind
 Owners = Sequence[tuple[str, Owner]]  # path pattern -> owner

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from compiler.memory.blocks import MemoryBlock, aligned
 
+# Time slots of the calendar; a block that spans more than 64 of them is kept in a common list.
 _BUCKETS = 1024
 
 

@@ -268,4 +268,4 @@ def _handle(node: m.XNode) -> int | None:
     return None if node.debug_handle in (0, m.INSERTED_HANDLE) else node.debug_handle
 
 
-_MOST_ELEMENTS = 1 << 48
+_MOST_ELEMENTS = 1 << 48  # sizes, strides and bytes of any dtype then fit 64 bits

@@ -20,7 +20,7 @@ from schema.etrecord.archive.zip_index import (
 )
 from schema.etrecord.budget import Budget
 
-_STEP = 1 << 16
+_STEP = 1 << 16  # packed bytes between two charges, so that a zip bomb stops at the budget
 _SHOWN_PROBLEMS = 20
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 
 _POLYNOMIAL = 0xEDB8_8320  # the lowest bit is the highest power
-_ONE = 1 << 31
+_ONE = 1 << 31  # the power 0, as bits are reversed
 _BYTE = 1 << 23  # x to the 8
 
 

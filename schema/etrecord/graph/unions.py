@@ -12,7 +12,7 @@ from schema.graph import Dim, TensorMeta
 
 NONE = ("as_none", ())
 _MAX_RANK = 64
-_MAX_NUMEL = 1 << 62
+_MAX_NUMEL = 1 << 62  # more elements than int64 byte positions can address
 # raised when reading JSON of unexpected structure
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 

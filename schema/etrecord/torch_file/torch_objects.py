@@ -23,7 +23,7 @@ from schema.etrecord.torch_file.tensor_data import Opaque, TensorData, span_elem
 
 Value: TypeAlias = Any
 _MAX_RANK = 64
-_MAX_BYTES = 1 << 62
+_MAX_BYTES = 1 << 62  # the sum of an offset and an extent then fits int64
 _SHOWN_ISSUES = 50
 _FORK_MAJOR = 5
 
