@@ -77,13 +77,13 @@ def test_replaced_value_is_what_later_nodes_read_and_moves_the_outputs(tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--call", 9), 2, "the run has 2 of them"),
+        (("--call", 9), 2, "unknown delegate call 9: the run has 2"),
         (("--to", 99), 2, "the call has 6"),
         (("--value", 999), 2, "no node of the delegate call reads or computes value 999"),
         (("--replace", "2=zeros"), 4, "is a constant"),
         (("--replace", "nothing"), 2, "expected ID="),
         (("--replace", "3=missing.pt"), 3, "missing.pt"),
-        (("--replace", f"3={MODEL}"), 3, "expected tensors"),
+        (("--replace", f"3={MODEL}"), 3, "expected only tensors"),
         (("--method", "backward"), 2, "unknown method 'backward'"),
         (("--case", 0, "--inputs", "ones"), 2, "both name inputs"),
     ],
@@ -100,7 +100,7 @@ def test_step_that_cannot_be_done_is_one_sentence(
 def test_step_in_a_program_without_delegates_says_so() -> None:
     answer = run("step", DATA / "corpus/v1.5.1/mm_portable/model.pte")
     assert answer.code == 2
-    assert "the run has 0 of them" in answer.err
+    assert "unknown delegate call 0: the run has 0" in answer.err
 
 
 @pytest.mark.interop
