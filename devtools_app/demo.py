@@ -15,7 +15,7 @@ from pathlib import Path
 from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
 from devtools_app.sample_data import MODULE, SAMPLE
-from inspector.jobs.executing import BUFFER, TRACE, RunJob
+from inspector.jobs.executing import BUFFER, TRACE, VALUES, RunJob
 from inspector.jobs.messages import Ended, Stage
 from inspector.jobs.process import Worker
 from inspector.jobs.run import JobRun
@@ -25,7 +25,7 @@ from schema.backends import DEFAULT
 
 FUNCTION = "build"
 VETO = ("aten.mul.Tensor",)
-_RUNS, _WARMUP, _BLOCKS = 8, 2, 6
+_BLOCKS = 6
 _PATIENCE = 300.0  # seconds
 
 
@@ -115,15 +115,13 @@ def _compile_and_run(folder: Path, job: CompileJob) -> list[str]:
         program, record, run = folder / PROGRAM, folder / RECORD, folder / "run"
         wanted = RunJob(
             str(program),
-            runs=_RUNS,
-            warmup=_WARMUP,
             debug_level="intermediate",
             record=str(record),
         )
         _finish(JobRun(wanted, run, force=True, worker=ahead, timeout=_PATIENCE))
     finally:
         ahead.close()
-    return [str(path) for path in (program, record, run / TRACE, run / BUFFER)]
+    return [str(path) for path in (program, record, run / TRACE, run / VALUES, run / BUFFER)]
 
 
 def _compare(folder: Path, variants: Sequence[Path]) -> None:

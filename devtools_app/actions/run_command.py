@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import JobProgress
 from devtools_app.state.requests import Notice
-from devtools_app.state.run_form import RunForm, runnable
+from devtools_app.state.run_form import LEVELS, RunForm, runnable
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
     from devtools_app.actions.host import CommandHost, Services
@@ -84,7 +84,7 @@ class RunCommand:
 
     def _remember(self, form: RunForm) -> None:
         controller = self._services.controller
-        kept = replace(form, method="", folder="")  # of this program, not of the next
+        kept = replace(form, method="", folder="", level=LEVELS[0])  # of this run, not of the next
         controller.put_settings(replace(controller.settings, last_run=kept))
 
     def _open(self, execution: JobProgress) -> None:
@@ -97,16 +97,14 @@ class RunCommand:
 
     def _open_trace(self, execution: JobProgress, job: object) -> None:
         """Show the trace with the program: in its session, or next to it if that has one."""
-        from inspector.jobs.executing import BUFFER, TRACE, RunJob
+        from inspector.jobs.executing import RunJob, trace_files
 
         assert isinstance(job, RunJob)
         assert execution.outcome is not None
         trace = execution.outcome.result["trace"]
         if trace["failure"]:
             self._window.notice(Notice(f"The trace is incomplete: {trace['failure']}.", "warning"))
-        names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
-        folder = Path(execution.target)
-        result = tuple(str(folder / name) for name in names if (folder / name).exists())
+        result = trace_files(execution.target, execution.outcome.result)
         controller, sessions = self._services.controller, self._services.store.state.sessions
         one = next((one for one in sessions if one.id == execution.about), None)
         what = runnable(one.id, one.session) if one is not None else None
@@ -116,8 +114,8 @@ class RunCommand:
             paths = (job.program, job.record, *job.data_files, *result)
             controller.open(tuple(path for path in paths if path))
             return
-        own = {str(folder / name) for name in (TRACE, BUFFER)}
-        if own.issuperset(what.traces):
+        folder = Path(execution.target)
+        if all(Path(one).parent == folder for one in what.traces):
             controller.read_with((*what.others, *result), one.id)
         else:
             controller.open((*what.others, *result))

@@ -17,6 +17,8 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.form_parts import beside, line
 from devtools_app.state.run_form import (
+    AUTO_RUNS,
+    AUTO_WARMUP,
     CASE,
     ENGINES,
     EXECUTORCH,
@@ -52,6 +54,8 @@ _ENGINES = {
     "native": f"{engine_backends()}: real kernels",
     "torch": f"{engine_backends()}: torch's kernels",
 }
+_AUTO_RUNS = "auto: until the mean is known to 2 %, or for 3 s"
+_AUTO_WARMUP = "auto: until the times are alike, or for 2 s"
 _HINTS = {
     "ones": "every element is 1",
     "zeros": "every element is 0",
@@ -81,8 +85,12 @@ class RunFields(QWidget):
         self._inputs = _combo("Inputs")
         self._file = line("File of inputs", "inputs.pt: torch.save of the list of inputs")
         self._case = _spin("Bundled case", 0, 0)
-        self._runs = _spin("Runs", 1, MOST_RUNS)
-        self._warmup = _spin("Warm-up runs", 0, MOST_RUNS)
+        self._runs = _spin("Runs", AUTO_RUNS, MOST_RUNS)
+        self._runs.setSpecialValueText("auto")
+        self._runs.setToolTip(_AUTO_RUNS)
+        self._warmup = _spin("Warm-up runs", AUTO_WARMUP, MOST_RUNS)
+        self._warmup.setSpecialValueText("auto")
+        self._warmup.setToolTip(_AUTO_WARMUP)
         self._level = _combo("Values to record")
         self._threads = _spin("Threads", 0, MOST_THREADS)
         self._threads.setSpecialValueText("auto")
@@ -142,6 +150,7 @@ class RunFields(QWidget):
             self._folder.setPlaceholderText(default_folder(what.program))
         if new:
             self._folder.clear()
+            self._level.setCurrentIndex(0)  # chosen for each run: it costs time and space
         self._show_engines()
         self._show_foreign()
         self._offer_inputs(CASE if new and what and what.bundled else before.inputs)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.jobs.messages import Outcome
     from inspector.recipes.compile_job import CompileJob
 
-_LEAST_RUNS, _LEAST_WARMUP = 3, 1  # a first run is not like the others
-
 
 class Phase(str, Enum):
     """Phases of a recompile."""
@@ -185,15 +183,11 @@ def run_job(one: RecompileJob) -> RunJob:
         bundle=one.base.program if job.case is not None else "",
         data_files=tuple(path for name, path in own.items() if name.endswith(".ptd")),
         libraries=tuple(dict.fromkeys((*one.job.libraries, *job.libraries))),
-        runs=max(job.runs, _LEAST_RUNS),
-        warmup=max(job.warmup, _LEAST_WARMUP),
     )
 
 
 def traces(target: str, outcome: Outcome) -> tuple[str, ...]:
     """Return the files a run has recorded."""
-    from inspector.jobs.executing import BUFFER, TRACE
+    from inspector.jobs.executing import trace_files
 
-    trace = outcome.result["trace"]
-    names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
-    return tuple(str(Path(target) / name) for name in names) if trace["recorded"] else ()
+    return trace_files(target, outcome.result)

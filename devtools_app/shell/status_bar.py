@@ -22,6 +22,11 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the readers 
 
 _SAY_MS = 6000
 
+_TAGS = (
+    "values logged: the timed runs logged values, so these are not the program's times.\n"
+    "assumed: the tick unit of this trace is unknown; choose it in Preferences."
+)
+
 
 class StatusLine(QStatusBar):
     """Shows the method of the state; computes its values in a thread.
@@ -116,10 +121,7 @@ class StatusLine(QStatusBar):
         self._time.setText(self._markup(time_parts(facts, self._state.units)))
         arena = memory_part(facts, self._state.units)
         self._arena.setText(self._markup([arena] if arena else []))
-        reason = "The tick unit of this trace is unknown; choose it in Preferences."
-        self._unit.set_badge(
-            f"{facts.assumed_unit} assumed" if facts.assumed_unit else "", "", reason
-        )
+        self._unit.set_badge(", ".join(facts.tags), "", _TAGS)
 
     def _failed(self, error: BaseException) -> None:
         self._time.setText(self._markup([StatusPart("", f"times cannot be shown: {error}")]))

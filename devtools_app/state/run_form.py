@@ -20,6 +20,7 @@ FILE, CASE = "file", "case"
 EXECUTORCH = "executorch"
 LEVELS = ("none", "outputs", "intermediate")
 ENGINES = ("auto", "native", "torch")
+AUTO_RUNS, AUTO_WARMUP = 0, -1
 MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
 _REPORT = "run.json"
 _CHOICES = {
@@ -29,8 +30,8 @@ _CHOICES = {
     "toolchain": ("", EXECUTORCH),
 }
 _LIMITS = {
-    "runs": (1, MOST_RUNS),
-    "warmup": (0, MOST_RUNS),
+    "runs": (AUTO_RUNS, MOST_RUNS),
+    "warmup": (AUTO_WARMUP, MOST_RUNS),
     "threads": (0, MOST_THREADS),
     "seed": (0, MOST_SEED),
 }
@@ -127,10 +128,10 @@ class RunForm:
         inputs: random, ones, zeros, file or case
         file: of inputs
         case: number of a bundled case
-        runs: measured
-        warmup: before them
+        runs: measured; 0 until the mean is known well
+        warmup: before them; -1 until their times are alike
         level: whose values are recorded
-        threads: 0 for torch's default
+        threads: 0 for torch's default; the times of one are the steadiest
         seed: of random inputs
         engine: for delegates whose backend has several engines
         folder: for the files; empty for one next to the program
@@ -143,10 +144,10 @@ class RunForm:
     inputs: str = MADE[0]
     file: str = ""
     case: int = 0
-    runs: int = 1
-    warmup: int = 0
+    runs: int = AUTO_RUNS
+    warmup: int = AUTO_WARMUP
     level: str = LEVELS[0]
-    threads: int = 0
+    threads: int = 1
     seed: int = 0
     engine: str = ENGINES[0]
     folder: str = ""
@@ -201,8 +202,8 @@ class RunForm:
             inputs=self.file if self.inputs == FILE else self.inputs if self.inputs in MADE else "",
             case=self.case if self.inputs == CASE else None,
             seed=self.seed,
-            runs=self.runs,
-            warmup=self.warmup,
+            runs=None if self.runs == AUTO_RUNS else self.runs,
+            warmup=None if self.warmup == AUTO_WARMUP else self.warmup,
             debug_level=self.level,
             record=what.record,
             data_files=what.data_files,
@@ -237,10 +238,11 @@ def _ours(folder: str) -> bool:
 def run_form_from(content: object) -> RunForm:
     """Return the form in a JSON object; missing or invalid fields become defaults.
 
-    Method, case and folder are of the program that was run, not of the next one.
+    Method, case and folder are of the program that was run, not of the next one; which values are
+    recorded is chosen for each run, since it costs time and space.
     """
     found = read_parts(content, RunForm, "last_run", choices=_CHOICES, limits=_LIMITS)
-    return replace(found, method="", case=0, folder="")
+    return replace(found, method="", case=0, folder="", level=LEVELS[0])
 
 
 def paths_in(text: str) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class TimeSum:
         runs: number of averaged runs
         slices: its parts
         reason: why the time is unknown, else empty
-        note: assumption about the unit, may be empty
+        note: what the times are shown with, such as an assumed unit; may be empty
     """
 
     method: str = ""
@@ -169,7 +169,7 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
         for word, part, view in parts
         if part
     )
-    note = f"ticks assumed to be {facts.assumed_unit}" if facts.assumed_unit else ""
+    note = ", ".join(facts.tags)
     whole = format_time(time.method_ms * _NS, units.time)
     return TimeSum(time.method, whole, time.runs, slices, "", note)
 

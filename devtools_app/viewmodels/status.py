@@ -21,13 +21,13 @@ class StatusFacts:
     Attributes:
         time: means over the runs of the trace; None without one, or when its unit is not time
         why_no_time: message shown instead of times
-        assumed_unit: assumed unit of the ticks, empty if it is known
+        tags: what the times are shown with, such as an assumed unit of the ticks
         arena_bytes: bytes planned for the method, None without a program
     """
 
     time: MethodTime | None = None
     why_no_time: str = ""
-    assumed_unit: str = ""
+    tags: tuple[str, ...] = ()
     arena_bytes: int | None = None
 
 
@@ -35,15 +35,15 @@ def status_facts(session: Session, method: str) -> StatusFacts:
     """Return the time and memory of a method."""
     arena = _arena_bytes(session, method)
     if not session.dumps:
-        return StatusFacts(None, "no trace in this session", "", arena)
+        return StatusFacts(None, "no trace in this session", (), arena)
     profile = analyse_profile(session)
     if not profile.unit_is_time:
-        return StatusFacts(None, f"the trace counts {profile.unit}, not time", "", arena)
+        return StatusFacts(None, f"the trace counts {profile.unit}, not time", (), arena)
     time = next((one for one in profile.methods if one.method == method), None)
     if time is None and len(profile.methods) == 1 and not profile.methods[0].method:
         time = profile.methods[0]
     why = "" if time is not None else "the trace has no run of this method"
-    return StatusFacts(time, why, profile.unit if profile.unit_assumed else "", arena)
+    return StatusFacts(time, why, profile.tags, arena)
 
 
 def _arena_bytes(session: Session, method: str) -> int | None:

@@ -78,7 +78,7 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     """Return the runs of a method and those that load, in the order of time."""
     found: list[tuple[int, float, TimelineRun]] = []
     row = 0
-    for number, block in enumerate(trace_blocks(session.dumps).blocks):
+    for number, block in enumerate(trace_blocks(session.timed_dumps).blocks):
         executes = is_execution(block)
         if not executes or link_block(session, block).method in (method, None):
             begins = block.start.min(axis=1) if len(block) else np.zeros(len(block.runs))
@@ -89,7 +89,7 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     found.sort(key=lambda entry: (entry[0], entry[1]))
     runs: list[TimelineRun] = []
     count = 0
-    blocks = trace_blocks(session.dumps).blocks
+    blocks = trace_blocks(session.timed_dumps).blocks
     for _, _, run in found:
         count += run.executes
         label = f"run {count}" if run.executes else f"{blocks[run.block].name or 'load'}"
@@ -122,7 +122,7 @@ def absolute_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
 
 
 def _timeline(session: Session, runs: tuple[TimelineRun, ...], *, aligned: bool) -> Timeline:
-    blocks = trace_blocks(session.dumps).blocks
+    blocks = trace_blocks(session.timed_dumps).blocks
     facts = {run.block: event_facts(session, blocks[run.block]) for run in runs}
     bag = _Bag()
     first_name = {number: bag.add_names(fact.names) for number, fact in facts.items()}

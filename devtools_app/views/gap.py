@@ -163,7 +163,7 @@ class GapPane(Pane):
         form = RunForm()
         if not self._jobs.run_form.problem(what):
             form = replace(self._jobs.run_form, folder="")
-        form = replace(form, level="intermediate", runs=1, warmup=0)
+        form = replace(form, level="intermediate")
         self._awaited = what.program
         self._ask(Execute(form.job(what), what.session, form.target(what)))
 

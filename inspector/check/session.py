@@ -86,6 +86,7 @@ def check_session(session: Session) -> Check:
         for index, first in enumerate(session.files)
         for second in session.files[index + 1 :]
         if not (has_judge and _is_trace(first) and _is_trace(second))
+        and not _is_foreign_buffer(session, first, second)
         for link in _compare(first, second)
     )
     bad = [link for link in links if link.verdict == DO_NOT_BELONG]
@@ -94,6 +95,14 @@ def check_session(session: Session) -> Check:
     good = [link for link in links if link.verdict == BELONG]
     verdict = BELONG if good and _connected(session, good) else CANNOT_TELL
     return Check(verdict, "", "", links)
+
+
+def _is_foreign_buffer(session: Session, first: LoadedFile, second: LoadedFile) -> bool:
+    """Return whether two files are a trace without values and the debug buffer of another one."""
+    pair = (first.artifact, second.artifact)
+    dumps = [one for one in pair if isinstance(one, ETDump)]
+    has_buffer = any(isinstance(one, DebugBuffer) for one in pair)
+    return has_buffer and bool(dumps) and not any(dumps[0] is one for one in session.value_dumps)
 
 
 def _is_trace(file: LoadedFile) -> bool:

@@ -16,7 +16,7 @@ from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.files.session import Session
 from inspector.graph.operator_libraries import needed_libraries
-from inspector.jobs.executing import BUFFER, INPUTS, TRACE, MeasureJob, RunJob
+from inspector.jobs.executing import BUFFER, INPUTS, VALUES, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.output_folder import HIDDEN, FolderError
 from inspector.jobs.run import JobRun
@@ -191,7 +191,7 @@ def _gap_of_run(subject: GateSubject, method: str, options: Namespace) -> GapRep
     job = _run_job(subject, program, method, options)
     with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=subject.folder) as made:
         folder = Path(made) / "run"
-        recording = replace(job, debug_level="intermediate")
+        recording = replace(job, debug_level="intermediate", timed=False)
         try:
             running = JobRun(recording, folder, timeout=options.timeout)
         except FolderError as error:
@@ -201,7 +201,7 @@ def _gap_of_run(subject: GateSubject, method: str, options: Namespace) -> GapRep
         failure = outcome.result["trace"]["failure"]
         if failure:
             raise CommandError(failure, FAILED)
-        traced = (str(folder / TRACE), str(folder / BUFFER))
+        traced = (str(folder / VALUES), str(folder / BUFFER))
         files = (program, job.record, *job.data_files, *traced)
         return _gap(files, method, options, job.libraries, str(folder / INPUTS))
 

@@ -58,7 +58,7 @@ def add_program_data(parser: ArgumentParser) -> None:
     )
     add_libraries(parser)
     parser.add_argument(
-        "--threads", type=count, default=0, metavar="N", help="default: that of torch"
+        "--threads", type=count, default=1, metavar="N", help="default: 1, which is steadiest"
     )
     parser.add_argument(
         "--engine",

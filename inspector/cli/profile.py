@@ -13,7 +13,13 @@ from inspector.cli.answer import Answer, Lazy, Shown, shown
 from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
-from inspector.profile.methods import EMULATION, MethodTime, Profile, analyse_profile
+from inspector.profile.methods import (
+    EMULATION,
+    TIMES_WITH_VALUES,
+    MethodTime,
+    Profile,
+    analyse_profile,
+)
 from inspector.profile.rows import ProfileRow
 from inspector.tables.events import all_events
 from inspector.tables.query import Selected
@@ -54,6 +60,7 @@ def run(options: Namespace) -> Answer:
         "totals": _totals(times),
         "methods": {_name(time): method_json(time) for time in times},
         "unit": {"source": profile.unit, "assumed": profile.unit_assumed},
+        "values_logged": profile.values_logged,
     }
     return Answer(
         data, lines=_lines(profile, times), tables=(_table(session, profile, indices, options),)
@@ -169,6 +176,8 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         )
         if time.emulated:
             lines.append(f"{time.title}: delegates are {EMULATION}")
+    if profile.values_logged and times:
+        lines.append(TIMES_WITH_VALUES[:1].lower() + TIMES_WITH_VALUES[1:])
     if profile.unit_is_time and profile.unit_assumed:
         lines.append(f"ticks are assumed to be {profile.unit} (assumed; see --source-time-scale)")
     if not profile.unit_is_time:

@@ -25,13 +25,12 @@ from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.toolchains import add_toolchain, toolchain_python
 from inspector.jobs.executing import (
-    BUFFER,
     DEBUG_LEVELS,
     MADE_INPUTS,
     PRINTED,
     REPORT,
-    TRACE,
     RunJob,
+    trace_files,
 )
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
@@ -41,6 +40,7 @@ from inspector.toolchain.table import toolchain_named
 from inspector.units import plural
 from schema.errors import Issue, Severity
 
+_AUTO = "auto"
 _WHAT = {"init": "load the method", "load": "load the program"}
 
 
@@ -53,14 +53,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="MODEL",
         help="a .pte or .bpte file, or the folder of a compile",
     )
-    add_folder_output(parser, "folder for outputs.pt, run.etdp, run.debug and run.json; required")
+    add_folder_output(parser, "folder for outputs.pt, run.json and the traces; required")
     parser.add_argument("--method", metavar="NAME", default="", help="default: forward")
     _add_inputs(parser)
     parser.add_argument(
-        "--runs", type=count, default=1, metavar="N", help="how many are measured; default: 1"
+        "--runs",
+        type=_count_or_auto,
+        default=None,
+        metavar="N|auto",
+        help="how many are measured, with and without a trace; default: auto, until the mean is"
+        " known to 2 %%, or for 3 s",
     )
     parser.add_argument(
-        "--warmup", type=count_or_none, default=0, metavar="N", help="warm-up runs before them"
+        "--warmup",
+        type=_none_or_auto,
+        default=None,
+        metavar="N|auto",
+        help="how many come before them; default: auto, until their times are alike, or for 2 s",
     )
     parser.add_argument(
         "--print-output",
@@ -72,6 +81,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_program_data(parser)
     add_toolchain(parser, "runs it")
     add_timeout(parser)
+
+
+def _count_or_auto(text: str) -> int | None:
+    return None if text == _AUTO else count(text)
+
+
+def _none_or_auto(text: str) -> int | None:
+    return None if text == _AUTO else count_or_none(text)
 
 
 def _add_inputs(parser: ArgumentParser) -> None:
@@ -127,7 +144,7 @@ def _add_recording(parser: ArgumentParser) -> None:
         help="record intermediate values of this debug handle; may be repeated; needs the record",
     )
     parser.add_argument(
-        "--no-trace", action="store_true", help="record nothing, so that runs are not slowed down"
+        "--no-trace", action="store_true", help="record nothing: only runs without a trace"
     )
     parser.add_argument(
         "--record", metavar="MODEL.etrecord", default="", help="the record of the program"
@@ -247,12 +264,13 @@ def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
 
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
-    total = f"{sum(report['run_ms']):.6g} ms"
+    times = report["run_ms"] or [report["first_run_ms"]]
+    total = f"{sum(times):.6g} ms"
     tool = report["toolchain"]["name"]
     by = f" by {report['where']}" if toolchain_named(tool).has_interpreter else ""
     lines = [
         f"{folder}: {files}, {REPORT}",
-        f"Model executed successfully {len(report['run_ms'])} time(s) in {total}:"
+        f"Model executed successfully {len(times)} time(s) in {total}:"
         f" {report['method']} on {plural(report['threads'], 'thread')}{by}",
     ]
     for place, one in enumerate(report["outputs"]):
@@ -265,7 +283,6 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     held = "" if peak is None else f", {peak:,} bytes peak of the process"
     lines.append(f"{planned:,} bytes planned{held}")
     if report["trace"]["recorded"]:
-        words = [job.program, job.record, str(Path(folder) / TRACE)]
-        words += [str(Path(folder) / BUFFER)] if report["trace"]["debug_bytes"] else []
+        words = [job.program, job.record, *trace_files(folder, report)]
         lines.append(f"open it: etscope {' '.join(word for word in words if word)}")
     return lines

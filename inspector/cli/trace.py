@@ -25,7 +25,7 @@ def run(options: Namespace) -> Answer:
     session = open_files(options)
     trace = chrome_trace(session)
     issues: list[Issue] = []
-    if not session.dumps:
+    if not session.timed_dumps:
         words = needs("a trace", "an ETDump (run.etdp)")
         issues.append(Issue(Severity.INFO, session.name, words))
     return Answer(

@@ -19,7 +19,6 @@ from inspector.profile.operator_rows import operator_rows
 from inspector.trace.event_kinds import CONTROL, DELEGATE_CALL
 from inspector.trace.timing import is_time
 from schema.backends import short_backend
-from schema.etdump.events import EventKind
 
 _NS_PER_MS = 1e6
 PORTABLE = "portable"
@@ -67,12 +66,6 @@ class MethodTimes:
     unattributed_ms: float
     samples: tuple[float, ...]
     notes: tuple[str, ...] = ()
-
-
-def logs_tensors(session: Session) -> bool:
-    """Return whether the runs of a session logged values, which costs additional time."""
-    runs = (run for dump in session.dumps for run in dump.run_data)
-    return any(bool(np.any(run.events.kind == EventKind.DEBUG)) for run in runs)
 
 
 def timed_methods(session: Session) -> tuple[str, ...]:

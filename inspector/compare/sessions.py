@@ -9,7 +9,7 @@ from pathlib import Path
 from inspector.compare.alignment import GraphAlignment, align_graphs
 from inspector.compare.change import MOST_SAMPLES, Change
 from inspector.compare.differences import diff_sessions
-from inspector.compare.event_times import MethodTimes, logs_tensors, method_times, timed_methods
+from inspector.compare.event_times import MethodTimes, method_times, timed_methods
 from inspector.compare.gaps import gap_rows, gap_summary
 from inspector.compare.model import (
     LESS,
@@ -244,7 +244,7 @@ class _Comparing:
     def _slowed(self, times: Sequence[MethodTimes | None]) -> str:
         """Return why recorded times are not to be compared, empty if they are."""
         ran = [
-            (name, logs_tensors(session))
+            (name, session.times_with_values)
             for session, name, each in zip(self._sessions, self._names, times, strict=True)
             if each is not None
         ]

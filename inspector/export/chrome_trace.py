@@ -30,7 +30,7 @@ def chrome_trace(session: Session) -> dict[str, Any]:
     """
     unit = session.options.source_time_scale
     scale = scale_factor(unit, "us") if is_time(unit) else 1.0
-    blocks = trace_blocks(session.dumps).blocks
+    blocks = trace_blocks(session.timed_dumps).blocks
     starts = _starts(blocks)
     events: list[dict[str, Any]] = []
     process = 0

@@ -20,7 +20,9 @@ MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 _TRACES = (".etdp", ".etdump")
-_TRACE, _BUFFER = "run.etdp", Path("run.debug")  # as `etscope run` names them
+# traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
+_BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
+_SUFFIX = ".debug"
 POINT, POINTS = "point.json", "points"  # of a sweep, in its folder
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
@@ -233,10 +235,10 @@ def logged_nothing(path: str) -> bool:
     Other runtimes leave an empty file, `etscope run` writes none.
     """
     file = Path(path)
-    if file.suffix != _BUFFER.suffix:
+    if file.suffix != _SUFFIX:
         return False
     if not file.exists():
-        return file.name == _BUFFER.name and file.with_name(_TRACE).is_file()
+        return file.name in _BUFFERS and file.with_name(_BUFFERS[file.name]).is_file()
     return file.is_file() and not file.stat().st_size
 
 
@@ -290,7 +292,7 @@ def _size(path: str) -> int:
 def session_name(paths: Sequence[str]) -> str:
     """Return a short name: the folder of a standard file name, else the file's stem."""
     first = Path(paths[0])
-    if first.stem in ("model", "run") and first.resolve().parent.name:
+    if first.stem in ("model", "run", "values") and first.resolve().parent.name:
         folder = first.resolve().parent
         return _point_name(folder) or folder.name
     return first.stem

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from inspector.files.trace_roles import in_order, logs_values, timed_traces, value_traces
 from schema.bundled import BundledProgram
 from schema.errors import Issue
 from schema.etdump import ETDump
@@ -102,8 +103,23 @@ class Session:
 
     @property
     def dumps(self) -> tuple[ETDump, ...]:
-        """Return the ETDumps, in the order given."""
-        return self._all(ETDump)
+        """Return the ETDumps: those whose times count, then the others, each in the order given."""
+        return in_order(self._all(ETDump))
+
+    @property
+    def timed_dumps(self) -> tuple[ETDump, ...]:
+        """Return the ETDumps whose times count, the first of all."""
+        return timed_traces(self.dumps)
+
+    @property
+    def value_dumps(self) -> tuple[ETDump, ...]:
+        """Return the ETDumps with logged values; all where none has any."""
+        return value_traces(self.dumps)
+
+    @property
+    def times_with_values(self) -> bool:
+        """Return whether the times that are shown are of runs that logged values."""
+        return any(map(logs_values, self.timed_dumps))
 
     @property
     def debug_buffer(self) -> DebugBuffer | None:

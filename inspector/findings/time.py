@@ -16,7 +16,13 @@ from inspector.jobs.executing import REPORT
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
 from inspector.profile.attribution import attribution, spread
-from inspector.profile.methods import EMULATION, MethodTime, Profile, analyse_profile
+from inspector.profile.methods import (
+    EMULATION,
+    TIMES_WITH_VALUES,
+    MethodTime,
+    Profile,
+    analyse_profile,
+)
 from inspector.profile.rows import BlockSamples
 from inspector.trace.event_kinds import (
     DELEGATE_CALL,
@@ -29,6 +35,7 @@ from inspector.units import format_share, plural
 from schema.program import instructions
 
 _LARGEST_REPORT = 1 << 24  # bytes
+_UNLOGGED = "open a trace of the same program without values beside it, as `etscope run` writes one"
 _TOP = 3
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
 _MANY_ROWS = 20_000  # links are created one by one; beyond this they would delay the overview
@@ -61,6 +68,8 @@ def time_findings(session: Session) -> list[Finding]:
         text = "The trace counts cycles; no time is shown"
         return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
     found: list[Finding] = []
+    if profile.values_logged:
+        found.append(Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=99))
     for main in _main_blocks(profile)[:2]:
         found += [_placed(finding, main.time.label) for finding in _method(main)]
     found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
-OUTPUTS, TRACE, BUFFER, REPORT = "outputs.pt", "run.etdp", "run.debug", "run.json"
+OUTPUTS, TRACE, REPORT = "outputs.pt", "run.etdp", "run.json"
+VALUES, BUFFER = "values.etdp", "values.debug"  # of the run that logs values
+RUN_BUFFER = "run.debug"  # as folders written by older versions have it
+_TRACES = (TRACE, VALUES, BUFFER)
 INPUTS = "inputs.pt"
 MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
@@ -15,9 +20,23 @@ PROCESSOR, WALL = "processor time of one thread", "wall clock"
 RTOL, ATOL = 1e-5, 1e-8
 
 
+def trace_files(folder: str | Path, report: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the paths of the traces and the debug buffer that a run has written.
+
+    Args:
+        folder: of the run
+        report: content of its ``run.json``
+    """
+    written = {one["path"] for one in report["files"]}
+    return tuple(str(Path(folder) / name) for name in _TRACES if name in written)
+
+
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """A request to run a method once or several times.
+    """A request to run a method: the first inference, a warm-up, then passes apart from each other.
+
+    Runs with a trace (``TRACE``) and without alternate; one more run logs values, if requested,
+    into a trace of its own (``VALUES`` and ``BUFFER``), whose times are not used.
 
     Attributes:
         program: a ``.pte`` or ``.bpte``
@@ -26,17 +45,18 @@ class RunJob:
         case: index of the bundled case whose inputs are used instead; or None
         bundle: bundled program with the case; empty for the program itself
         seed: of random inputs
-        runs: measured and recorded
-        warmup: runs before them
+        runs: measured with and without a trace; None until the mean is known well
+        warmup: runs before them; None until their times are alike
         debug_level: which values are recorded: none, outputs or intermediate
         only: regular expression of the operators whose values are recorded, empty for all
         only_module: regular expression of the modules whose values are recorded, empty for all
         only_handles: debug handles whose values are recorded, empty for all
-        traced: whether to record; untraced runs have no overhead
+        timed: whether to measure; without, only the run that logs values is made
+        traced: whether to record
         record: an ETRecord of the program, may be empty
         data_files: ``.ptd`` files
         libraries: files that register operators with torch, which the program calls
-        threads: of torch, 0 for its default
+        threads: of torch, 0 for its default; the times of one are the steadiest
         engine: for delegates whose backend has several engines
         toolchain: of the runtime, empty for ours; ``executorch`` for that of an interpreter
         python: the interpreter with it, empty for the current one
@@ -50,26 +70,32 @@ class RunJob:
     case: int | None = None
     bundle: str = ""
     seed: int = 0
-    runs: int = 1
-    warmup: int = 0
+    runs: int | None = None
+    warmup: int | None = None
     debug_level: str = DEBUG_LEVELS[0]
     only: str = ""
     only_module: str = ""
     only_handles: tuple[int, ...] = ()
+    timed: bool = True
     traced: bool = True
     record: str = ""
     data_files: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
-    threads: int = 0
+    threads: int = 1
     engine: str = ENGINES[0]
     toolchain: str = ""
     python: str = ""
     print_output: str = PRINTED[0]
 
     @property
-    def keeps_inputs(self) -> bool:
-        """Return whether ``INPUTS`` is written: wherever values are, to compare them later."""
+    def logs_values(self) -> bool:
+        """Return whether one run logs values; ``INPUTS`` is written too, to compare them later."""
         return self.traced and self.debug_level != DEBUG_LEVELS[0]
+
+    @property
+    def records_times(self) -> bool:
+        """Return whether there is a trace of timed runs."""
+        return self.traced and self.timed
 
 
 @dataclass(frozen=True, slots=True)

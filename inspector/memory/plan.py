@@ -25,6 +25,7 @@ from schema.program import model as m
 
 _MOST_NAMED = 8  # limits of values sharing bytes with one, and of issues of one kind
 _MOST_COMPARED = 64  # the largest of those on the same bytes
+_STATE = "state"
 _LARGEST = 1 << 48  # more than any address space; sums of such sizes still fit int64
 
 
@@ -201,6 +202,12 @@ def _state_places(plans: Sequence[m.ExecutionPlan]) -> frozenset[Place | None]:
     )
 
 
+def state_values(program: Program, method: str) -> tuple[int, ...]:
+    """Return the indices of the planned values that a method carries from run to run."""
+    arenas = analyse_memory(program, method).arenas
+    return tuple(one.value for arena in arenas for one in arena.values if one.role == _STATE)
+
+
 def _planned_values(
     plan: m.ExecutionPlan, kept: frozenset[Place | None]
 ) -> tuple[dict[int, list[PlannedValue]], list[Issue]]:
@@ -226,15 +233,15 @@ def _planned_values(
         maker = makers.get(index)
         role = _role(plan, index, int(lives.first[index]), index in lives.state)
         if role == "unused" and planned_place(entry) in kept:
-            role = "state"  # of another method, which it must outlive
+            role = _STATE  # of another method, which it must outlive
         first, last = int(lives.first[index]), int(lives.last[index])
         value = PlannedValue(
             value=index,
             name=value_name(plan, index),
             nbytes=nbytes,
             offset=place.offset,
-            first=whole[0] if role == "state" else first,
-            last=whole[1] if role == "state" else last,
+            first=whole[0] if role == _STATE else first,
+            last=whole[1] if role == _STATE else last,
             scalar_type=scalar_type(tensor.scalar_type).name,
             sizes=tensor.sizes,
             made_by=maker[0] if maker else None,
@@ -269,7 +276,7 @@ def value_name(plan: m.ExecutionPlan, index: int) -> str:
 
 def _role(plan: m.ExecutionPlan, index: int, first: int, is_state: bool) -> str:
     if is_state:
-        return "state"
+        return _STATE
     if index in plan.inputs:
         return "input"
     if index in plan.outputs:

@@ -195,11 +195,19 @@ def _bytes(
     return blob, "" if blob is not None else "missing: its .ptd file is not among these files"
 
 
+def logged_blocks(session: Session) -> tuple[Block, ...]:
+    """Return the blocks of the traces with logged values; of all traces where none has any."""
+    wanted = session.value_dumps
+    dumps = session.dumps
+    blocks = trace_blocks(dumps).blocks
+    return tuple(one for one in blocks if any(dumps[one.dump] is dump for dump in wanted))
+
+
 def logged_tensors(session: Session, run: int = 0) -> tuple[LoggedTensor, ...]:
     """Return the tensors logged in one run of each block, program outputs last."""
     found: list[LoggedTensor] = []
     buffer = session.debug_buffer
-    for block in trace_blocks(session.dumps).blocks:
+    for block in logged_blocks(session):
         if 0 <= run < len(block.runs):
             found += _block_tensors(block, run, buffer)
     return tuple(found)

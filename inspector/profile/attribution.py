@@ -138,7 +138,7 @@ class MethodRuns:
 def method_runs(session: Session) -> list[MethodRuns]:
     """Return the runs of all methods that are logged as a whole, in the order of the traces."""
     found: list[MethodRuns] = []
-    for block in trace_blocks(session.dumps).blocks:
+    for block in trace_blocks(session.timed_dumps).blocks:
         times = whole_ns(block, session.options.source_time_scale)
         if times is not None:
             method = link_block(session, block).method or ""

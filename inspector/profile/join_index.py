@@ -268,7 +268,7 @@ def _events(
 ) -> _Events:
     parts: list[_Events] = []
     start = 0
-    for block in trace_blocks(session.dumps).blocks:
+    for block in trace_blocks(session.timed_dumps).blocks:
         links = link_block(session, block)
         if links.method == method or (links.method is None and links.plan is None):
             parts.append(_block_events(link_codes(session, block), block, start, graph, by_step))

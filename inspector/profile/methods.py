@@ -20,6 +20,10 @@ from inspector.trace.blocks import Block, trace_blocks
 from schema.etdump import EMULATED
 from schema.objects.identity_cache import identity_cache
 
+VALUES_LOGGED = "values logged"
+TIMES_WITH_VALUES = (
+    "Values were logged while the runs were timed: these are not the program's times"
+)
 EMULATION = "emulated: torch ran the recorded graph, not the payload"
 
 
@@ -74,6 +78,7 @@ class Profile:
         unit: unit of the ticks
         unit_assumed: the unit is not known from the file
         unit_is_time: False when the trace counts cycles; every ms is then None
+        values_logged: the timed runs logged values, which takes longer than most operators
     """
 
     rows: ProfileRows
@@ -81,6 +86,13 @@ class Profile:
     unit: str
     unit_assumed: bool
     unit_is_time: bool
+    values_logged: bool
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return what each time of the session has to be shown with; empty for nothing."""
+        assumed = f"{self.unit} assumed" if self.unit_assumed else ""
+        return tuple(filter(None, (VALUES_LOGGED if self.values_logged else "", assumed)))
 
 
 @identity_cache
@@ -89,7 +101,7 @@ def analyse_profile(session: Session) -> Profile:
     options = session.options
     sources: list[BlockSamples] = []
     times: list[MethodTime] = []
-    for number, block in enumerate(trace_blocks(session.dumps).blocks):
+    for number, block in enumerate(trace_blocks(session.timed_dumps).blocks):
         links = link_block(session, block)
         time = _method_time(block, links, options.source_time_scale)
         if time is not None:
@@ -104,6 +116,7 @@ def analyse_profile(session: Session) -> Profile:
         options.source_time_scale,
         options.time_scale_assumed,
         is_time,
+        session.times_with_values,
     )
 
 
@@ -118,7 +131,7 @@ def _methods(
         key = (time.method, 0 if time.method else next(kinds))
         groups.setdefault(key, []).append(time)
     unknown = [parts[0] for (method, _), parts in groups.items() if not method]
-    files = [session.dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
+    files = [session.timed_dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
     labels = iter(kind_labels(files) if len(files) > 1 else [""] * len(files))
     return tuple(
         replace(_mean(method, parts), label="" if method else next(labels))

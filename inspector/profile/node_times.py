@@ -59,7 +59,7 @@ def no_times(nodes: int) -> NodeTimes:
 @identity_cache
 def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     """Return the times of a graph's nodes; NaN for all without a trace that fits the method."""
-    runs = run_count(session, method) if session.dumps else 0
+    runs = run_count(session, method) if session.timed_dumps else 0
     if not runs:
         return no_times(len(graph.nodes))
     sums = _NodeSums(graph, join_index(session, method))
@@ -76,7 +76,7 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
 def run_count(session: Session, method: str) -> int:
     """Return how often a method ran, over all traces."""
     total = 0
-    for block in trace_blocks(session.dumps).blocks:
+    for block in trace_blocks(session.timed_dumps).blocks:
         inside = bool((block.layout.chain >= 0).any())
         if inside and link_block(session, block).method in (method, None):
             total += len(block.runs)

@@ -160,7 +160,7 @@ def operator_rows(session: Session, method: str) -> OperatorRows:
     """Return the rows of all runs of a method; empty without a trace."""
     parts: list[BlockRows] = []
     start = 0
-    blocks = trace_blocks(session.dumps).blocks
+    blocks = trace_blocks(session.timed_dumps).blocks
     for block, label in zip(blocks, block_labels(blocks), strict=True):
         inside = bool((block.layout.chain >= 0).any())
         if inside and link_block(session, block).method in (method, None):

@@ -14,7 +14,7 @@ from inspector.files.session import Session
 from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import Arena, analyse_memory
-from inspector.profile.methods import MethodTime, analyse_profile
+from inspector.profile.methods import TIMES_WITH_VALUES, MethodTime, analyse_profile
 from inspector.profile.operator_rows import operator_rows
 from inspector.render.html import (
     Page,
@@ -113,6 +113,8 @@ def _time(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
     note = Markup()
     if times and profile.unit_assumed:
         note = paragraph(f"Ticks are assumed to be {profile.unit} (assumed).", "muted")
+    if times and profile.values_logged:
+        note += paragraph(f"{TIMES_WITH_VALUES}.", "bad")
     return Markup().join(map(_method_time, times)) + note
 
 

@@ -18,11 +18,12 @@ from schema.objects.codec import read_json
 _LARGEST = 1 << 26  # bytes of a report
 _TONES = {"passed": "good", "failed": "bad", "error": "bad", "not compared": "muted"}
 _NAMES = {
-    "min": "fastest run",
-    "median": "median of the runs",
-    "mean": "mean of the runs",
-    "p90": "90 % of the runs within",
-    "max": "slowest run",
+    "mean": "mean of the steady runs",
+    "median": "median",
+    "p10": "10 % of them within",
+    "p90": "90 % of them within",
+    "min": "fastest",
+    "max": "slowest",
     "stdev": "standard deviation",
 }
 
@@ -34,11 +35,19 @@ def times_table(report: Mapping[str, Any]) -> Table:
         ("load the method", report["init_ms"]),
     ]
     latency: Mapping[str, float | None] = report["latency_ms"]
-    if len(report["run_ms"]) == 1:
-        rows.append(("run", report["run_ms"][0]))
-    else:
-        rows += [(_NAMES[name], value) for name, value in latency.items() if value is not None]
-    unit = choose_unit(Quantity.TIME, max(report["run_ms"]) * 1e6)  # loading may take seconds
+    runs: Sequence[float] = report["run_ms"]
+    if "first_run_ms" in report:  # not in reports of versions before 0.2
+        rows.append(("first run", report["first_run_ms"]))
+    if len(runs) == 1:
+        rows.append(("run", runs[0]))
+    elif runs:
+        known = [(name, latency.get(word)) for word, name in _NAMES.items()]
+        rows += [(name, value) for name, value in known if value is not None]
+        traced: Mapping[str, float | None] = report.get("traced_latency_ms", {})
+        if (mean := traced.get("mean")) is not None:
+            rows.append(("mean with a trace", mean))
+    shortest = latency.get("mean") or max(value for _, value in rows)  # loading may take seconds
+    unit = choose_unit(Quantity.TIME, shortest * 1e6)
     return Table(
         (
             text_column("what", [name for name, _ in rows], width=24),

@@ -13,7 +13,7 @@ import torch
 
 from inspector.files.load import load_session
 from inspector.files.session import Session
-from inspector.jobs.executing import INPUTS, TRACE
+from inspector.jobs.executing import INPUTS, TRACE, VALUES
 from inspector.jobs.executing import REPORT as RUN
 from inspector.jobs.gap import REPORT, GapJob
 from inspector.numerics.metrics import Tolerance
@@ -95,9 +95,10 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def _run_folder(session: Session) -> Path | None:
-    """Return the folder that ``etscope run`` wrote the only trace into, None for others."""
-    traces = [Path(file.path) for file in session.files if file.kind == "etdump"]
-    made_here = len(traces) == 1 and traces[0].name == TRACE
+    """Return the folder into which ``etscope run`` wrote the only trace with values, or None."""
+    files = [session.file_of(dump) for dump in session.value_dumps]
+    traces = [Path(file.path) for file in files if file is not None]
+    made_here = len(traces) == 1 and traces[0].name in (TRACE, VALUES)
     return traces[0].parent if made_here and traces[0].with_name(RUN).is_file() else None
 
 

@@ -21,7 +21,7 @@ from inspector.experiments.gates.requirement import GAP, Kind
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.executing import BUFFER, TRACE, RunJob
+from inspector.jobs.executing import BUFFER, VALUES, RunJob
 from inspector.numerics.metrics import Distance, Metrics, Tolerance
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.recipes.compile_job import PROGRAM, RECORD
@@ -183,12 +183,13 @@ class Probe:
             method=name,
             inputs=str(self._folder / _INPUTS),
             debug_level="intermediate",
+            timed=False,
             data_files=beside,
             threads=self._job.threads,
             engine=self._job.engine,
         )
         run_into(job, self._folder, lambda *_, **__: None)
-        evidence = self._evidence([PROGRAM, RECORD, TRACE, BUFFER])
+        evidence = self._evidence([PROGRAM, RECORD, VALUES, BUFFER])
         inputs: Any = self._wanted(loaded.file, name).inputs
         return gap_of(evidence.session, name, inputs, metric)
 

@@ -1,17 +1,25 @@
-"""Files of a run: outputs, trace and debug buffer, the outputs first."""
+"""Files of a run: outputs, traces and debug buffer, the outputs first."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, INPUTS, OUTPUTS, TRACE
+from inspector.jobs.executing import (
+    BUFFER,
+    DEBUG_LEVELS,
+    INPUTS,
+    OUTPUTS,
+    TRACE,
+    VALUES,
+    RunJob,
+)
 from runtime import DebugFilter, DebugLevel, EventTracer
 from runtime.tracing.sinks import ALIGNMENT, FileSink
 from schema import etdump
@@ -26,34 +34,34 @@ class NotWrittenError(Exception):
     """A disk error.
 
     Attributes:
+        name: of the file
         reason: message of the system
     """
 
     def __init__(self, name: str, error: OSError) -> None:
+        self.name = name
         self.reason = error.strerror or str(error)
         super().__init__(f"{name} cannot be written: {self.reason}")
 
 
 class Recording:
-    """The trace of a run, whose logged tensors are streamed to the folder.
+    """The traces of timed runs and of the run that logs values, whose tensors go to the folder.
 
     A full disk ends the logging, not the run; the debug buffer is then truncated to free space
-    for the outputs and the trace. If the trace does not fit either, only the outputs are kept.
+    for the outputs and the traces. If these do not fit either, only the outputs are kept.
 
     Attributes:
-        tracer: for the program; None if nothing is recorded
+        timed: tracer of the timed runs; None if none are recorded
+        values: tracer of the run that logs values; None without one
     """
 
-    def __init__(
-        self, folder: Path, level: str, chosen: DebugFilter, *, traced: bool = True
-    ) -> None:
+    def __init__(self, folder: Path, job: RunJob, chosen: DebugFilter) -> None:
         """Begin.
 
         Args:
             folder: for the files
-            level: whose values are recorded
+            job: which runs are recorded, and whose values
             chosen: which intermediate values those are
-            traced: whether anything is recorded
 
         Raises: NotWrittenError if the disk is full already
         """
@@ -61,90 +69,113 @@ class Recording:
         self._buffer = folder / BUFFER
         self._inputs = b""
         self._failure = ""
-        self.tracer: EventTracer | None = None
-        if not traced:
+        self.timed = EventTracer() if job.records_times else None
+        self.values: EventTracer | None = None
+        if not job.logs_values:
             return
         try:
             self._sink = FileSink(self._buffer)
         except OSError as error:
             raise NotWrittenError(BUFFER, error) from error
-        self.tracer = EventTracer(
-            DebugLevel(DEBUG_LEVELS.index(level)), sink=self._sink, only=chosen
-        )
+        level = DebugLevel(DEBUG_LEVELS.index(job.debug_level))
+        self.values = EventTracer(level, sink=self._sink, only=chosen)
+
+    @property
+    def tracers(self) -> tuple[EventTracer, ...]:
+        """Return the tracers that there are."""
+        return tuple(one for one in (self.timed, self.values) if one is not None)
 
     def hold_inputs(self, inputs: Sequence[Any]) -> None:
         """Store the inputs of the runs; they are written last, if space permits."""
         self._inputs = _saved(inputs)
 
     def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Write everything; return the state of the trace.
+        """Write everything; return the state of the traces.
 
         Raises: NotWrittenError if not even the outputs can be written
         """
-        saved = _saved(outputs)
-        if self.tracer is None:
-            _write(self._folder / OUTPUTS, saved)
-            return {"events": 0, "debug_bytes": 0, "failure": ""}
+        files = {OUTPUTS: _saved(outputs)}
+        timed = self.timed.trace() if self.timed is not None else etdump.dump(())
+        if self.timed is not None:
+            files[TRACE] = etdump.encode(timed)
+        if self.values is None:
+            return self._state(timed if self._all_written(files) else etdump.dump(()))
         self._sink.close()
         reason = self._sink.failure.rpartition(": ")[2]
         self._failure = f"{BUFFER} ends early: {reason}" if reason else ""
-        dump = self._left(saved, self.tracer.trace())
+        logged = self._left(files, self.values.trace())
         debug_bytes = self._end_with_zeros()
         if self._inputs and not self._failure:
             with contextlib.suppress(
                 NotWrittenError
             ):  # all other files exist, and inputs can be passed again
                 _write(self._folder / INPUTS, self._inputs)
+        return self._state(timed if self.timed is not None else logged, debug_bytes)
+
+    def _state(self, dump: etdump.ETDump, debug_bytes: int = 0) -> dict[str, Any]:
         return {
             "events": sum(len(run.events) for run in dump.run_data),
             "debug_bytes": debug_bytes,
             "failure": self._failure,
         }
 
-    def _left(self, saved: bytes, dump: etdump.ETDump) -> etdump.ETDump:
-        """Write outputs and trace; return the trace that fits.
+    def _all_written(self, files: Mapping[str, bytes]) -> bool:
+        """Write files, else the outputs alone; return whether all were written.
+
+        Raises: NotWrittenError if not even the outputs can be written
+        """
+        try:
+            self._put(files)
+        except NotWrittenError as error:
+            _write(self._folder / OUTPUTS, files[OUTPUTS])
+            if len(files) == 1:
+                raise
+            self._failure = f"{error.name} is missing: {error.reason}"
+            return False
+        return True
+
+    def _left(self, files: dict[str, bytes], dump: etdump.ETDump) -> etdump.ETDump:
+        """Write everything; return the trace of values that fits.
 
         First with the complete debug buffer, then with a part of it, with none of it, and finally
-        without the trace.
+        without any trace.
         """
-        trace = etdump.encode(dump)
-        wanted = len(saved) + len(trace) + _SPARE
+        wanted = sum(map(len, files.values())) + len(etdump.encode(dump)) + _SPARE
         if self._failure:
             dump = self._make_room(dump, wanted)
         for room in (wanted, self._buffer.stat().st_size):
             try:
-                self._put(saved, dump)
+                self._put({**files, VALUES: etdump.encode(dump)})
             except NotWrittenError as error:
                 self._failure = f"{BUFFER} ends early: {error.reason}"
                 dump = self._make_room(dump, room)
             else:
                 return dump
-        try:
-            self._put(saved, dump)
-        except NotWrittenError as error:
-            _write(self._folder / OUTPUTS, saved)
-            self._failure = f"{TRACE} is missing: {error.reason}"
-            return etdump.dump(())
-        return dump
+        written = self._all_written({**files, VALUES: etdump.encode(dump)})
+        return dump if written else etdump.dump(())
 
-    def _put(self, saved: bytes, dump: etdump.ETDump) -> None:
+    def _put(self, files: Mapping[str, bytes]) -> None:
+        """Write all files or none but the outputs."""
         try:
-            _write(self._folder / OUTPUTS, saved)
-            _write(self._folder / TRACE, etdump.encode(dump))
+            for name, data in files.items():
+                _write(self._folder / name, data)
         except NotWrittenError:
-            (self._folder / TRACE).unlink(missing_ok=True)
+            for name in files:
+                if name != OUTPUTS:
+                    (self._folder / name).unlink(missing_ok=True)
             raise
 
-    def drop_trace(self, reason: str) -> dict[str, Any]:
-        """Remove the trace for lack of space; return the result."""
-        (self._folder / TRACE).unlink(missing_ok=True)
+    def drop_traces(self, reason: str) -> dict[str, Any]:
+        """Remove the traces for lack of space; return the result."""
+        for name in (TRACE, VALUES):
+            (self._folder / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._buffer.unlink()
         return {"events": 0, "debug_bytes": 0, "failure": f"{TRACE} is missing: {reason}"}
 
     def close(self) -> None:
         """Close the debug buffer's file."""
-        if self.tracer is not None:
+        if self.values is not None:
             self._sink.close()
 
     def _make_room(self, dump: etdump.ETDump, wanted: int) -> etdump.ETDump:

@@ -1,35 +1,39 @@
-"""Runs of one method in the worker: outputs, trace and report into a folder."""
+"""Runs of one method in the worker: outputs, traces and report into a folder."""
 
 from __future__ import annotations
 
 import json
-import statistics
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
+from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
+from inspector.trace.steady import FEW, steady_runs
 from inspector.worker.blaming import told_lines
 from inspector.worker.contention import Others, busy_cores, oversubscribed, usable_cores
 from inspector.worker.debug_filter import chosen_instructions
 from inspector.worker.exporter import Say, told
 from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
+from inspector.worker.passes import Passes, warm_up
+from inspector.worker.passes import measured as measured_in_turns
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
-from runtime import DebugFilter, Method, Program, Runtime
+from runtime import DebugFilter, EventTracer, Method, Program, Runtime
 from runtime.backends import run_native_kernels_here
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
 from schema.version import __version__
 
-_SAY_EVERY = 0.1  # seconds between two progress messages
+_TRACED_WARMUP = 3  # runs with a tracer that nothing is kept of
 
 
 @dataclass
@@ -39,16 +43,55 @@ class _Measured:
     Attributes:
         load_ms: loading the program
         init_ms: loading the method
-        run_ms: each run
+        first_ms: the first inference
+        passes: the runs after it
         idle_bytes: resident before loading the program
         loaded_bytes: resident after loading the method
     """
 
     load_ms: float = 0.0
     init_ms: float = 0.0
-    run_ms: Sequence[float] = ()
+    first_ms: float = 0.0
+    passes: Passes = field(default_factory=Passes)
     idle_bytes: int | None = None
     loaded_bytes: int | None = None
+
+
+class _Runner:
+    """Runs a method again and again, each time from the state it was loaded with.
+
+    Inputs without planned memory are shared with the program, which may write to them.
+    """
+
+    def __init__(self, program: Program, method: Method, inputs: Sequence[Any]) -> None:
+        self._method = method
+        self._inputs = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+        pairs = zip(self._inputs, inputs, strict=True)
+        self._given = [(own, one) for own, one in pairs if isinstance(one, torch.Tensor)]
+        held = [method.value(index) for index in state_values(program.file, method.name)]
+        self._state = [(one, one.clone()) for one in held if isinstance(one, torch.Tensor)]
+        self._ran = False
+
+    def once(self, tracer: EventTracer | None = None) -> float:
+        """Run; return the time in ms."""
+        method = self._method
+        for tensor, saved in self._state if self._ran else ():
+            tensor.copy_(saved)
+        method.tracer = tracer
+        method.set_inputs(self._inputs)
+        start = time.perf_counter()
+        method.run()
+        spent = _since(start)
+        if not self._ran:  # what the first run has not written to is left alone
+            self._state += [pair for pair in self._given if not _same_bytes(*pair)]
+            self._ran = True
+        return spent
+
+
+def _same_bytes(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Return whether tensors are equal with their NaNs."""
+    first, second = (each.reshape(-1).view(torch.uint8) for each in (one, two))
+    return torch.equal(first, second)
 
 
 def run_into(job: RunJob, folder: Path, notify: Say) -> dict[str, Any]:
@@ -59,7 +102,7 @@ def run_into(job: RunJob, folder: Path, notify: Say) -> dict[str, Any]:
     if job.threads:
         torch.set_num_threads(job.threads)
     chosen = DebugFilter(operators=job.only or None, instructions=chosen_instructions(job))
-    recording = Recording(folder, job.debug_level, chosen, traced=job.traced)
+    recording = Recording(folder, job, chosen)
     with closing(recording), told_lines(job.record):
         return _run(job, folder, recording, notify)
 
@@ -69,28 +112,24 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
     others = [Others()]
     forget_peak()
     run_native_kernels_here()  # a worker may crash, and requests to another process take time
-    with told(notify, "load"):
-        start = time.perf_counter()
-        program = Runtime.get().load_program(
-            job.program, data_path=list(job.data_files), tracer=recording.tracer
-        )
-        measured.load_ms = _since(start)
-    name = chosen_method(program.file, job.method)
-    with told(notify, "prepare", name):
-        start = time.perf_counter()
-        method = program.load_method(name, engine=job.engine, emulate=record_of(job))
-        measured.init_ms = _since(start)
-    inputs = inputs_of(job, program, name)
-    if job.keeps_inputs:
+    program, method = _loaded(job, recording, measured, notify)
+    inputs = inputs_of(job, program, method.name)
+    if job.logs_values:
         recording.hold_inputs(inputs)
-    if recording.tracer is not None and job.case is not None:
-        recording.tracer.bundled_input_index = job.case
+    for tracer in recording.tracers if job.case is not None else ():
+        tracer.bundled_input_index = job.case or 0
     measured.loaded_bytes = resident_bytes()
-    _warm_up(method, inputs, job.warmup, notify)
-    others.append(Others())
-    measured.run_ms = _runs(method, inputs, job.runs, notify)
+    runner = _Runner(program, method, inputs)
+    with told(notify, "run", method.name):
+        measured.first_ms = runner.once(None if job.timed else recording.values)
     outputs = method.get_outputs()
+    if job.timed:
+        others.append(Others())
+        measured.passes = _passes(job, runner, measured.first_ms, recording.timed, notify)
     busy = busy_cores(others)
+    if job.timed and recording.values is not None:
+        with told(notify, "log values", method.name):
+            runner.once(recording.values)
     with told(notify, "write"):
         trace = recording.write(outputs)
         report = _report(job, method, (inputs, outputs), measured)
@@ -102,8 +141,50 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
         except NotWrittenError as error:
             if not job.traced:
                 raise
-            report["trace"] |= recording.drop_trace(error.reason)
+            report["trace"] |= recording.drop_traces(error.reason)
             return _written(report, folder)
+
+
+def _loaded(
+    job: RunJob, recording: Recording, measured: _Measured, notify: Say
+) -> tuple[Program, Method]:
+    with told(notify, "load"):
+        start = time.perf_counter()
+        program = Runtime.get().load_program(
+            job.program, data_path=list(job.data_files), tracer=recording.timed or recording.values
+        )
+        measured.load_ms = _since(start)
+    name = chosen_method(program.file, job.method)
+    with told(notify, "prepare", name):
+        start = time.perf_counter()
+        method = program.load_method(name, engine=job.engine, emulate=record_of(job))
+        measured.init_ms = _since(start)
+    return program, method
+
+
+def _passes(
+    job: RunJob, runner: _Runner, first_ms: float, tracer: EventTracer | None, notify: Say
+) -> Passes:
+    """Warm up, then run with and without a trace in turns."""
+
+    def timed() -> float:
+        return runner.once(tracer)
+
+    def counted(done: int, total: int) -> None:
+        notify("counted", done=done, total=total)
+
+    if job.warmup != 0:
+        with told(notify, "warm up"):
+            warmup, steady = warm_up(runner.once, job.warmup, first_ms)
+            for _ in range(_TRACED_WARMUP if tracer is not None else 0):
+                runner.once(EventTracer())
+    else:
+        warmup, steady = (), None
+    with told(notify, "measure"):
+        times = measured_in_turns(
+            runner.once, timed if tracer is not None else None, job.runs, counted
+        )
+    return Passes(warmup, steady, *times)
 
 
 def options_of(job: RunJob) -> dict[str, Any]:
@@ -114,6 +195,7 @@ def options_of(job: RunJob) -> dict[str, Any]:
         "seed": job.seed,
         "runs": job.runs,
         "warmup": job.warmup,
+        "timed": job.timed,
         "debug_level": job.debug_level,
         "debug_op": job.only,
         "debug_module": job.only_module,
@@ -150,34 +232,6 @@ def inputs_of(job: RunJob, program: Program, name: str) -> list[Any]:
     return read_values(job.inputs)
 
 
-def _warm_up(method: Method, inputs: Sequence[Any], count: int, notify: Say) -> None:
-    """Run without recording."""
-    if not count:
-        return
-    tracer, method.tracer = method.tracer, None
-    with told(notify, "warm up", method.name):
-        for number in range(count):
-            method.set_inputs(inputs)
-            method.run()
-            notify("counted", done=number + 1, total=count)
-    method.tracer = tracer
-
-
-def _runs(method: Method, inputs: Sequence[Any], count: int, notify: Say) -> list[float]:
-    times: list[float] = []
-    with told(notify, "run", method.name):
-        said = time.monotonic()
-        for number in range(count):
-            method.set_inputs(inputs)
-            start = time.perf_counter()
-            method.run()
-            times.append(_since(start))
-            if time.monotonic() - said > _SAY_EVERY or number + 1 == count:
-                said = time.monotonic()
-                notify("counted", done=number + 1, total=count)
-    return times
-
-
 def _report(
     job: RunJob, method: Method, values: tuple[Sequence[Any], Sequence[Any]], measured: _Measured
 ) -> dict[str, Any]:
@@ -201,8 +255,7 @@ def _report(
         "outputs": [printed(value, job.print_output) for value in outputs],
         "load_ms": measured.load_ms,
         "init_ms": measured.init_ms,
-        "run_ms": list(measured.run_ms),
-        "latency_ms": statistics_of(measured.run_ms),
+        **times_of(measured.first_ms, measured.passes),
         "memory": {
             "planned_bytes": planned,
             "idle_bytes": measured.idle_bytes,
@@ -212,16 +265,40 @@ def _report(
     }
 
 
-def statistics_of(times: Sequence[float]) -> dict[str, float | None]:
-    """Return the report of the times of runs."""
-    ordered = sorted(times)
+def times_of(first_ms: float, passes: Passes) -> dict[str, Any]:
+    """Return the report of the times of all runs; the program's own are the bare ones."""
+    cost = None
+    if passes.timed and passes.bare:
+        timed, bare = statistics_of(passes.timed)["mean"], statistics_of(passes.bare)["mean"]
+        cost = (timed - bare) / bare if timed is not None and bare else None
     return {
-        "min": ordered[0],
-        "median": statistics.median(ordered),
-        "mean": statistics.fmean(ordered),
-        "p90": ordered[-(-9 * len(ordered) // 10) - 1],
-        "max": ordered[-1],
-        "stdev": statistics.stdev(ordered) if len(ordered) > 1 else None,
+        "first_run_ms": first_ms,
+        "warmup": {"runs": len(passes.warmup), "ms": sum(passes.warmup), "steady": passes.steady},
+        "run_ms": list(passes.bare),
+        "traced_run_ms": list(passes.timed),
+        "latency_ms": statistics_of(passes.bare),
+        "traced_latency_ms": statistics_of(passes.timed),
+        "tracing_cost": cost,
+    }
+
+
+def statistics_of(times: Sequence[float]) -> dict[str, float | int | None]:
+    """Return the report of the steady set of runs; percentiles of five runs and more."""
+    steady = np.asarray(times)[steady_runs(times)] if len(times) else np.zeros(0)
+    if not len(steady):
+        empty = dict.fromkeys(("min", "p10", "median", "mean", "p90", "max", "stdev"))
+        return {"runs": 0, "steady_runs": 0, **empty}
+    low, high = np.percentile(steady, (10, 90)) if len(steady) >= FEW else (None, None)
+    return {
+        "runs": len(times),
+        "steady_runs": len(steady),
+        "min": float(steady.min()),
+        "p10": None if low is None else float(low),
+        "median": float(np.median(steady)),
+        "mean": float(steady.mean()),
+        "p90": None if high is None else float(high),
+        "max": float(steady.max()),
+        "stdev": float(steady.std(ddof=1)) if len(steady) > 1 else None,
     }
 
 

@@ -25,7 +25,7 @@ from inspector.experiments.gates.requirement import GAP, Kind
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import CandidateNode, Trial
-from inspector.jobs.executing import BUFFER, OUTPUTS, TRACE, RunJob
+from inspector.jobs.executing import BUFFER, OUTPUTS, VALUES, RunJob
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob
 from inspector.toolchain.child import Interpreter, ReportedError, Say, ToolchainError, nobody
 from inspector.toolchain.interpreter import interpreter
@@ -242,6 +242,7 @@ class _ToolchainTrials:
             "inputs": str(inputs),
             "runs": runs,
             "warmup": warmup,
+            "timed": runs > 0,
             "traced": False,
             "debug_bytes": 0,
             "threads": self._job.threads,
@@ -263,13 +264,14 @@ class _ToolchainTrials:
             method=made.method,
             inputs=str(self._folder / _INPUTS),
             debug_level="intermediate",
+            timed=False,
             data_files=made.data,
             threads=self._job.threads,
             toolchain=EXECUTORCH,
         )
         with self._tool.running() as tool:
             run_with_executorch(job, made.folder, nobody, tool)
-        names = (PROGRAM, RECORD, TRACE, BUFFER)
+        names = (PROGRAM, RECORD, VALUES, BUFFER)
         session = load_session([str(made.folder / name) for name in names])
         inputs: list[Any] = torch.load(self._folder / _INPUTS, weights_only=True)
         return gap_of(session, made.method, inputs, metric)

@@ -11,14 +11,25 @@ from typing import Any
 
 import torch
 
-from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, OUTPUTS, REPORT, TRACE, RunJob
+from inspector.jobs.executing import (
+    BUFFER,
+    INPUTS,
+    MADE_INPUTS,
+    OUTPUTS,
+    REPORT,
+    TRACE,
+    VALUES,
+    RunJob,
+)
+from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.contention import oversubscribed, usable_cores
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
-from inspector.worker.run_job import options_of, statistics_of
+from inspector.worker.passes import Passes
+from inspector.worker.run_job import options_of, times_of
 from inspector.worker.tasks import Task
 from inspector.worker.toolchain_trace import cut_buffer, measured_only
 from runtime.program.loading import read
@@ -32,6 +43,7 @@ from schema.version import __version__
 _INPUTS, _EXTRACTED = INPUTS, "program.pte"  # passed on; the program is released afterwards
 _MOST_LOGGED = 1 << 31  # bytes
 _SPARE = 1 << 20
+_FEW_RUNS = 3  # of a method with state: a cache may have no room for more
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +54,13 @@ class _Given:
         path: of a ``.pte``
         plan: the method
         inputs: its inputs
+        has_state: whether it carries values from run to run, which nothing resets here
     """
 
     path: str
     plan: m.ExecutionPlan
     inputs: list[Any]
+    has_state: bool
 
 
 def work(job: RunJob, task: Task) -> dict[str, Any]:
@@ -70,6 +84,7 @@ def run_with_executorch(
     """
     given = _given(job, folder)
     warnings: list[str] = _without_effect(job)
+    few = job.runs is None and given.has_state
     question = {
         "do": "run",
         "program": given.path,
@@ -77,9 +92,10 @@ def run_with_executorch(
         "data": _data(job),
         "libraries": list(job.libraries),
         "inputs": str(folder / _INPUTS),
-        "runs": job.runs,
-        "warmup": job.warmup,
-        "traced": job.traced,
+        "runs": _FEW_RUNS if few else job.runs,
+        "warmup": 1 if few and job.warmup is None else job.warmup,
+        "timed": job.timed,
+        "traced": job.records_times,
         "debug_bytes": _debug_bytes(job, given.plan),
         "threads": job.threads,
         "folder": str(folder),
@@ -88,7 +104,7 @@ def run_with_executorch(
         notify("warning", text=text, file="", line=0)
     python = interpreter(job.python)
     answer = ask(python, question, notify) if tool is None else tool.ask(question, notify)
-    for name in (_EXTRACTED,) if job.keeps_inputs else (_INPUTS, _EXTRACTED):
+    for name in (_EXTRACTED,) if job.logs_values else (_INPUTS, _EXTRACTED):
         (folder / name).unlink(missing_ok=True)
     return _written(_report(job, given, answer, folder, warnings), folder)
 
@@ -114,7 +130,7 @@ def _given(job: RunJob, folder: Path) -> _Given:
     else:
         inputs = read_values(job.inputs)
     _save_values(folder / _INPUTS, inputs)
-    return _Given(path, plan, inputs)
+    return _Given(path, plan, inputs, bool(state_values(decoded, plan.name)))
 
 
 def _save(path: Path, data: bytes) -> None:
@@ -164,12 +180,11 @@ def _debug_bytes(job: RunJob, plan: m.ExecutionPlan) -> int:
 
     Raises: ToolchainError if it exceeds the limit
     """
-    if job.debug_level == "none" or not job.traced or os.name == "nt":
+    if not job.logs_values or os.name == "nt":
         return 0
-    each = sum(_logged_bytes(plan))
-    wanted = (each + _SPARE) * (job.runs + job.warmup)
+    wanted = sum(_logged_bytes(plan)) + _SPARE
     if wanted > _MOST_LOGGED:
-        words = f"the values of {job.runs + job.warmup} run(s) may take {wanted:,} bytes"
+        words = f"the values of a run may take {wanted:,} bytes"
         raise ToolchainError(f"{words}, more than the {_MOST_LOGGED:,} there may be", blame="usage")
     return wanted
 
@@ -222,8 +237,7 @@ def _report(
         "outputs": [printed(value, job.print_output) for value in outputs],
         "load_ms": found["load_ms"],
         "init_ms": found["init_ms"],
-        "run_ms": found["run_ms"],
-        "latency_ms": statistics_of(found["run_ms"]),
+        **times_of(found["first_run_ms"], _passes(found)),
         "memory": {
             "planned_bytes": list(plan.non_const_buffer_sizes[1:]),
             "idle_bytes": found["idle_bytes"],
@@ -239,29 +253,43 @@ def _report(
     }
 
 
+def _passes(found: Mapping[str, Any]) -> Passes:
+    times = (tuple(found[name]) for name in ("traced_run_ms", "run_ms"))
+    return Passes(tuple(found["warmup_ms"]), found["steady"], *times)
+
+
 def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> dict[str, Any]:
     """Return what was recorded; the debug buffer is truncated to its used part."""
-    told: dict[str, Any] = {"recorded": bool(found["recorded"]), "events": 0, "debug_bytes": 0}
-    told |= {"failure": str(found["failure"]), "warnings": []}
+    state: dict[str, Any] = {"recorded": bool(found["recorded"]), "events": 0, "debug_bytes": 0}
+    state |= {"failure": str(found["failure"]), "warnings": []}
     if not found["recorded"]:
-        if job.traced and not told["failure"]:
-            told["warnings"].append(f"{here} was built without tracing: no {TRACE} is written")
-        return told
-    dump = etdump.decode((folder / TRACE).read_bytes(), file=TRACE)
-    measured = measured_only(dump, job.warmup, job.runs)
-    if measured is None:
-        told["warnings"].append("the trace holds the runs before the measured ones as well")
-    kept = dump if measured is None else measured
-    buffer = folder / BUFFER
-    if buffer.is_file() and buffer.stat().st_size:
-        kept = cut_buffer(kept, buffer)
-        told["debug_bytes"] = buffer.stat().st_size
-    if not told["debug_bytes"]:
-        buffer.unlink(missing_ok=True)
-    told["events"] = sum(len(run.events) for run in kept.run_data)
+        if job.traced and not state["failure"]:
+            state["warnings"].append(f"{here} was built without tracing: no {TRACE} is written")
+        return state
+    if (folder / TRACE).is_file():
+        state["events"] = _cut_warm_up(found, folder / TRACE, state["warnings"])
+    if (folder / VALUES).is_file():
+        dump = etdump.decode((folder / VALUES).read_bytes(), file=VALUES)
+        buffer = folder / BUFFER
+        if buffer.is_file() and buffer.stat().st_size:
+            _save(folder / VALUES, etdump.encode(cut_buffer(dump, buffer)))
+            state["debug_bytes"] = buffer.stat().st_size
+        if not state["debug_bytes"]:
+            buffer.unlink(missing_ok=True)
+        state["events"] = state["events"] or sum(len(run.events) for run in dump.run_data)
+    return state
+
+
+def _cut_warm_up(found: Mapping[str, Any], path: Path, warnings: list[str]) -> int:
+    """Take the first runs out of a trace; return how many events are left."""
+    dump = etdump.decode(path.read_bytes(), file=path.name)
+    kept = measured_only(dump, found["traced_warmup"], len(found["traced_run_ms"]))
+    if kept is None:
+        warnings.append("the trace holds the runs before the measured ones as well")
+        kept = dump
     if kept is not dump:
-        _save(folder / TRACE, etdump.encode(kept))
-    return told
+        _save(path, etdump.encode(kept))
+    return sum(len(run.events) for run in kept.run_data)
 
 
 def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:

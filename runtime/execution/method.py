@@ -272,6 +272,10 @@ class Method:
             )
         slot.place(tensor.detach().reshape(-1))
 
+    def value(self, index: int) -> Any:  # noqa: ANN401 - any value
+        """Return a value of the program; a tensor is the method's own memory."""
+        return self._table.items[index]
+
     def get_attribute(self, name: str) -> torch.Tensor:
         """Return the tensor with this qualified name, a view of the method's memory.
 

@@ -79,7 +79,7 @@ def read_versioned(
     known = isinstance(content, dict)
     found = cast("dict[str, object]", content).get(name) if known else None
     if type(found) is not int or found != expected:
-        raise FormatError(f"version {expected}", shown(found), field=name, file=str(path))
+        raise FormatError(f"{what} of version {expected}", shown(found), field=name, file=str(path))
     return from_json(content, kind, str(path))
 
 

@@ -26,7 +26,10 @@ JOB = RecompileJob(
 COMPILED = Outcome(
     Ended.FINISHED, result={"files": [{"path": "model.pte"}, {"path": "b.ptd"}, {"path": "x.json"}]}
 )
-RAN = Outcome(Ended.FINISHED, result={"trace": {"debug_bytes": 0, "recorded": 3}})
+RAN = Outcome(
+    Ended.FINISHED,
+    result={"trace": {"debug_bytes": 0, "recorded": 3}, "files": [{"path": "run.etdp"}]},
+)
 
 
 def performed(*answers: Outcome | None) -> list[RecompileStep]:

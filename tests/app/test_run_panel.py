@@ -105,15 +105,15 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     outcome = finish(window, qtbot)
     assert outcome.ended is Ended.FINISHED, outcome
     names = [Path(path).name for path in window.store.state.open_session.paths]
-    assert names == ["model.pte", "model.etrecord", "run.etdp", "run.debug"]
+    assert names == ["model.pte", "model.etrecord", "run.etdp", "values.etdp", "values.debug"]
     assert len(window.store.state.sessions) == 1
     session = window.store.state.session
     assert session is not None
     assert [run.name for run in session.dumps[0].run_data][1:] == ["Execute"] * 3
     assert session.debug_buffer is not None
-    assert "median of the runs" in view.table.columns[0].values
+    assert "mean of the steady runs" in view.table.columns[0].values
     assert "output 0  float32 [2, 2]" in view.facts
-    assert window.controller.settings.last_run == RunForm(runs=3, level="intermediate")
+    assert window.controller.settings.last_run == RunForm(runs=3)
     choose(view, "Values to record", "none")
     button(view, "Run the program").click()
     assert finish(window, qtbot).ended is Ended.FINISHED
@@ -167,7 +167,7 @@ def test_worker_killed_is_one_sentence_and_the_window_runs_again(window, qtbot, 
     qtbot.waitUntil(lambda: window.jobs["run"].current.counted is not None, timeout=PATIENCE)
     qtbot.keyClick(button(view, "Cancel the run"), Qt.Key.Key_Space)
     assert finish(window, qtbot).ended is Ended.CANCELLED
-    assert view.error == "Cancelled in stage run"
+    assert view.error == "Cancelled in stage measure"
     assert not (folder / "model_run").exists()
     assert button(view, "Run the program").isEnabled()
 
@@ -320,7 +320,6 @@ def test_form_survives_settings_and_odd_content() -> None:
         file="a.pt",
         runs=7,
         warmup=1,
-        level="outputs",
         threads=3,
         seed=12,
         engine="torch",

@@ -42,7 +42,7 @@ CONVNET = DATA / "corpus/v1.5.1/mm_portable"
 STATE = DATA / "extra/counter_state/model.pte"
 BUNDLE = DATA / "extra/bundled_cases/model.bpte"
 SOURCES = Path(__file__).parents[1] / "compiler" / "job_sources.py"
-FILES = ["inputs.pt", "outputs.pt", "run.debug", "run.etdp", "run.json"]
+FILES = ["inputs.pt", "outputs.pt", "run.etdp", "run.json", "values.debug", "values.etdp"]
 
 
 def test_run_writes_what_the_runtime_gives_and_answers_as_the_contract_says(
@@ -75,7 +75,7 @@ def test_run_writes_what_the_runtime_gives_and_answers_as_the_contract_says(
 def test_run_without_values_leaves_no_debug_buffer_and_verbs_say_why(tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = run("run", CONVNET / "model.pte", "-o", out, "--debug-level", "intermediate")
-    assert (first.code, (out / "run.debug").stat().st_size > 0) == (0, True)
+    assert (first.code, (out / "values.debug").stat().st_size > 0) == (0, True)
     again = run("run", CONVNET / "model.pte", "-o", out, "--force")
     assert again.code == 0
     assert not (out / "run.debug").exists()  # nor that of the run before
@@ -104,19 +104,24 @@ def test_empty_trace_says_that_tracing_was_off(tmp_path: Path) -> None:
     assert "run.etdp: at byte 0x0: expected an ETDump, found an empty file; the runner" in alone.err
 
 
-def test_state_goes_on_from_run_to_run_and_case_to_case_it_does_not(
+def test_every_run_and_case_begins_from_the_state_that_was_loaded(
     here: None, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    answer = run("run", STATE, "-o", out, "--inputs", "ones", "--runs", "2", "--warmup", "1")
+    asked = ("--inputs", "ones", "--runs", "2", "--warmup", "1", "--debug-level", "outputs")
+    answer = run("run", STATE, "-o", out, *asked)
     assert answer.code == 0
-    twice = torch.load(out / "outputs.pt", weights_only=True)
+    found = torch.load(out / "outputs.pt", weights_only=True)
     method = Runtime.get().load_program(STATE).load_method("forward")
     meta = method.metadata
     ones = [torch.ones(meta.input_tensor_meta(at).sizes()) for at in range(meta.num_inputs())]
-    wanted = [method.execute(ones) for _ in range(3)]
-    assert all(map(torch.equal, twice, wanted[2]))
-    assert not all(map(torch.equal, twice, wanted[0]))
+    wanted = [method.execute(ones) for _ in range(2)]
+    assert all(map(torch.equal, found, wanted[0]))
+    assert not all(map(torch.equal, found, wanted[1]))
+    shown = run("tensors", out / "values.etdp", out / "values.debug", "--format", "json")
+    logged = [one for one in valid(shown, "tensors")["data"]["logged"] if one["output"]]
+    means = [one["statistics"]["mean"] for one in logged]
+    assert means == [float(one.mean()) for one in wanted[0]]
     torch.save(wanted[0], tmp_path / "first.pt")
     case = ("--inputs", "ones", "--expected", tmp_path / "first.pt")
     assert run("bundle", STATE, *case, *case, "-o", tmp_path / "b.bpte").code == 0
@@ -236,7 +241,7 @@ def test_values_of_modules_and_handles_alone_are_recorded(
     answer = run(*asked, *words, "--format", "json")
     assert answer.code == 0, answer.err
     valid(answer, "run")
-    dump = etdump.decode((tmp_path / "out/run.etdp").read_bytes())
+    dump = etdump.decode((tmp_path / "out/values.etdp").read_bytes())
     plan = Runtime.get().load_program(folder / "model.pte").file.plans[0]
     steps = [step.instr_args for step in plan.chains[0].instructions]
     logged: set[str] = set()
@@ -499,18 +504,18 @@ def test_outputs_survive_a_disk_that_fills_up_while_recording(
 ) -> None:
     out = tmp_path / "out"
     folder = DATA / "corpus/v1.5.1/tinygpt_portable"
-    options = ("-o", out, "--debug-level", "intermediate", "--format", "json", "--threads", "1")
-    answer = run("run", folder / "model.pte", *options)
+    options = ("-o", out, "--debug-level", "intermediate", "--format", "json", "--runs", "1")
+    answer = run("run", folder / "model.pte", *options, "--warmup", "0")
     assert answer.code == 4
     tree = valid(answer, "run")
-    assert tree["data"]["trace"]["failure"] == "run.debug ends early: File too large"
+    assert tree["data"]["trace"]["failure"] == "values.debug ends early: File too large"
     assert [issue["severity"] for issue in tree["issues"]] == ["error"]
     assert sorted(path.name for path in out.iterdir()) == [
         one for one in FILES if one != "inputs.pt"
     ]
     (logits,) = torch.load(out / "outputs.pt", weights_only=True)
     assert bool(logits.isfinite().all())
-    assert 0 < (out / "run.debug").stat().st_size < largest_file
+    assert 0 < (out / "values.debug").stat().st_size < largest_file
     session = load_session([str(folder / "model.pte"), str(out)])
     assert check_session(session).verdict == BELONG
     assert session.debug_buffer is not None
@@ -518,12 +523,12 @@ def test_outputs_survive_a_disk_that_fills_up_while_recording(
 
 
 def test_outputs_survive_a_disk_that_takes_nothing_logged(tmp_path: Path) -> None:
-    (tmp_path / "run.debug").symlink_to("/dev/full")
-    job = RunJob(str(CONVNET / "model.pte"), debug_level="intermediate")
+    (tmp_path / "values.debug").symlink_to("/dev/full")
+    job = RunJob(str(CONVNET / "model.pte"), debug_level="intermediate", runs=1, warmup=0)
     report = executing.execute(job, tmp_path, lambda *_said, **_content: None)
     assert "No space left" in report["trace"]["failure"]
     assert len(torch.load(tmp_path / "outputs.pt")) == 1
-    dump = etdump.decode((tmp_path / "run.etdp").read_bytes())
+    dump = etdump.decode((tmp_path / "values.etdp").read_bytes())
     assert not any(isinstance(event, etdump.DebugEvent) for event in dump.events)
 
 

@@ -111,7 +111,7 @@ def test_runs_asked_for_later_are_made_of_what_is_there(
     assert (folder / one["folder"] / "model.pte").stat().st_mtime_ns == before
     assert one["metrics"]["latency"] > 0
     assert one["metrics"]["gap.max_abs"] < 1e-4
-    assert {"model.pte", "run/run.etdp", "numbers/run.debug"} <= set(one["files"])
+    assert {"model.pte", "run/run.etdp", "numbers/values.debug"} <= set(one["files"])
     assert (folder / points(answer)[0]["folder"] / "model.pte").is_file()
     assert left_behind(folder) == []
     assert json.loads((folder / "results.json").read_text()) == {

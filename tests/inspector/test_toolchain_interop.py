@@ -152,8 +152,11 @@ def test_runs_of_both_have_equal_inputs_and_only_the_measured_runs(
     assert len(one.reports["stock"]["run_ms"]) == 3
     for folder in (one.ours, one.stock):
         session = load_session([str(folder), str(folder / "run")])
-        (dump,) = session.dumps
-        assert sum(block.name == "Execute" for block in dump.run_data) == 3
+        timed, values = session.dumps
+        assert sum(run.name == "Execute" for run in timed.run_data) == 3
+        assert sum(run.name == "Execute" for run in values.run_data) == 1
+        assert (session.timed_dumps, session.value_dumps) == ((timed,), (values,))
+        assert not session.times_with_values
         assert session.debug_buffer is not None
 
 

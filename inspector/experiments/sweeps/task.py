@@ -16,7 +16,7 @@ from inspector.experiments.sweeps.results import STATIC, PointResult, Status
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
 from inspector.graph.operator_libraries import needed_libraries
-from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, TRACE, RunJob
+from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, TRACE, VALUES, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.messages import Ended, Message, Outcome, Stage
 from inspector.jobs.output_folder import FolderError
@@ -228,13 +228,15 @@ class PointTask:
         for method in session.methods:
             folder = self._folder / _named(NUMBERS, method, session)
             self._begin("values")
-            job = RunJob(**self._run_fields(session, method), debug_level="intermediate")
+            job = RunJob(
+                **self._run_fields(session, method), debug_level="intermediate", timed=False
+            )
             outcome = yield self._run(job, folder)
             failure = outcome.result["trace"]["failure"]
             if failure:
                 raise PointError(failure)
             self._begin("gap")
-            files = (*_paths(session), str(folder / TRACE), str(folder / BUFFER))
+            files = (*_paths(session), str(folder / VALUES), str(folder / BUFFER))
             worker = Worker(COMPARES, threads=THREADS)
             libraries = needed_libraries(self.point.job, session)
             job = GapJob(files, method, inputs=str(folder / INPUTS), libraries=libraries)

@@ -29,6 +29,7 @@ from inspector.numerics.report import (
     GapReport,
     RunGap,
 )
+from inspector.numerics.tensors import logged_blocks
 from inspector.numerics.traced import LoggedRun, instruction_outputs, logged_run
 from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.trace.blocks import Block, trace_blocks
@@ -125,7 +126,7 @@ class _Analysis:
     def _reasons(self, program: Program) -> tuple[str, ...]:
         """Return the reasons why nothing is compared."""
         wanted = self._options.method
-        blocks = [each for each in trace_blocks(self._session.dumps).blocks if is_execution(each)]
+        blocks = [each for each in logged_blocks(self._session) if is_execution(each)]
         if not blocks:
             return ("the trace has no run of a method",)
         fitting = {name for each in blocks for name in _fitting(program, each)}
@@ -148,7 +149,10 @@ class _Analysis:
         """Return the runs of methods in the order in which they ran."""
         session, options = self._session, self._options
         found: list[tuple[int, int, int, Block, int, str]] = []
+        logged = logged_blocks(session)
         for number, block in enumerate(trace_blocks(session.dumps).blocks):
+            if block not in logged:
+                continue
             method = self._method(program, block)
             if method is None or method not in session.methods:
                 continue

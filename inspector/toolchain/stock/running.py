@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,28 @@ import torch
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.worker.exporter import told
 from inspector.worker.libraries import load_libraries
+from inspector.worker.passes import Passes, measured, warm_up
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 
 Say = Callable[..., None]
 _KERNELS = ("kernels.quantized", "extension.llm.custom_ops.custom_ops")  # more than portable ones
-_SAY_EVERY = 0.1  # seconds between two progress messages
+_TRACED_WARMUP = 3  # runs of the traced program that come first; they are taken out of the trace
 
 
 class _Loaded:
     """A method of a loaded program, whichever interface this release has for it."""
 
-    def __init__(self, asked: Mapping[str, Any], notify: Say) -> None:
+    def __init__(
+        self, asked: Mapping[str, Any], notify: Say, *, traced: bool = False, debug_bytes: int = 0
+    ) -> None:
+        """Load a program.
+
+        Args:
+            asked: question
+            notify: takes messages
+            traced: whether its runs are recorded; nothing stops that
+            debug_bytes: size of the buffer for the values that are logged, 0 to log none
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the interface itself
             self._binding = part("extension.pybindings.portable_lib")
@@ -31,7 +43,7 @@ class _Loaded:
             part_or_none(name)
         load_libraries(asked["libraries"])
         self._method_name = str(asked["method"])
-        self._traced, self._bytes = bool(asked["traced"]), int(asked["debug_bytes"])
+        self._traced, self._bytes = traced, debug_bytes
         self._data = asked["data"] or None
         self.load_ms = self.init_ms = 0.0
         self._program: Any = None
@@ -95,7 +107,7 @@ class _Loaded:
 
 
 def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
-    """Run a method; write outputs and trace into a folder and return the measurements.
+    """Run a method; write outputs and traces into a folder and return the measurements.
 
     Raises: StockError; errors of the package. Its runtime may abort the process
     """
@@ -111,18 +123,27 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     if asked["threads"]:
         loaded.use_threads(int(asked["threads"]))
     held = resident_bytes()
-    _warm_up(loaded, inputs, asked, notify)
-    times, outputs = _measured(loaded, inputs, int(asked["runs"]), notify)
-    with told(notify, "write"):
-        torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
-        recorded = bool(asked["traced"]) and loaded.has_trace()
-        failure = _written(loaded, folder, asked) if recorded else ""
+    found = _measured(loaded, inputs, asked, notify)
+    failure = found.failure
+    recorded = found.recorded
+    if asked["debug_bytes"] and not failure:
+        values = _Loaded(asked, notify, traced=True, debug_bytes=int(asked["debug_bytes"]))
+        with told(notify, "log values", str(asked["method"])):
+            values.run(inputs)
+        if values.has_trace():
+            failure = _written(values, folder / "values.etdp", folder / "values.debug")
+            recorded = not failure
     return {
         "load_ms": loaded.load_ms,
         "init_ms": loaded.init_ms,
-        "run_ms": times,
+        "first_run_ms": found.first_ms,
+        "warmup_ms": found.passes.warmup,
+        "steady": found.passes.steady,
+        "run_ms": found.passes.bare,
+        "traced_run_ms": found.passes.timed,
+        "traced_warmup": _TRACED_WARMUP,
         "threads": loaded.threads(),
-        "recorded": recorded and not failure,
+        "recorded": recorded,
         "failure": failure,
         "idle_bytes": idle,
         "loaded_bytes": held,
@@ -130,42 +151,61 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     }
 
 
-def _warm_up(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], notify: Say) -> None:
-    """Run; its events are removed from the trace later, since recording cannot be paused."""
-    count = int(asked["warmup"])
-    if not count:
-        return
-    with told(notify, "warm up", str(asked["method"])):
-        for number in range(count):
-            loaded.run(inputs)
-            notify("counted", done=number + 1, total=count)
+@dataclass(frozen=True)
+class _Runs:
+    """Times of the runs, and whether their trace was written."""
+
+    first_ms: float = 0.0
+    passes: Passes = Passes()  # noqa: RUF009 - frozen
+    recorded: bool = False
+    failure: str = ""
 
 
-def _measured(
-    loaded: _Loaded, inputs: list[Any], count: int, notify: Say
-) -> tuple[list[float], Callable[[], Any]]:
-    times: list[float] = []
-    outputs: Callable[[], Any] = list
-    with told(notify, "run"):
-        said = time.monotonic()
-        for number in range(count):
-            spent, outputs = loaded.run(inputs)
-            times.append(spent)
-            if time.monotonic() - said > _SAY_EVERY or number + 1 == count:
-                said = time.monotonic()
-                notify("counted", done=number + 1, total=count)
-    return times, outputs
+def _measured(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], notify: Say) -> _Runs:
+    """Run for the first time, keep the outputs, warm up, and run with and without a trace."""
+    folder, count = Path(asked["folder"]), asked["runs"]
+    if count == 0:  # it is only loaded
+        return _Runs()
+    with told(notify, "run", str(asked["method"])):
+        first_ms, outputs = loaded.run(inputs)
+    torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
+    if not asked["timed"]:
+        return _Runs(first_ms)
+    traced = _Loaded(asked, notify, traced=True) if asked["traced"] else None
+    if traced is not None and not traced.has_trace():
+        traced = None
+
+    def bare() -> float:
+        return loaded.run(inputs)[0]
+
+    def timed() -> float:
+        assert traced is not None
+        return traced.run(inputs)[0]
+
+    def counted(done: int, total: int) -> None:
+        notify("counted", done=done, total=total)
+
+    with told(notify, "warm up"):
+        warmup, steady = warm_up(bare, asked["warmup"], first_ms)
+        for _ in range(_TRACED_WARMUP if traced is not None else 0):
+            timed()
+    with told(notify, "measure"):
+        times = measured(bare, timed if traced is not None else None, count, counted)
+    passes = Passes(warmup, steady, *times)
+    if traced is None:
+        return _Runs(first_ms, passes)
+    failure = _written(traced, folder / "run.etdp", None)
+    return _Runs(first_ms, passes, not failure, failure)
 
 
-def _written(loaded: _Loaded, folder: Path, asked: Mapping[str, Any]) -> str:
-    """Write the trace; return why it could not be, empty when it was. The outputs are there."""
-    trace, buffer = folder / "run.etdp", folder / "run.debug"
+def _written(loaded: _Loaded, trace: Path, buffer: Path | None) -> str:
+    """Write a trace; return why it could not be, empty when it was. The outputs are there."""
     try:
-        loaded.write_trace(trace, buffer if asked["debug_bytes"] else None)
+        loaded.write_trace(trace, buffer)
     except (OSError, RuntimeError) as error:
-        for path in (trace, buffer):
+        for path in filter(None, (trace, buffer)):
             path.unlink(missing_ok=True)
-        words = str(error).replace(f"{folder}/", "").splitlines()
+        words = str(error).replace(f"{trace.parent}/", "").splitlines()
         return words[0] if words else type(error).__name__
     return ""
 
