@@ -159,7 +159,7 @@ def test_folders_of_jobs_have_tables(tmp_path: Path) -> None:
     (tmp_path / "bisect.json").write_text("{}", "utf-8")
     answer = run("table", "trials", tmp_path)
     assert answer.code == 2
-    assert "expected version 1" in answer.err
+    assert "of version 1" in answer.err
 
 
 def test_a_table_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
