@@ -226,9 +226,9 @@ def encoded_parameters(parameters: Parameters) -> bytes:
     )
 
 
-def _blob(value: torch.Tensor) -> flat_tensor.Blob:
+def _blob(value: torch.Tensor) -> flat_tensor.PlacedBlob:
     code, sizes = CODE_OF[value.dtype], tuple(value.shape)
-    return flat_tensor.Blob(
+    return flat_tensor.PlacedBlob(
         as_bytes(value), flat_tensor.TensorLayout(code, sizes, dim_order_of(value))
     )
 

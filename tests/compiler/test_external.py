@@ -231,7 +231,7 @@ def test_weights_of_one_partition_go_into_several_files(stock: Stock, tmp_path: 
     torch.testing.assert_close(method.execute(list(inputs)), [wanted], rtol=1e-4, atol=1e-5)
     # The stock runtime takes one file: both in one.
     entries = [entry for file in files for entry in flat_tensor.decode(file.read_bytes()).entries]
-    blobs = ((entry.key, flat_tensor.Blob(entry.data, entry.layout)) for entry in entries)
+    blobs = ((entry.key, flat_tensor.PlacedBlob(entry.data, entry.layout)) for entry in entries)
     whole = tmp_path / "whole.ptd"
     whole.write_bytes(flat_tensor.encode(flat_tensor.pack(blobs)))
     found = stock.run(emitted.buffer, [("forward", inputs)], data=str(whole))

@@ -175,10 +175,10 @@ def test_data_of_another_program_is_refused() -> None:
         merge(decode(rest), [])
     twice = flat_tensor.decode(data)
     entry = twice.entries[0]
-    changed = flat_tensor.pack([(entry.key, flat_tensor.Blob(b"other"))])
+    changed = flat_tensor.pack([(entry.key, flat_tensor.PlacedBlob(b"other"))])
     with pytest.raises(FormatError, match="one content for each key"):
         merge(decode(rest), [twice, changed])
-    short = [(e.key, flat_tensor.Blob(e.data[: len(e.data) // 2])) for e in twice.entries]
+    short = [(e.key, flat_tensor.PlacedBlob(e.data[: len(e.data) // 2])) for e in twice.entries]
     with pytest.raises(FormatError, match="bytes in external data"):
         merge(decode(rest), [flat_tensor.pack(short)])
 

@@ -109,7 +109,7 @@ def test_weights_in_a_file_beside_the_program_are_found(
     engine: str, stock: Stock, tmp_path: Path
 ) -> None:
     whole = pte.decode((DATA / "corpus/v1.5.1/convnet_xnnpack/model.pte").read_bytes())
-    named = [(key, flat_tensor.Blob(data)) for key, data in whole.named_data_map().items()]
+    named = [(key, flat_tensor.PlacedBlob(data)) for key, data in whole.named_data_map().items()]
     assert len(named) > 4
     stripped = replace(whole, header=None, table=replace(whole.table, named_data=None))
     program, data = tmp_path / "net.pte", tmp_path / "net.ptd"
