@@ -10,7 +10,7 @@ from schema.program.program import Program, operator_name
 
 
 def program_text(program: Program, *, verbose: bool = False) -> str:
-    """Return the methods of a program, a line an instruction; verbose adds a line a value."""
+    """Return the methods of a program, a line per instruction; verbose adds a line per value."""
     return "\n".join(line for plan in program.table.execution_plan for line in _plan(plan, verbose))
 
 

@@ -73,7 +73,7 @@ class Menus(QObject):
                     menu.addMenu(self._bookmarks)
 
     def add_views(self, specs: tuple[ViewSpec, ...], show: Callable[[str], object]) -> None:
-        """Add one entry a view of the middle, Alt+1 to Alt+9, before the rest of the menu."""
+        """Add one entry per view of the middle, Alt+1 to Alt+9, before the rest of the menu."""
         menu = self._menus["View"]
         first = menu.actions()[0]
         for number, spec in enumerate(specs, 1):
@@ -96,7 +96,7 @@ class Menus(QObject):
                 action.setIcon(self._theme.icon(action.data()))
 
     def add_docks(self, docks: Docks) -> None:
-        """Add one entry a panel that shows or hides it."""
+        """Add one entry per panel that shows or hides it."""
         menu = QMenu("Panels", self._window)
         for dock in docks.by_name.values():
             action = dock.toggleViewAction()

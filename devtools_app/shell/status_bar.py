@@ -153,7 +153,7 @@ def _facts(session: Session, method: str) -> StatusFacts:
 
 
 def _together(*parts: QWidget) -> QWidget:
-    """Return a widget with several in a row."""
+    """Return a widget that contains several side by side."""
     whole = QWidget()
     line = QHBoxLayout(whole)
     line.setContentsMargins(0, 0, 0, 0)

@@ -17,7 +17,7 @@ _SAME = "recompiled"
 def variant_entries(
     rows: Iterable[tuple[int, Variant]], history: History, palette: Palette
 ) -> tuple[ListEntry, ...]:
-    """Return one entry a variant: its letter, changes, metrics or failure.
+    """Return one entry per variant: its letter, changes, metrics or failure.
 
     Args:
         rows: variants with their depth

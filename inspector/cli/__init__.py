@@ -1,4 +1,4 @@
-"""The command line: one module a verb, one table of verbs, one envelope for all answers."""
+"""The command line: one module per verb, one table of verbs, one envelope for all answers."""
 
 from inspector.cli.main import VERBS, main
 

@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Return one row an event and the totals of each method."""
+    """Return one row per event and the totals of each method."""
     session = open_files(options)
     profile = analyse_profile(session)
     if not session.dumps:

@@ -1,4 +1,4 @@
-"""How a job is doing, on a terminal: one line a stage on standard error."""
+"""Progress of a job on a terminal: one line per stage on standard error."""
 
 from __future__ import annotations
 

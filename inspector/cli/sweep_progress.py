@@ -1,4 +1,4 @@
-"""How a sweep is doing, on a terminal: one line a point on standard error."""
+"""Progress of a sweep on a terminal: one line per point on standard error."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _document(trace: dict[str, Any]) -> Iterator[str]:
-    """Yield the file, one event a line."""
+    """Yield the file, one event per line."""
     yield '{"traceEvents": ['
     for number, event in enumerate(trace["traceEvents"]):
         yield f"{',' if number else ''}\n{_line(event)}"

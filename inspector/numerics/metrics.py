@@ -52,7 +52,7 @@ class Tolerance:
     absolute: float = 0.0
 
     def bound(self, largest: float, dtype: str) -> float:
-        """Return the largest difference that is none."""
+        """Return the largest difference within the tolerance."""
         share = self.relative if self.relative is not None else _RELATIVE.get(dtype, 0.0)
         return self.absolute + share * largest
 

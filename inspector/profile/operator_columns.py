@@ -61,7 +61,7 @@ class BlockRows:
         share: of the method's mean time, where it is timed and has_shares
         has_shares: whether the time of the method is known
 
-    Shapes: samples float64[rows, runs]; all others have one value a row
+    Shapes: samples float64[rows, runs]; all others have one value per row
     Units: samples, kernel_ns nanoseconds
     """
 

@@ -39,7 +39,7 @@ class TableResult:
     __repr__ = __str__
 
     def dataframe(self) -> DataFrame:
-        """Return the rows as a DataFrame, a column an id; missing values are None or NaN.
+        """Return the rows as a DataFrame, a column per id; missing values are None or NaN.
 
         Times are in ns and sizes in bytes: ``attrs["units"]`` has the unit of each column that
         has one, ``attrs["titles"]`` its title.

@@ -23,7 +23,7 @@ _FIELDS = (
 
 
 def link_table(found: Check) -> Table:
-    """Return one row a pair of files: verdict, facts that agree, the first that does not."""
+    """Return one row per pair of files: verdict, facts that agree, the first that does not."""
     rows = [
         (
             PurePath(link.first).name,

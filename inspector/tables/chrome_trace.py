@@ -22,7 +22,7 @@ _FIELDS = (
 
 
 def trace_events(trace: Mapping[str, Any]) -> Table:
-    """Return one row an event that has a duration."""
+    """Return one row per event that has a duration."""
     rows = [
         (
             event["pid"],

@@ -247,6 +247,6 @@ def letters_of(count: int) -> tuple[str, ...]:
 
 
 def summary(sessions: Sequence[Session], method: str, _units: Units) -> Table:
-    """Return one row a figure of the summary: each session and the differences."""
+    """Return one row per figure of the summary: each session and the differences."""
     found = compare_sessions(sessions, method=method)
     return summary_table(found, letters_of(len(sessions)))

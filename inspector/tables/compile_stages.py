@@ -48,7 +48,7 @@ def stage_table(stages: Sequence[Stage], running_seconds: float, outcome: Outcom
 
 
 def compile_table(stages: Sequence[Mapping[str, Any]]) -> Table:
-    """Return one row a stage of a finished compile, from its report."""
+    """Return one row per stage of a finished compile, from its report."""
     rows = [(one["stage"], one["method"], ns(one["time_ms"]), one["nodes"]) for one in stages]
     return row_table(_FIELDS, rows, "stages", keys=[row[:2] for row in rows])
 

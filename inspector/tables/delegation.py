@@ -35,7 +35,7 @@ def operator_counts(entry: MethodDelegation) -> Table:
 
 
 def delegate_table(entry: MethodDelegation) -> Table:
-    """Return one row a delegate: backend, nodes, bytes, the instructions that call it."""
+    """Return one row per delegate: backend, nodes, bytes, the instructions that call it."""
     rows = [
         (
             one.index,

@@ -106,7 +106,7 @@ def _node_words(links: BlockLinks, link: Link) -> tuple[str, str]:
 
 
 def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
-    """Return one row an event of every trace; a selected row is one of the method shown."""
+    """Return one row per event of every trace; a selected row is one of the method shown."""
     profile = analyse_profile(session)
     sources = profile.rows.sources
     labels = block_labels([source.block for source in sources])
@@ -177,5 +177,5 @@ def _median_ticks(sources: tuple[BlockSamples, ...]) -> Floats:
 
 
 def events(session: Session, method: str, units: Units) -> Table:
-    """Return one row an event of the trace."""
+    """Return one row per event of the trace."""
     return all_events(session, method, units).table

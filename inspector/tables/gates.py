@@ -12,6 +12,6 @@ _NAMES = ("requirement", "met", "value", "unit", "operator", "bound", "ratio", "
 
 
 def requirement_table(found: Sequence[Judgement]) -> Table:
-    """Return one row a requirement: whether it is met, the value, and the bound."""
+    """Return one row per requirement: whether it is met, the value, and the bound."""
     rows = [tuple(one.content()[name] for name in _NAMES) for one in found]
     return row_table([RowField(name) for name in _NAMES], rows, "requirements")

@@ -32,7 +32,7 @@ _FIELDS = (
 
 
 def method_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Return one row a method from ``method_json``; a constant is shown as output."""
+    """Return one row per method from ``method_json``; a constant is shown as output."""
     rows = [
         (
             name,

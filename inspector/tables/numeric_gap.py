@@ -38,7 +38,7 @@ _TONES = {
 
 
 def gap_table(rows: Sequence[Row]) -> Table:
-    """Return one row an output; the key of a row is its place in the order of execution."""
+    """Return one row per output; the key of a row is its place in the order of execution."""
     return Table(
         (
             number_column("#", [row.instruction for row in rows], Quantity.COUNT),

@@ -99,7 +99,7 @@ class OperatorsTable:
 
 
 def operators_table(session: Session, method: str, units: Units) -> OperatorsTable:
-    """Return one row an operator; without a trace the times are missing."""
+    """Return one row per operator; without a trace the times are missing."""
     rows = operator_rows(session, method)
     if rows:
         return _timed(session, method, rows, units)
@@ -326,5 +326,5 @@ def _no_samples(_row: int) -> Floats | None:
 
 
 def operators(session: Session, method: str, units: Units) -> Table:
-    """Return one row an operator; without a trace the times are missing."""
+    """Return one row per operator; without a trace the times are missing."""
     return operators_table(session, method, units).table

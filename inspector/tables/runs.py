@@ -73,7 +73,7 @@ def run_times(folder: Path, _units: Units) -> Table:
 
 
 def cases_table(report: Mapping[str, Any]) -> Table:
-    """Return one row a bundled case: whether it passed, and by how much it missed."""
+    """Return one row per bundled case: whether it passed, and by how much it missed."""
     cases: Sequence[Mapping[str, Any]] = report["cases"]
     badges = badge_column(
         "verdict",
@@ -110,7 +110,7 @@ def _largest(case: Mapping[str, Any]) -> float | None:
 
 
 def bundled_table(cases: Sequence[Mapping[str, Any]]) -> Table:
-    """Return one row a case of a bundled program: how many inputs and expected outputs it has."""
+    """Return one row per case of a bundled program: how many inputs and expected outputs it has."""
     rows = [
         (
             case["method"],

@@ -115,7 +115,7 @@ class Scatter:
 
 
 def sweep_table(results: Results, time_unit: str = "auto", size_unit: str = "auto") -> Table:
-    """Return one row a point: its changes, its state, its metrics."""
+    """Return one row per point: its changes, its state, its metrics."""
     points = results.points
     titles = short_titles(results.fields)
     fields = [

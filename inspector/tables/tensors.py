@@ -65,14 +65,14 @@ def _cells(row: Mapping[str, Any], note: str) -> tuple[Any, ...]:
 
 
 def stored_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return one row a stored tensor, from ``stored_json``."""
+    """Return one row per stored tensor, from ``stored_json``."""
     cells = [(row["name"], *_cells(row, row["role"])) for row in rows]
     keys = [Selection(SelectionKind.VALUE, row["method"], value=row["value"]) for row in rows]
     return row_table((RowField("name", mono=True), *_FIELDS), cells, "tensors", keys=keys)
 
 
 def logged_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return one row a logged tensor, from ``logged_json``."""
+    """Return one row per logged tensor, from ``logged_json``."""
     cells = [(_label(row), *_cells(row, "program output" if row["output"] else "")) for row in rows]
     return row_table((RowField("event"), *_FIELDS), cells, "tensors")
 

@@ -320,7 +320,7 @@ def _plain_product(node: Node, facts: Facts) -> str:
 
 
 def vector_bias(node: Node, facts: Facts) -> str:
-    """The bias of a matmul must have one value a column."""
+    """The bias of a matmul must have one value per column."""
     del facts
     if op_of(node) is not aten.addmm.default:
         return ""

@@ -1,4 +1,4 @@
-"""LayerRows of vertices for one component of a cluster, long edges cut into one line a row."""
+"""LayerRows of vertices for one component of a cluster, long edges cut into one line per row."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class DelegationInfo:
         )
 
     def get_operator_delegation_dataframe(self) -> DataFrame:
-        """Return one row an operator type, by name, and a last row named Total."""
+        """Return one row per operator type, by name, and a last row named Total."""
         rows = sorted(self.delegation_by_operator.values(), key=lambda row: row.op_type)
         cells = [(row.op_type, row.delegated, row.non_delegated) for row in rows]
         total = ("Total", self.num_delegated_nodes, self.num_non_delegated_nodes)

@@ -114,7 +114,7 @@ class Event:
 
     @property
     def raw_delegate_debug_metadatas(self) -> list[Any]:
-        """Return the metadata of a backend, one entry a run; empty without it."""
+        """Return the metadata of a backend, one entry per run; empty without it."""
         return self._delegate_debug_metadatas
 
     @property

@@ -56,7 +56,7 @@ class EventBlock:
     def to_dataframe(
         self, include_units: bool = False, include_delegate_debug_data: bool = False
     ) -> DataFrame:
-        """Return one row an event.
+        """Return one row per event.
 
         A row named OPERATOR_CALL is the kernel of the row before it and the cost of calling it.
 

@@ -20,7 +20,7 @@ class Cells:
     """A table before it has types.
 
     Attributes:
-        columns: name -> one cell a row
+        columns: name -> one cell per row
         kinds: the first row of each combination of cell types, in order
     """
 

@@ -21,7 +21,7 @@ METADATA_COLUMN = "delegate_debug_metadata"
 
 
 def events_frame(name: str, events: Sequence[Event], units: str) -> DataFrame:
-    """Return one row an event.
+    """Return one row per event.
 
     Args:
         name: of the block
@@ -44,7 +44,7 @@ def _titled(key: str, units: str) -> str:
 
 
 def metadata_frame(events: Sequence[Event]) -> DataFrame | None:
-    """Return one row an event of the metadata of backends, None without any.
+    """Return one row per event of the metadata of backends, None without any.
 
     Raises: ValueError if a parser returned neither a list nor a dictionary
     """

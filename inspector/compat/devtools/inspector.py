@@ -96,7 +96,7 @@ class Inspector:
     def to_dataframe(
         self, include_units: bool = True, include_delegate_debug_data: bool = False
     ) -> DataFrame:
-        """Return one row an event, block after block.
+        """Return one row per event, block after block.
 
         Args:
             include_units: name the unit in the headers of the time columns

@@ -11,7 +11,7 @@ _FONT = 'font-family="sans-serif" font-size="14" fill="#222222"'
 
 
 def bar_chart(title: str, label: str, values: Sequence[float | None]) -> str:
-    """Return a chart with one bar a value; missing and non-finite values are written, not drawn.
+    """Return a chart with one bar per value; missing and non-finite values are written, not drawn.
 
     Args:
         title: over the chart

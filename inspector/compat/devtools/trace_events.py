@@ -201,7 +201,7 @@ class TraceEvents(Sequence[Event]):
         return LazyValues(lambda: [logged_source(value, self.buffer) for value in read()])
 
     def metadata(self, at: int) -> list[Any]:
-        """Return the metadata of a backend for an event, one entry a run; empty without it."""
+        """Return the metadata of a backend for an event, one entry per run; empty without it."""
         if not self.timed[at]:
             return []
         found = [self.block.metadata(at, run) or "" for run in range(len(self.block.runs))]

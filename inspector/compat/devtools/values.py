@@ -27,7 +27,7 @@ class LazyValues(Sequence[Any]):
 
     @cached_property
     def sources(self) -> tuple[object, ...]:
-        """Return the items as they are kept."""
+        """Return the stored items."""
         return tuple(self._load())
 
     def __len__(self) -> int:

@@ -89,7 +89,7 @@ class PoolRunner(Generic[Answer]):
         self._futures[self.submit(point, known)] = point
 
     def finished(self) -> list[tuple[PointResult, bool]]:
-        """Return what has ended since the last call, waiting for news a little."""
+        """Return what has ended since the last call, after a short wait."""
         done, _ = wait(self._futures, _POLL_SECONDS, FIRST_COMPLETED)
         return [self.taken(future, self._futures.pop(future)) for future in done]
 

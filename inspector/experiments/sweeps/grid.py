@@ -33,7 +33,7 @@ class Grid:
 
     Attributes:
         fields: of the recipe, in the order of the columns
-        rows: values of the fields, one row a point
+        rows: values of the fields, one row per point
     """
 
     fields: tuple[str, ...]

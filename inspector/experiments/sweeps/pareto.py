@@ -1,4 +1,4 @@
-"""Which of many points no other one beats."""
+"""Pareto-optimal points."""
 
 from __future__ import annotations
 

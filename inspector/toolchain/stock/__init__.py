@@ -1,4 +1,4 @@
-"""Code for the interpreter with ``executorch``: uses only the standard library, torch and it.
+"""Code run by the interpreter with ``executorch``: standard library, torch and executorch only.
 
 Started by its path (``__main__.py``); neither parent packages nor their modules are
 imported there, except for the exporter, which only needs torch.

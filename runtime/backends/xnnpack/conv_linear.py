@@ -36,7 +36,7 @@ class Weights:
 
     Attributes:
         filters: as in the file, real or quantized integers
-        bias: one value a channel, None if absent
+        bias: one value per channel, None if absent
         activation: bounds of the accumulators, None where `from_real` applies them
         from_real: converts accumulators, channels last, to the stored representation of the result;
             None if they need no conversion

@@ -47,7 +47,7 @@ def convolve(
 
     Args:
         filters: of shape (O, I / groups, H, W)
-        bias: one value a channel
+        bias: one value per channel
         window: how the filter moves
         activation: bounds of the result
         padded_by_caller: whether the padding depends on the image, so that the caller applies it

@@ -75,7 +75,7 @@ _QUANTISED_UNARY = "Invalid Unary Op"  # an 8-bit unary node becomes a table loo
 
 
 def runtime_operators(graph: m.XNNGraph, names: tuple[str, ...]) -> tuple[RuntimeOperator, ...]:
-    """Return the events to expect of a graph, a row a node.
+    """Return the events to expect of a graph, a row per node.
 
     Args:
         graph: the payload
