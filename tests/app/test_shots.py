@@ -18,6 +18,9 @@ SESSION = ROOT / "tests/data/corpus/v1.5.1/convnet_xnnpack"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+RAN = {"inputs.pt", "outputs.pt", "run.etdp", "run.json"}
+
+
 def run(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     keep = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     environment = {name: value for name, value in os.environ.items() if name not in keep}
@@ -104,12 +107,12 @@ def test_demo_without_a_display_writes_pictures_and_the_summary(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"summary.txt", "graph_light.png", "graph_dark.png", "memory_light.png"} <= names
-    assert "All 4 files belong together" in (tmp_path / "out/summary.txt").read_text()
+    assert "All 5 files belong together" in (tmp_path / "out/summary.txt").read_text()
     assert str(tmp_path / "out") in done.stdout
     assert "instead" not in done.stdout  # of what was to be compiled and run
     for folder in ("keyword_spotter", "keyword_spotter_changed"):
         made = {path.name for path in (tmp_path / "out" / folder / "run").iterdir()}
-        assert made - {"inputs.pt", "run.debug"} == {"outputs.pt", "run.etdp", "run.json"}
+        assert made == {*RAN, "values.etdp", "values.debug"}
     comparison = (tmp_path / "out/comparison.txt").read_text()
     assert "vetoed by the user: aten.mul.Tensor" in comparison
     assert "latency, measured here" in comparison
