@@ -104,7 +104,7 @@ def _value(text: str, word: str, kind: type) -> object:
         if word not in _WORDS:
             raise WordError(f"{text!r}: expected true or false")
         return _WORDS[word]
-    if not word.isascii() or not word.isdecimal() or not 0 < int(word[:12]) <= _MOST:
+    if not word.isascii() or not word.isdecimal() or len(word) > 12 or not 0 < int(word) <= _MOST:
         raise WordError(f"{text!r}: expected an integer of bytes")
     return int(word)
 

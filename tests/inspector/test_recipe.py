@@ -140,6 +140,10 @@ def _job(**changes: Any) -> dict[str, Any]:
         (_job(passes=["faster"]), "r.json: job.passes: unknown pass 'faster'; available: const"),
         (_job(backend_config=["alignment"]), "job.backend_config: 'alignment' is not NAME=VALUE"),
         (_job(backend_config=["alignment=-1"]), "'alignment=-1': expected an integer of bytes"),
+        (
+            _job(backend_config=["alignment=0000000000019999999999"]),
+            "'alignment=0000000000019999999999': expected an integer of bytes",
+        ),
         (_job(rules={"deny_op": []}), "r.json: job.rules: unknown deny_op"),
     ],
 )
