@@ -133,11 +133,12 @@ class StatusLine(QStatusBar):
         pieces: list[str] = []
         for number, part in enumerate(text):
             if number:
-                pieces.append("=" if number == 1 and text[0].strong else "+")
+                sign = "−" if part.value.startswith("-") else "+"
+                pieces.append("=" if number == 1 and text[0].strong else sign)
             weight = "600" if part.strong else "400"
             value = (
                 f'<span style=\'font-family:"{mono}";color:{palette.text};'
-                f"font-weight:{weight}'>{escape(part.value)}</span> "
+                f"font-weight:{weight}'>{escape(part.value.removeprefix('-'))}</span> "
                 if part.value
                 else ""
             )

@@ -169,9 +169,13 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
         for word, part, view in parts
         if part
     )
-    note = ", ".join(facts.tags)
-    whole = format_time(time.method_ms * _NS, units.time)
-    return TimeSum(time.method, whole, time.runs, slices, "", note)
+    notes = list(facts.tags)
+    whole = format_time(time.latency_ms * _NS, units.time)
+    if time.tracing_ms is None:
+        return TimeSum(time.method, whole, time.runs, slices, "", ", ".join(notes))
+    traced = format_time(time.method_ms * _NS, units.time)
+    notes.insert(0, f"without a trace, with it {traced}")
+    return TimeSum(time.method, whole, time.bare_runs, slices, "", ", ".join(notes))
 
 
 def verdict(session: Session) -> OverviewVerdict | None:

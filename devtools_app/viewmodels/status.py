@@ -58,14 +58,15 @@ def time_parts(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
     time = facts.time
     if time is None:
         return (StatusPart("", facts.why_no_time),) if facts.why_no_time else ()
-    parts = [
+    parts: list[tuple[float, str]] = [
         (time.delegates_ms, "delegates"),
         (time.operators_ms, "operators"),
         (time.control_ms, "control"),
         (time.unattributed_ms, "unattributed"),
+        (-(time.tracing_ms or 0.0), "tracing"),
     ]
     shown = [StatusPart(format_time(ms * _NS, units.time), word) for ms, word in parts if ms]
-    whole = StatusPart(format_time(time.method_ms * _NS, units.time), "method", strong=True)
+    whole = StatusPart(format_time(time.latency_ms * _NS, units.time), "method", strong=True)
     return (whole, *shown)
 
 

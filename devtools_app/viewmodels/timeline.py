@@ -22,6 +22,7 @@ from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
 from inspector.files.session import Session
 from inspector.join.links import link_block
 from inspector.join.methods import is_execution
+from inspector.profile.methods import unit_assumed
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.timing import is_time, scale_factor
 from inspector.units import Quantity
@@ -318,7 +319,7 @@ def _note(session: Session, facts: Mapping[int, TimelineEventFacts]) -> str:
     parts: list[str] = []
     if not is_time(options.source_time_scale):
         parts.append("in clock ticks: their unit is not time")
-    elif options.time_scale_assumed:
+    elif unit_assumed(session):
         parts.append(f"ticks read as {options.source_time_scale} (assumed)")
     lanes = [one for fact in facts.values() for one in fact.delegates]
     backends = dict.fromkeys(

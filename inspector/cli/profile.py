@@ -149,6 +149,9 @@ def method_json(time: MethodTime) -> dict[str, Any]:
         "kernels_ms": time.kernels_ms,
         "framework_ms": time.operators_ms - time.kernels_ms,
         "emulated": time.emulated,
+        "bare_ms": time.bare_ms,
+        "bare_runs": time.bare_runs,
+        "tracing_ms": time.tracing_ms,
     }
 
 
@@ -169,8 +172,12 @@ def _totals(times: tuple[MethodTime, ...]) -> dict[str, float | None]:
 def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     lines: list[str] = []
     for time in times:
+        traced = "" if time.bare_ms is None else " with a trace,"
+        if time.bare_ms is not None:
+            runs = plural(time.bare_runs, "steady run")
+            lines.append(f"{time.title}: {time.bare_ms:.4g} ms mean of {runs} without a trace")
         lines.append(
-            f"{time.title}: {time.method_ms:.4g} ms mean of {plural(time.runs, 'run')}"
+            f"{time.title}:{traced} {time.method_ms:.4g} ms mean of {plural(time.runs, 'run')}"
             f" = delegates {time.delegates_ms:.4g} + operators {time.operators_ms:.4g}"
             f" + control {time.control_ms:.4g} + unattributed {time.unattributed_ms:.4g} ms"
         )

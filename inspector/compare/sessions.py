@@ -40,6 +40,7 @@ from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
 from inspector.jobs.measure import Measurement
 from inspector.join.record_maps import edge_graph
 from inspector.numerics.report import GapReport
+from inspector.profile.methods import unit_assumed
 from inspector.trace.timing import is_time
 
 _IN_ALL = " in all"
@@ -265,7 +266,7 @@ class _Comparing:
             if each.whole_ms > 0 and each.unattributed_ms > 0.05 * each.whole_ms:
                 share = each.unattributed_ms / each.whole_ms
                 self._notes.append(f"{name}, {method}: {share:.0%} of the time is unattributed")
-            if session.options.time_scale_assumed:
+            if unit_assumed(session):
                 unit = session.options.source_time_scale
                 self._notes.append(f"{name}: ticks are taken for {unit} (assumed)")
 

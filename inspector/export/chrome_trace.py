@@ -13,6 +13,7 @@ import numpy as np
 from inspector.files.session import Session
 from inspector.graph.source import user_frame
 from inspector.join.links import BlockLinks, Grade, link_block
+from inspector.profile.methods import unit_assumed
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.event_kinds import DELEGATE_CALL
 from inspector.trace.timing import is_time, scale_factor
@@ -55,7 +56,7 @@ def chrome_trace(session: Session) -> dict[str, Any]:
         "otherData": {
             "session": session.name,
             "unit": unit,
-            "unit_assumed": session.options.time_scale_assumed,
+            "unit_assumed": unit_assumed(session),
             "inner_start_times": f"as reported by the backend; {synthesized} synthesizes them",
         },
     }

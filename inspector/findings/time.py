@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.findings.finding import Finding, Tone
-from inspector.jobs.executing import REPORT
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
 from inspector.profile.attribution import attribution, spread
@@ -31,12 +28,13 @@ from inspector.trace.event_kinds import (
     OPERATOR_CALL,
     named_events,
 )
-from inspector.units import format_share, plural
+from inspector.units import format_share, format_time, plural
 from schema.program import instructions
 
-_LARGEST_REPORT = 1 << 24  # bytes
 _UNLOGGED = "open a trace of the same program without values beside it, as `etscope run` writes one"
 _TOP = 3
+_TRACING_COSTS = 0.05  # of a run: less is within what a run varies
+_NS = 1e6  # a millisecond in nanoseconds
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
 _MANY_ROWS = 20_000  # links are created one by one; beyond this they would delay the overview
 
@@ -81,22 +79,9 @@ def time_findings(session: Session) -> list[Finding]:
 
 def _warned_of(session: Session) -> list[Finding]:
     """Return the warnings of the runs that wrote the traces, from the reports next to them."""
-    texts = dict.fromkeys(text for one in session.dumps for text in _report_warnings(one.file))
+    reports = filter(None, map(run_report, session.dumps))
+    texts = dict.fromkeys(text for one in reports for text in one.warnings)
     return [Finding(Tone.WARN, text, view="timeline", weight=44) for text in texts]
-
-
-def _report_warnings(trace: str) -> list[str]:
-    """Return the warnings in the report of a run, empty if the report belongs to another trace."""
-    path = Path(trace)
-    try:
-        if not trace or path.with_name(REPORT).stat().st_size > _LARGEST_REPORT:
-            return []
-        report: dict[str, Any] = json.loads(path.with_name(REPORT).read_text("utf-8"))
-        written = {one["path"]: one["bytes"] for one in report["files"]}
-        same = written.get(path.name) == path.stat().st_size
-        return [str(text) for text in report.get("warnings", ())] if same else []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
 
 
 def _placed(finding: Finding, label: str) -> Finding:
@@ -148,6 +133,7 @@ def _method(main: _Main) -> list[Finding]:
         *_unattributed(main),
         *_framework(main),
         *_warm_up(main),
+        *_tracing(main),
     ]
 
 
@@ -283,6 +269,19 @@ def _framework(main: _Main) -> list[Finding]:
     return [
         Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=18 + share),
     ]
+
+
+def _tracing(main: _Main) -> list[Finding]:
+    """What the trace adds to each run, where runs without it are known."""
+    bare, added = main.time.bare_ms, main.time.tracing_ms
+    if not bare or added is None or added <= _TRACING_COSTS * bare:
+        return []
+    text = (
+        f"The trace adds {format_time(added * _NS)} to a run of {format_time(bare * _NS)}"
+        f" ({added / bare:.0%})"
+    )
+    detail = "times of operators and delegates include it, the time of the method does not"
+    return [Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=13)]
 
 
 def _warm_up(main: _Main) -> list[Finding]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-OUTPUTS, TRACE, REPORT = "outputs.pt", "run.etdp", "run.json"
+from inspector.files.run_report import REPORT as REPORT
+
+OUTPUTS, TRACE = "outputs.pt", "run.etdp"
 VALUES, BUFFER = "values.etdp", "values.debug"  # of the run that logs values
 RUN_BUFFER = "run.debug"  # as folders written by older versions have it
 _TRACES = (TRACE, VALUES, BUFFER)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.join.links import BlockLinks, link_block
 from inspector.profile.attribution import attribution, mean
@@ -17,6 +19,7 @@ from inspector.profile.rows import TARGET, BlockSamples, ProfileRows
 from inspector.profile.run_kinds import kind_labels, run_kinds
 from inspector.trace import timing
 from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.steady import steady_runs
 from schema.etdump import EMULATED
 from schema.objects.identity_cache import identity_cache
 
@@ -43,6 +46,8 @@ class MethodTime:
         blocks: which blocks of the profile it is the mean of
         label: where the runs are, when several methods are unknown; else empty
         emulated: whether torch ran recorded graphs in place of delegates
+        bare_ms: mean of the steady runs without a trace; None where none are known
+        bare_runs: how many these are
     """
 
     method: str
@@ -56,6 +61,18 @@ class MethodTime:
     blocks: tuple[int, ...] = ()
     label: str = ""
     emulated: bool = False
+    bare_ms: float | None = None
+    bare_runs: int = 0
+
+    @property
+    def latency_ms(self) -> float:
+        """Return the time of a run: without a trace where that is known."""
+        return self.method_ms if self.bare_ms is None else self.bare_ms
+
+    @property
+    def tracing_ms(self) -> float | None:
+        """Return what the trace adds to a run, None where that is unknown."""
+        return None if self.bare_ms is None else self.method_ms - self.bare_ms
 
     @property
     def title(self) -> str:
@@ -114,7 +131,7 @@ def analyse_profile(session: Session) -> Profile:
         ProfileRows(tuple(sources)),
         methods,
         options.source_time_scale,
-        options.time_scale_assumed,
+        unit_assumed(session),
         is_time,
         session.times_with_values,
     )
@@ -133,10 +150,35 @@ def _methods(
     unknown = [parts[0] for (method, _), parts in groups.items() if not method]
     files = [session.timed_dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
     labels = iter(kind_labels(files) if len(files) > 1 else [""] * len(files))
+    bare = _bare_runs(session)
     return tuple(
-        replace(_mean(method, parts), label="" if method else next(labels))
+        replace(
+            _mean(method, parts),
+            label="" if method else next(labels),
+            bare_ms=float(bare[method].mean()) if method in bare else None,
+            bare_runs=len(bare.get(method, ())),
+        )
         for (method, _), parts in groups.items()
     )
+
+
+def _bare_runs(session: Session) -> dict[str, NDArray[np.float64]]:
+    """Return the steady runs without a trace, by method, as the reports beside the traces say."""
+    found: dict[str, list[float]] = {}
+    for report in filter(None, map(run_report, session.timed_dumps)):
+        found.setdefault(report.method, []).extend(report.run_ms)
+    known = ((method, np.array(times)) for method, times in found.items() if times)
+    return {method: times[steady_runs(times)] for method, times in known}
+
+
+def unit_assumed(session: Session) -> bool:
+    """Return whether the unit of the ticks is not known, neither chosen nor from a report.
+
+    Both toolchains that write reports log nanoseconds of the machine that they run on.
+    """
+    if not session.options.time_scale_assumed:
+        return False
+    return not all(run_report(dump) is not None for dump in session.timed_dumps)
 
 
 def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | None:

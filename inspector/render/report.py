@@ -128,6 +128,8 @@ def _method_time(time: MethodTime) -> Markup:
         )
     )
     took = f"{format_time(time.method_ms * _MS)}, mean of {plural(time.runs, 'run')}"
+    if time.bare_ms is not None:
+        took = f"{format_time(time.bare_ms * _MS)} without a trace; with it {took}"
     return heading(f"{time.title}: {took}") + bar
 
 

@@ -40,7 +40,7 @@ def method_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
             _types(one["outputs"]) if one["constant"] is None else f"= {one['constant']}",
             one["instructions"],
             one["arena_bytes"],
-            ns(one["method_ms"]),
+            ns(one["method_ms"] if one["bare_ms"] is None else one["bare_ms"]),
         )
         for name, one in found.items()
     ]
@@ -67,6 +67,7 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
         "arena_bytes": None,
         "peak_bytes": None,
         "method_ms": None,
+        "bare_ms": None,
         "runs": 0,
         "delegation": None,
         "nodes": None,
@@ -84,6 +85,7 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
         alone = not time.method and not time.label and _is_alone(session, method)
         if time.method == method or alone:
             found["method_ms"], found["runs"] = time.method_ms, time.runs
+            found["bare_ms"] = time.bare_ms
     return found
 
 

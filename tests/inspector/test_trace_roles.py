@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from devtools_app.viewmodels.status import status_facts, time_parts
 from inspector.files.load import load_session
 from inspector.findings.session import findings
 from inspector.numerics.tensors import logged_tensors
 from inspector.profile.attribution import method_runs
 from inspector.profile.methods import TIMES_WITH_VALUES, VALUES_LOGGED, analyse_profile
+from inspector.tables.selection import Units
 from schema import etdump
+from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
 
 NET = DATA / "corpus/v1.5.1/convnet_xnnpack"
@@ -68,3 +73,79 @@ def test_values_of_another_method_keep_their_times(traces: Path) -> None:
     session = load_session([str(traces / "clean.etdp"), str(other)])
     assert len(session.timed_dumps) == 2
     assert session.times_with_values
+
+
+def _report(folder: Path, times_ms: list[float], **more: object) -> None:
+    trace = folder / "run.etdp"
+    files = [{"path": trace.name, "bytes": trace.stat().st_size}]
+    content = {
+        "method": "forward",
+        "run_ms": run_ms,
+        "traced_run_ms": [9.0],
+        "files": files,
+        **more,
+    }
+    (folder / "run.json").write_text(json.dumps(content))
+
+
+@pytest.fixture
+def ran(traces: Path, tmp_path: Path) -> Path:
+    """A program and the clean trace of a run with its report."""
+    shutil.copy(NET / "model.pte", tmp_path)
+    shutil.copy(traces / "clean.etdp", tmp_path / "run.etdp")
+    _report(tmp_path, [0.01] * 19 + [5.0])
+    return tmp_path
+
+
+def test_latency_is_the_mean_of_the_steady_runs_without_a_trace(ran: Path) -> None:
+    session = load_session([str(ran)])
+    (time,) = analyse_profile(session).methods
+    assert (time.bare_ms, time.bare_runs) == (pytest.approx(0.01), 19)
+    assert time.latency_ms == time.bare_ms
+    assert time.tracing_ms == pytest.approx(time.method_ms - 0.01)
+    assert analyse_profile(session).tags == ()  # the report says whose clock it was
+    assert any(one.text.startswith("The trace adds ") for one in findings(session))
+    answer = run("profile", ran, "--format", "json")
+    found = valid(answer, "profile")["data"]["methods"]["forward"]
+    assert found["bare_ms"] + found["tracing_ms"] == found["method_ms"]
+    assert "19 steady runs without a trace" in run("profile", ran).out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": [{"path": "run.etdp", "bytes": 3}]},
+        {"files": 7},
+        {"run_ms": ["fast"]},
+        {"method": None},
+    ],
+)
+def test_report_of_another_run_or_a_damaged_one_is_left_out(
+    ran: Path, change: dict[str, object]
+) -> None:
+    _report(ran, [0.01] * 5, **change)
+    session = load_session([str(ran)])
+    (time,) = analyse_profile(session).methods
+    assert (time.bare_ms, time.latency_ms) == (None, time.method_ms)
+    assert analyse_profile(session).tags == ("ns assumed",)
+
+
+def test_report_of_earlier_versions_has_no_runs_without_a_trace(ran: Path) -> None:
+    _report(ran, [0.01] * 5)
+    content = json.loads((ran / "run.json").read_text())
+    del content["traced_run_ms"]
+    (ran / "run.json").write_text(json.dumps(content))
+    session = load_session([str(ran)])
+    (time,) = analyse_profile(session).methods
+    assert time.bare_ms is None
+    assert analyse_profile(session).tags == ()
+
+
+def test_sum_of_the_status_line_closes_with_the_cost_of_tracing(ran: Path) -> None:
+    facts = status_facts(load_session([str(ran)]), "forward")
+    assert facts.time is not None
+    parts = time_parts(facts, Units("ns", "B"))
+    assert parts[0].label == "method"
+    assert parts[-1].label == "tracing"
+    values = [float(part.value.split()[0].replace(",", "")) for part in parts]
+    assert values[0] == pytest.approx(sum(values[1:]), abs=3)

@@ -12,6 +12,7 @@ from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, FoundValue, MissingError
 from inspector.files.session import Session
 from inspector.profile.attribution import method_runs, spread
+from inspector.profile.methods import unit_assumed
 from inspector.units import plural
 
 _NS_PER_MS = 1e6
@@ -60,7 +61,7 @@ def latency(evidence: Evidence) -> FoundValue:
     runs = sum(map(len, times[worst]))
     where = "measured here" if evidence.times is not None else "of the trace"
     unit = ""
-    if evidence.times is None and evidence.session.options.time_scale_assumed:
+    if evidence.times is None and unit_assumed(evidence.session):
         unit = ", a tick assumed to be a nanosecond"
     words = f"median of {plural(runs, 'run')} {where}{unit}"
     return FoundValue(known[worst], words, _judged(worst, known))

@@ -1,0 +1,58 @@
+"""The report that a run leaves beside its traces: what only the one who ran it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from schema.errors import FormatError
+from schema.etdump import ETDump
+from schema.objects.codec import from_json, read_json
+from schema.objects.identity_cache import identity_cache
+
+REPORT = "run.json"
+_LARGEST = 1 << 26  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The parts of a report that belong to what the traces show.
+
+    Units: ms
+
+    Attributes:
+        method: that ran
+        run_ms: each run without a trace
+        warnings: about the measurement, such as threads without a core of their own
+    """
+
+    method: str
+    run_ms: tuple[float, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@identity_cache
+def run_report(dump: ETDump) -> RunReport | None:
+    """Return the report of the run that wrote a trace, None for traces without one.
+
+    A report beside a trace of another size is that of another run.
+    """
+    path = Path(dump.file)
+    if not dump.file or path.name == REPORT:
+        return None
+    try:
+        content = read_json(path.with_name(REPORT), "the report of a run", _LARGEST)
+        if not isinstance(content, Mapping):
+            return None
+        report = dict(cast("Mapping[str, Any]", content))
+        files: Sequence[Mapping[str, Any]] = report["files"]
+        written = {one["path"]: one["bytes"] for one in files}
+        if written.get(path.name) != path.stat().st_size:
+            return None
+        if "traced_run_ms" not in report:  # before these versions all runs were traced ones
+            report["run_ms"] = []
+        return from_json(report, RunReport, str(path))
+    except (OSError, FormatError, KeyError, TypeError):
+        return None
