@@ -101,7 +101,7 @@ def test_rows_of_every_stage_lead_to_the_same_node(folder: Path) -> None:
     ("content", "words"),
     [
         (None, "no stages.json"),
-        (b"{}", "expected version 1"),
+        (b"{}", "of version 1"),
         (b"other", "belongs to another compile"),
     ],
 )

@@ -143,8 +143,8 @@ def test_specs_come_in_the_order_of_the_graph_so_that_a_plan_is_reproducible() -
 WRONG: dict[str, tuple[Any, str]] = {
     "between": (lambda at: at + 4, r"\w+ at \d+ does not start at a multiple of 16"),
     "before": (lambda at: at - 16, r"\w+ at -16 lies outside 256 bytes of planned buffer 1"),
-    "fractions": (float, r"put \w+ at \d+\.0 of planned buffer 1, expected integers"),
-    "nowhere": (lambda _: None, r"gave \w+ no offset"),
+    "fractions": (float, r"assigned \d+\.0 of planned buffer 1 to \w+, expected integers"),
+    "nowhere": (lambda _: None, r"assigned no offset to \w+"),
 }
 
 

@@ -261,7 +261,7 @@ def test_operator_that_is_not_kept_whole_says_what_is_in_the_way() -> None:
 
     prelu = exported(torch.nn.functional.prelu, torch.randn(1, 3, 4, 4), torch.randn(3))
     said = told(prelu, PartitionRules())
-    assert said.endswith("preserved: its weight inputs_1 is not a static parameter"), said
+    assert said.endswith("preserve this node: its weight inputs_1 is not a static parameter"), said
     denied = told(exported(nn.Linear(3, 2), INPUTS[0]), PartitionRules(deny_ops=("aten.addmm",)))
     wanted = "vetoed by the user: aten.addmm.default is denied by aten.addmm.*"
     assert denied.endswith(wanted), denied

@@ -167,7 +167,7 @@ def test_changed_source_is_said(tmp_path: Path) -> None:
     source.write_text(source.read_text() + "\n")
     answer = compile_with("--recipe", tmp_path / "a" / "recipe.json", "-o", tmp_path / "b")
     assert answer.code == 0
-    assert f"{source}: has changed since the recipe was made" in answer.out
+    assert f"{source}: has changed since the recipe was written" in answer.out
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,12 @@ def test_inputs_that_a_run_kept_are_those_of_the_gap(tmp_path: Path) -> None:
     out = folder / "out"
     recorded = ("--debug-level", "intermediate")
     assert run("run", folder / "model.pte", "-o", out, *recorded).code == 0
-    files = [folder / "model.pte", folder / "model.etrecord", out / "run.etdp", out / "run.debug"]
+    files = [
+        folder / "model.pte",
+        folder / "model.etrecord",
+        out / "values.etdp",
+        out / "values.debug",
+    ]
     told = run("gap", *files).out
     assert "the inputs are those of inputs.pt next to the trace" in told
     assert "no node exceeds the tolerance by its own error" in told

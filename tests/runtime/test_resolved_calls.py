@@ -92,5 +92,5 @@ def test_loop_over_rows_settles_and_stays_within_its_budget() -> None:
     assert method._runner.plan.fused is None
     assert _waiting(method) == 0
     method.instruction_budget = 10
-    with pytest.raises(RuntimeError, match="more than 10 instructions"):
+    with pytest.raises(RuntimeError, match="exceeded 10 instructions"):
         method.execute(inputs)

@@ -143,7 +143,7 @@ def test_members_overlapping_only_first_is_read() -> None:
     [
         (8, "<H", 1, "encrypted"),
         (10, "<H", 12, "compression method 12"),
-        (24, "<I", 5, "stored, yet"),
+        (24, "<I", 5, "stored, but"),
         (42, "<I", 1 << 31, "outside the file"),
         (42, "<I", 3, "no header of this name"),
     ],

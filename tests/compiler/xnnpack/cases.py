@@ -311,7 +311,11 @@ REFUSED: dict[str, list[Case]] = {
     ],
     "SoftmaxConfig": [Case(lambda x: F.softmax(x, 0), (ROW,), "dim is 0 of 2")],
     "UpsampleBilinear2dConfig": [
-        Case(lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"), (IMAGE,), "another"),
+        Case(
+            lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"),
+            (IMAGE,),
+            "a different factor",
+        ),
     ],
 }
 
