@@ -67,7 +67,7 @@ def time_findings(session: Session) -> list[Finding]:
         return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
     found: list[Finding] = []
     if profile.values_logged:
-        found.append(Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=94))
+        found.append(Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89))
     for main in _main_blocks(profile)[:2]:
         found += [_placed(finding, main.time.label) for finding in _method(main)]
     found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]

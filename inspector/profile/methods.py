@@ -163,7 +163,7 @@ def _methods(
 
 
 def _bare_runs(session: Session) -> dict[str, NDArray[np.float64]]:
-    """Return the steady runs without a trace, by method, as the reports beside the traces say."""
+    """Return the steady runs without a trace, by method, from the reports beside the traces."""
     found: dict[str, list[float]] = {}
     for report in filter(None, map(run_report, session.timed_dumps)):
         found.setdefault(report.method, []).extend(report.run_ms)

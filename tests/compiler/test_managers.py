@@ -169,9 +169,7 @@ def test_save_and_write_to_file_give_the_buffer(tmp_path: Path) -> None:
 def test_size_without_a_maximum_is_an_error_with_the_users_line() -> None:
     shapes = (({0: torch.export.Dim("rows")},),)
     program = _program(lambda x: x.neg(), torch.randn(4, 2), dynamic_shapes=shapes)
-    with pytest.raises(
-        compiler.UnboundedShapeError, match=r"upper bound.*a max for its Dim: node.*\.py:"
-    ):
+    with pytest.raises(compiler.UnboundedShapeError, match=r"upper bound.*a max .*: node.*\.py:"):
         to_edge(program).to_executorch()
 
 

@@ -80,7 +80,7 @@ def _report(folder: Path, times_ms: list[float], **more: object) -> None:
     files = [{"path": trace.name, "bytes": trace.stat().st_size}]
     content = {
         "method": "forward",
-        "run_ms": run_ms,
+        "run_ms": times_ms,
         "traced_run_ms": [9.0],
         "files": files,
         **more,
