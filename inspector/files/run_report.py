@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,11 @@ class RunReport:
     method: str
     run_ms: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a time that is none."""
+        if not all(0 <= time < math.inf for time in self.run_ms):
+            raise ValueError("run_ms: expected finite times from 0")
 
 
 @identity_cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -117,6 +118,8 @@ def test_latency_is_the_mean_of_the_steady_runs_without_a_trace(ran: Path) -> No
         {"files": [{"path": "run.etdp", "bytes": 3}]},
         {"files": 7},
         {"run_ms": ["fast"]},
+        {"run_ms": [math.nan]},
+        {"run_ms": [-1.0]},
         {"method": None},
     ],
 )
