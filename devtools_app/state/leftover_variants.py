@@ -54,7 +54,7 @@ def _number(folder: Path) -> tuple[int, str]:
 
 
 def _variant(folder: Path) -> LeftVariant | None:
-    from inspector.jobs.executing import BUFFER, RUN_BUFFER, TRACE, VALUES
+    from inspector.jobs.executing import TRACES
     from inspector.recipes.compile_job import PROGRAM, RECORD
     from inspector.recipes.recipe import RECIPE, RecipeError
     from inspector.recipes.recipe_file import read_recipe
@@ -69,7 +69,6 @@ def _variant(folder: Path) -> LeftVariant | None:
         _LOG.info("%s is left out of the history: %s", folder, error)
         return None
     run = folder / RUN_FOLDER
-    traces = (TRACE, RUN_BUFFER, VALUES, BUFFER)
-    others = (folder / RECORD, *(run / name for name in traces))
+    others = (folder / RECORD, *(run / name for name in TRACES))
     there = [str(path) for path in others if path.is_file()]
     return LeftVariant((str(folder / PROGRAM), *there[:1], *data, *there[1:]), recipe)

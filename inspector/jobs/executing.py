@@ -12,7 +12,7 @@ from inspector.files.run_report import REPORT as REPORT
 OUTPUTS, TRACE = "outputs.pt", "run.etdp"
 VALUES, BUFFER = "values.etdp", "values.debug"  # of the run that logs values
 RUN_BUFFER = "run.debug"  # as folders written by older versions have it
-_TRACES = (TRACE, VALUES, BUFFER)
+TRACES = (TRACE, RUN_BUFFER, VALUES, BUFFER)
 INPUTS = "inputs.pt"
 MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
@@ -30,7 +30,7 @@ def trace_files(folder: str | Path, report: Mapping[str, Any]) -> tuple[str, ...
         report: content of its ``run.json``
     """
     written = {one["path"] for one in report["files"]}
-    return tuple(str(Path(folder) / name) for name in _TRACES if name in written)
+    return tuple(str(Path(folder) / name) for name in TRACES if name in written)
 
 
 @dataclass(frozen=True, slots=True)

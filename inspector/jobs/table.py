@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from inspector.jobs.executing import TRACES
 from inspector.jobs.supervisor import Supervisor
 from schema.objects.codec import from_json
 
@@ -91,14 +92,13 @@ _EXECUTING, _COMPILE = "inspector.jobs.executing", "inspector.recipes.compile_jo
 _PREVIEW, _SUGGEST = "inspector.jobs.preview:PreviewJob", "inspector.jobs.preview:SuggestJob"
 _BISECT, _GAP = "inspector.jobs.bisect", "inspector.jobs.gap"
 _EXECUTE = "inspector.worker.executing:work"
-_RUN_FILES = ("run.etdp", "run.debug", "values.etdp", "values.debug")
 _FILES, _FILE, _SCRATCH = Writes.FOLDER, Writes.FILE, Writes.SCRATCH
 
 JOBS: tuple[JobKind, ...] = (
     JobKind(
         "compile", "compiling", _COMPILE, "inspector.worker.compile_job:work", COMPILES, _FILES
     ),
-    JobKind("run", "running", f"{_EXECUTING}:RunJob", _EXECUTE, EXECUTES, _FILES, owned=_RUN_FILES),
+    JobKind("run", "running", f"{_EXECUTING}:RunJob", _EXECUTE, EXECUTES, _FILES, owned=TRACES),
     JobKind("verify", "verifying", f"{_EXECUTING}:VerifyJob", _EXECUTE, EXECUTES),
     JobKind("bundle", "bundling", f"{_EXECUTING}:BundleJob", _EXECUTE, EXECUTES, _FILE),
     JobKind(

@@ -36,7 +36,7 @@ def times_table(report: Mapping[str, Any]) -> Table:
     ]
     latency: Mapping[str, float | None] = report["latency_ms"]
     runs: Sequence[float] = report["run_ms"]
-    if "first_run_ms" in report:  # not in reports of versions before 0.2
+    if "first_run_ms" in report:  # not in reports of earlier versions
         rows.append(("first run", report["first_run_ms"]))
     if len(runs) == 1:
         rows.append(("run", runs[0]))
