@@ -72,14 +72,14 @@ _GRAPH = """
 import json, sys, time
 from PySide6.QtWidgets import QApplication
 from devtools_app.appearance.theme import Theme
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from devtools_app.viewmodels.layout.cluster_tree import expand_all
 from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
 from devtools_app.viewmodels.scene import opening_set
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from tests.app.layout_scenes import transformer
 app = QApplication([])
-canvas = GraphCanvas(Theme(app, Mode.LIGHT).canvas)
+canvas = GraphCanvas(Theme(app, ThemeMode.LIGHT).canvas)
 canvas.resize(1400, 900)
 canvas.show()
 app.processEvents()
@@ -126,7 +126,7 @@ _TABLE = """
 import json, time
 from PySide6.QtWidgets import QApplication
 from devtools_app.appearance.theme import Theme
-from devtools_app.appearance.look import Mode
+from devtools_app.appearance.look import ThemeMode
 from inspector.tables.operators import operators_table
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
@@ -134,7 +134,7 @@ from devtools_app.widgets.table_view import TableView
 from tests.app.sessions import chain_session
 app = QApplication([])
 table = operators_table(chain_session(100_000), "forward", Units()).table
-view = TableView(Theme(app, Mode.LIGHT), "operators")
+view = TableView(Theme(app, ThemeMode.LIGHT), "operators")
 view.resize(1400, 900)
 view.show()
 app.processEvents()
