@@ -16,7 +16,7 @@ from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
 from devtools_app.sample_data import MODULE, SAMPLE
 from inspector.jobs.executing import BUFFER, TRACE, VALUES, RunJob
-from inspector.jobs.messages import Ended, Stage
+from inspector.jobs.messages import Ended, StageProgress
 from inspector.jobs.process import Worker
 from inspector.jobs.run import JobRun
 from inspector.jobs.table import EXECUTES
@@ -144,7 +144,7 @@ def _finish(running: JobRun) -> None:
     try:
         while running.outcome is None:
             for message in running.take(0.1):
-                if isinstance(message, Stage) and message.seconds is not None:
+                if isinstance(message, StageProgress) and message.seconds is not None:
                     name = f"{message.stage} {message.method}".rstrip()
                     sys.stdout.write(f"  {name:<20} {message.seconds:7.3f} s\n")
                     sys.stdout.flush()

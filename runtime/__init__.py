@@ -23,7 +23,7 @@ _HOME = {
     "FileDataLoader": "program.loaders.FileDataLoader",
     "InnerNode": "delegates.stepping.InnerNode",
     "LoadMode": "program.loaders.LoadMode",
-    "Measurement": "delegates.interface.Measurement",
+    "PartitionEngine": "delegates.interface.PartitionEngine",
     "Method": "execution.method.Method",
     "MethodMeta": "program.meta.MethodMeta",
     "MmapDataLoader": "program.loaders.MmapDataLoader",

@@ -1,5 +1,5 @@
 from runtime.api import Runtime, Verification
-from runtime.delegates.interface import BackendInterface, BackendRegistry, Measurement
+from runtime.delegates.interface import BackendInterface, BackendRegistry, PartitionEngine
 from runtime.delegates.stepping import DelegateSteps, InnerNode
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.execution.method import Method
@@ -34,11 +34,11 @@ __all__ = [
     "FileDataLoader",
     "InnerNode",
     "LoadMode",
-    "Measurement",
     "Method",
     "MethodMeta",
     "MmapDataLoader",
     "OperatorRegistry",
+    "PartitionEngine",
     "ProfilingLevel",
     "Program",
     "Runtime",

@@ -96,13 +96,13 @@ class BundledProgram:
         self._program = _bytes_of(executorch_program, pte_file_path)
         _check(pte.decode(self._program), self.method_test_suites)
 
-    def serialize_to_schema(self) -> file.BundledProgram:
+    def serialize_to_schema(self) -> file.BundledFile:
         """Return the tables of the file."""
         suites = tuple(
-            file.MethodTestSuite(suite.method_name, tuple(map(_case, suite.test_cases)))
+            file.BundledSuite(suite.method_name, tuple(map(_case, suite.test_cases)))
             for suite in self.method_test_suites
         )
-        return file.BundledProgram(suites, memoryview(self._program))
+        return file.BundledFile(suites, memoryview(self._program))
 
 
 def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:
@@ -110,7 +110,7 @@ def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram
     return file.encode(bundled_program.serialize_to_schema())
 
 
-def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: bytes) -> file.BundledProgram:
+def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: bytes) -> file.BundledFile:
     """Return the tables of a ``.bpte`` file, as ``BundledProgram.serialize_to_schema`` does.
 
     Raises: FormatError if the bytes are not a bundled program
@@ -155,7 +155,7 @@ def _value(value: Any) -> file.BundledValue:  # noqa: ANN401 - tensor or scalar
     )
 
 
-def _check(program: pte.Program, suites: Sequence[MethodTestSuite]) -> None:
+def _check(program: pte.ProgramFile, suites: Sequence[MethodTestSuite]) -> None:
     plans = {plan.name: plan for plan in program.plans}
     missing = {suite.method_name for suite in suites} - set(plans)
     _need(

@@ -99,7 +99,7 @@ def get_program_data(data: Data) -> memoryview:
     )
 
 
-def find_case(file: bundled.BundledProgram, method_name: str, index: int) -> bundled.TestCase:
+def find_case(file: bundled.BundledFile, method_name: str, index: int) -> bundled.TestCase:
     """Return a case of a method.
 
     Raises: ExecutionError InvalidArgument if it does not exist
@@ -150,7 +150,7 @@ def _tensor(value: bundled.BundledTensor) -> torch.Tensor:
     return flat.as_strided(value.sizes, strides_of(value.sizes, order))
 
 
-def load_bundled_input(method: Method, file: bundled.BundledProgram, index: int) -> None:
+def load_bundled_input(method: Method, file: bundled.BundledFile, index: int) -> None:
     """Set the inputs of a method to those of a case; later runs are traced with its index.
 
     Raises: ExecutionError
@@ -206,7 +206,7 @@ def _largest(values: torch.Tensor) -> float:
 
 def verify_method_outputs(
     method: Method,
-    file: bundled.BundledProgram,
+    file: bundled.BundledFile,
     index: int,
     *,
     rtol: float = RTOL,

@@ -96,7 +96,7 @@ class TestCase:
 
 @named("BundledMethodTestSuite")
 @dataclass(frozen=True, slots=True)
-class MethodTestSuite:
+class BundledSuite:
     """The cases of one method."""
 
     method_name: str
@@ -104,7 +104,7 @@ class MethodTestSuite:
 
 
 @dataclass(frozen=True, slots=True)
-class BundledProgram:
+class BundledFile:
     """A ``.bpte`` file.
 
     Attributes:
@@ -117,7 +117,7 @@ class BundledProgram:
         nbytes: size of the file it was read from
     """
 
-    method_test_suites: tuple[MethodTestSuite, ...]
+    method_test_suites: tuple[BundledSuite, ...]
     program: memoryview
     version: int = VERSION
     program_offset: int = field(default=0, compare=False)
@@ -133,7 +133,7 @@ class BundledProgram:
 @dataclass(frozen=True, slots=True)
 class _Root:
     version: u32
-    method_test_suites: tuple[MethodTestSuite, ...]
+    method_test_suites: tuple[BundledSuite, ...]
     program: Annotated[memoryview, Blob(32)]
 
 
@@ -147,7 +147,7 @@ def sniff(head: bytes) -> bool:
 
 
 @gc_suspended()
-def decode(buffer: Buffer, *, file: str = "") -> BundledProgram:
+def decode(buffer: Buffer, *, file: str = "") -> BundledFile:
     """Read a bundled program; the program and tensors stay views into the buffer.
 
     Raises: FormatError if it is not a bundled program or its tables cannot be read
@@ -159,7 +159,7 @@ def decode(buffer: Buffer, *, file: str = "") -> BundledProgram:
         raise error.in_file(file) from None
 
 
-def _decode(data: memoryview, notes: Notes) -> BundledProgram:
+def _decode(data: memoryview, notes: Notes) -> BundledFile:
     head = bytes(data[:8])
     if not sniff(head):
         raise FormatError(
@@ -174,7 +174,7 @@ def _decode(data: memoryview, notes: Notes) -> BundledProgram:
     if not root.program:
         notes.add("the bundled program contains no program")
     _note_sizes(root, notes)
-    return BundledProgram(
+    return BundledFile(
         root.method_test_suites,
         root.program,
         root.version,
@@ -227,7 +227,7 @@ def header_fields(buffer: Buffer, *, file: str = "") -> tuple[HeaderField, ...]:
         raise error.in_file(file) from None
 
 
-def encode(bundled: BundledProgram) -> bytes:
+def encode(bundled: BundledFile) -> bytes:
     """Return the bytes of a bundled program, its program aligned to 32 and tensors to 16."""
     root = _Root(bundled.version, bundled.method_test_suites, bundled.program)
     return write_root(BUNDLED_PROGRAM, root, IDENTIFIER)

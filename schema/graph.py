@@ -29,7 +29,7 @@ class NodeKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantization:
+class QuantizationParameters:
     """Mapping of stored integers to real values.
 
     Attributes:
@@ -63,7 +63,7 @@ class TensorMeta:
     sizes: tuple[Dim, ...]
     dim_order: tuple[int, ...] = ()
     type_name: str = ""
-    quantization: Quantization | None = None
+    quantization: QuantizationParameters | None = None
 
     @property
     def dtype(self) -> str:

@@ -23,7 +23,7 @@ from compiler.interface.partitioner import (
 from compiler.partition.patterns import generate_grouped_partitions_from_list_of_nodes
 from compiler.partition.reasons import note, operator_of
 from compiler.partition.tags import PartitionError, data_of
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 
@@ -105,9 +105,9 @@ class ConfigerationBasedPartitioner(Partitioner):
                 continue
             if config is None:
                 text = f"no configuration covers {operator_of(node)}"
-                note(node, type(self).__name__, Outcome.NO_RULE, text)
+                note(node, type(self).__name__, NodeOutcome.NO_RULE, text)
             elif not config.check_constraints(node, ep):
-                note(node, rule, Outcome.REJECTED, f"{rule}.check_constraints refuses it")
+                note(node, rule, NodeOutcome.REJECTED, f"{rule}.check_constraints refuses it")
             else:
                 wanted = config.get_partition(node, ep)
                 nodes = [n for n in wanted if not (n.name in data and n in together)]

@@ -14,8 +14,7 @@ from compiler.emit.constants import TensorSegment
 from compiler.errors import CompileError
 from compiler.memory.specs import raw_bytes, spec_of
 from schema.flat_tensor import FlatTensor, encode_parts
-from schema.flat_tensor.model import Entry, TensorLayout
-from schema.flat_tensor.model import Segment as FileSegment
+from schema.flat_tensor.model import Entry, FileSegment, TensorLayout
 
 DEFAULT_TAG = "_default_external_constant"
 Tagging = bool | Callable[[torch.fx.Node], str | None]

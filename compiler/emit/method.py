@@ -22,7 +22,7 @@ from compiler.emit.frames import frames_of
 from compiler.emit.origins import Homes, note_delegate
 from compiler.emit.values import ValueBuilder, scalar_value
 from compiler.errors import CompileError, PlanError, UnsupportedError, at
-from compiler.memory.blocks import MemoryPlan
+from compiler.memory.blocks import BlockPlacement
 from compiler.memory.instructions import (
     Jump,
     Label,
@@ -101,7 +101,7 @@ def emit_method(
     name: str,
     program: ExportedProgram,
     steps: Schedule,
-    memory: MemoryPlan,
+    memory: BlockPlacement,
     stores: Stores,
     options: EmitOptions,
 ) -> EmittedMethod:
@@ -144,7 +144,7 @@ class _Emission:
         self,
         program: ExportedProgram,
         steps: Schedule,
-        memory: MemoryPlan,
+        memory: BlockPlacement,
         stores: Stores,
         options: EmitOptions,
     ) -> None:

@@ -12,7 +12,7 @@ import torch
 from compiler.emit.program import EmittedProgram
 from compiler.memory.specs import raw_bytes
 from schema.program import decode
-from schema.program.program import Program
+from schema.program.program import ProgramFile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class EmitterOutput:
         external_constant_map: by file and name, the index of a constant in that list
     """
 
-    program: Program
+    program: ProgramFile
     debug_handle_map: Mapping[str, Mapping[int, int | list[int]]]
     method_to_delegate_debug_id_map: Mapping[str, Mapping[int, Mapping[str, Any]]]
     instruction_id_to_num_outs_map: Mapping[str, Mapping[int, int]]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from schema.dtypes.scalar_type import scalar_type
 from schema.program import model as m
-from schema.program.program import Program, operator_name
+from schema.program.program import ProgramFile, operator_name
 
 
-def program_text(program: Program, *, verbose: bool = False) -> str:
+def program_text(program: ProgramFile, *, verbose: bool = False) -> str:
     """Return the methods of a program, a line per instruction; verbose adds a line per value."""
     return "\n".join(line for plan in program.table.execution_plan for line in _plan(plan, verbose))
 

@@ -20,7 +20,7 @@ from compiler.memory.specs import raw_bytes, scalar_type_of
 BYTES: Any = (bytes, bytearray, memoryview, FileBackedData)
 
 
-class Blob(bytes):
+class HashedBytes(bytes):
     """Bytes that are hashed once, however many stores they pass through.
 
     Attributes:
@@ -155,10 +155,10 @@ class NamedDataStore:
             found = TensorLayout.from_tensor(data)
             if tensor_layout not in (None, found):
                 raise ValueError(f"tensor {key} has the layout {found}, not {tensor_layout}")
-            tensor_layout, data = found, Blob(raw_bytes(data))
+            tensor_layout, data = found, HashedBytes(raw_bytes(data))
         if not isinstance(data, BYTES):
             raise TypeError(f"named data {key} is a {type(data).__name__}, not bytes or a tensor")
-        blob = data if isinstance(data, (Blob, FileBackedData)) else Blob(data)
+        blob = data if isinstance(data, (HashedBytes, FileBackedData)) else HashedBytes(data)
         held = self.key_to_buffer_idx.get(key)
         if held is None:
             home = self.pte_data
@@ -178,7 +178,7 @@ class NamedDataStore:
     def _entries(self) -> tuple[dict[str, DataEntry], ...]:
         return (self.pte_data, *self.external_data.values())
 
-    def _keep(self, data: Blob | FileBackedData) -> int:
+    def _keep(self, data: HashedBytes | FileBackedData) -> int:
         index = self._by_digest.setdefault(_digest(data), len(self.buffers))
         if index == len(self.buffers):
             self.buffers.append(data)
@@ -251,7 +251,7 @@ class NamedDataStore:
                 self.add_named_data(key, data, entry.alignment, tag, entry.tensor_layout)
 
 
-def _digest(data: Blob | FileBackedData) -> bytes:
+def _digest(data: HashedBytes | FileBackedData) -> bytes:
     return data.sha256() if isinstance(data, FileBackedData) else data.sha256
 
 

@@ -41,7 +41,7 @@ class MemoryBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPlan:
+class BlockPlacement:
     """Locations of blocks in planned buffers.
 
     Attributes:
@@ -90,7 +90,7 @@ def lower_bound(blocks: Sequence[MemoryBlock], alignment: int) -> int:
     return most
 
 
-def verify(blocks: Sequence[MemoryBlock], plan: MemoryPlan, alignment: int) -> None:
+def verify(blocks: Sequence[MemoryBlock], plan: BlockPlacement, alignment: int) -> None:
     """Check that no two blocks overlap in time and space, and that all are aligned in their buffer.
 
     Raises: PlanError naming both blocks

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from torch.export import ExportedProgram
 
-from compiler.memory.blocks import MemoryPlan
+from compiler.memory.blocks import BlockPlacement
 from compiler.memory.lifetimes import Schedule, schedule
 from compiler.memory.plan import plan_method, share_buffers, without_shared
 from compiler.stages import Stages
@@ -49,7 +49,7 @@ class PlannedMethod:
 
     program: ExportedProgram
     steps: Schedule
-    plan: MemoryPlan
+    plan: BlockPlacement
     external: Mapping[str, str]
 
 
@@ -70,7 +70,7 @@ def plan_methods(
     Raises: CompileError if a shape cannot be planned, or a plan is not sound
     """
     schedules: dict[str, Schedule] = {}
-    plans: dict[str, MemoryPlan] = {}
+    plans: dict[str, BlockPlacement] = {}
     state = _shared_state(programs, config)
     for name in sorted(programs):
         options = config.planning_of(name)
@@ -112,8 +112,8 @@ def _shared(
     programs: Mapping[str, ExportedProgram],
     config: PlanningConfig,
     schedules: Mapping[str, Schedule],
-    plans: Mapping[str, MemoryPlan],
-) -> dict[str, MemoryPlan]:
+    plans: Mapping[str, BlockPlacement],
+) -> dict[str, BlockPlacement]:
     sharing = {name: config.planning_of(name) for name in programs}
     sharing = {name: options for name, options in sharing.items() if _shares(options)}
     if not sharing:
@@ -128,7 +128,7 @@ def _shared(
     return share_buffers(plans, {n: schedules[n] for n in sharing}, names, alignment)
 
 
-def _joint(plans: Mapping[str, MemoryPlan]) -> dict[str, MemoryPlan]:
+def _joint(plans: Mapping[str, BlockPlacement]) -> dict[str, BlockPlacement]:
     """Give all methods planned buffers of one size, so that a runtime can share them."""
     count = max(len(plan.arena_sizes) for plan in plans.values())
     padded = {name: (*p.arena_sizes, *[0] * count)[:count] for name, p in plans.items()}

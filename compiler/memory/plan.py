@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 
 from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import PlanError
-from compiler.memory.blocks import MemoryBlock, MemoryPlan, Role, aligned, lower_bound, verify
+from compiler.memory.blocks import BlockPlacement, MemoryBlock, Role, aligned, lower_bound, verify
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.options import PADDING, SIZES, MemoryPlanningPass
 from compiler.memory.out_graph import OutGraph
@@ -22,7 +22,7 @@ from schema.backends import backend_of
 _SHARED_ARENA = 2
 
 
-def plan_method(program: ExportedProgram, steps: Schedule, options: Any) -> MemoryPlan:  # noqa: ANN401
+def plan_method(program: ExportedProgram, steps: Schedule, options: Any) -> BlockPlacement:  # noqa: ANN401
     """Return the verified plan of a method.
 
     Args:
@@ -54,7 +54,7 @@ def _plan_by_user(
     steps: Schedule,
     options: Any,  # noqa: ANN401
     padding: int,
-) -> MemoryPlan:
+) -> BlockPlacement:
     made = OutGraph(program, steps)
     made.module.meta[PADDING] = padding
     run = getattr(options, "run", None)
@@ -67,7 +67,7 @@ def _plan_by_user(
         raise PlanError(f"{type(options).__name__} planned nothing: it must call super().run()")
     places = [_place(block, made, index) for index, block in enumerate(steps.blocks)]
     alignment = int(getattr(options, "alignment", 1))
-    plan = MemoryPlan(
+    plan = BlockPlacement(
         offsets=tuple(offset for _, offset in places),
         nbytes=sum(sizes[1:]),
         lower_bound=lower_bound(steps.blocks, alignment),
@@ -111,11 +111,11 @@ def without_shared(steps: Schedule) -> Schedule:
 
 
 def share_buffers(
-    plans: Mapping[str, MemoryPlan],
+    plans: Mapping[str, BlockPlacement],
     schedules: Mapping[str, Schedule],
     names: Mapping[str, Mapping[str, str]],
     alignment: int,
-) -> dict[str, MemoryPlan]:
+) -> dict[str, BlockPlacement]:
     """Return plans in which buffers of one name share an offset in the second planned buffer.
 
     Args:
@@ -152,12 +152,12 @@ def share_buffers(
 
 
 def _with_shared(
-    plan: MemoryPlan,
+    plan: BlockPlacement,
     blocks: Sequence[MemoryBlock],
     names: Mapping[str, str],
     offsets: Mapping[str, int],
     size: int,
-) -> MemoryPlan:
+) -> BlockPlacement:
     shared = [block.role is Role.BUFFER for block in blocks]
     return replace(
         plan,

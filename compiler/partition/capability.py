@@ -11,7 +11,7 @@ from torch.fx.passes.infra.partitioner import Partition
 from compiler.partition.reasons import note, operator_of
 from compiler.partition.regions import regions, unit_of
 from compiler.partition.support import SupportAnswer, explain
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 _NON_COMPUTE = ("aten.view.default", "aten.view_copy.default", "getitem")
@@ -76,7 +76,7 @@ class CapabilityBasedPartitioner:
             if node.op == "call_function":
                 nodes = "node" if computing == 1 else "nodes"
                 text = f"its partition has {computing} computing {nodes}, fewer than 2"
-                note(node, "allows_single_node_partition", Outcome.TOO_SMALL, text)
+                note(node, "allows_single_node_partition", NodeOutcome.TOO_SMALL, text)
         return False
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
@@ -89,7 +89,7 @@ class CapabilityBasedPartitioner:
                     if self._is_idle(node) and not any(other in nodes for other in around):
                         partition.remove_node(node)
                         text = "it only moves data at the edge of its partition"
-                        note(node, "non_compute_ops", Outcome.REJECTED, text)
+                        note(node, "non_compute_ops", NodeOutcome.REJECTED, text)
 
     def _is_idle(self, node: Node) -> bool:
         return node.op == "call_function" and operator_of(node) in self.non_compute_ops
@@ -111,7 +111,7 @@ def note_refused(
         known = answer.has_rule
         if known is None:  # unknown, so infer it from the nodes it accepts in this graph
             known = operator_of(node) in accepted
-        outcome = Outcome.REJECTED if known else Outcome.NO_RULE
+        outcome = NodeOutcome.REJECTED if known else NodeOutcome.NO_RULE
         mine = node if ours is None else ours.get(node, node)
         note(mine, answer.rule, outcome, answer.text, weak=True)
 

@@ -12,13 +12,13 @@ from compiler.interface.partitioner import TAG, DelegationSpec
 from compiler.partition.reasons import Reason, note, noted
 from compiler.partition.regions import unit_of
 from compiler.partition.tags import set_tag, tag_of
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 NOT_FORCED = "it cannot be forced in"
-_DROPPED = (Outcome.TOO_SMALL, Outcome.CYCLE)
+_DROPPED = (NodeOutcome.TOO_SMALL, NodeOutcome.CYCLE)
 _UNKNOWN = Reason(
-    "force_nodes", Outcome.NO_RULE, "the partitioner did not take it, without a reason"
+    "force_nodes", NodeOutcome.NO_RULE, "the partitioner did not take it, without a reason"
 )
 
 
@@ -51,7 +51,7 @@ def with_forced(
             set_tag(node, tag)
             node.meta[TAG] = tag
             text = f"forced by the user, though {reason.text}"
-            note(node, reason.rule, Outcome.DELEGATED, text)
+            note(node, reason.rule, NodeOutcome.DELEGATED, text)
         else:
             note(node, reason.rule, reason.outcome, f"{NOT_FORCED}: {reason.text}")
     return found

@@ -14,7 +14,7 @@ from compiler.partition.pattern_matching import matches_of
 from compiler.partition.reasons import note
 from compiler.partition.regions import contracted, regions, unit_of
 from compiler.partition.support import ExplainedSupport, SupportAnswer, any_chain
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 
@@ -70,7 +70,7 @@ def _supported(groups: Mapping[Node, str], taken: set[Node]) -> dict[Node, str]:
     for node, group in groups.items():
         if group in broken and node in taken:
             text = f"{group} is not supported entirely"
-            note(node, "node_groups", Outcome.REJECTED, text)
+            note(node, "node_groups", NodeOutcome.REJECTED, text)
     return {node: group for node, group in groups.items() if group not in broken}
 
 
@@ -100,7 +100,7 @@ def _without_cycles(
             continue
         for node in members:
             text = f"{joined.pop(node)} as one call would depend on its own results"
-            note(node, "node_groups", Outcome.CYCLE, text)
+            note(node, "node_groups", NodeOutcome.CYCLE, text)
     return joined
 
 

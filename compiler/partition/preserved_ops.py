@@ -17,7 +17,7 @@ from compiler.interface.partitioner import NodeFilter, name_of
 from compiler.partition.reasons import collecting, operator_of
 from compiler.partition.run_partitioner import ops_to_preserve
 from compiler.untyped import OpOverload
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 Node = torch.fx.Node
 
@@ -106,7 +106,7 @@ class PreservedOps:
             debug_handle=None,
             partitioner=wanting[0].partitioner,
             rule="ops_to_not_decompose",
-            outcome=Outcome.DECOMPOSED,
+            outcome=NodeOutcome.DECOMPOSED,
             reason=f"{operator_of(node)} was decomposed into {operators}: {why}",
             source=source_line(node),
         )

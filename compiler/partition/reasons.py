@@ -16,7 +16,7 @@ import torch
 
 from compiler.dialect.mutating_ops import is_write, writer_of
 from compiler.dialect.ops import EdgeOp
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 
@@ -32,7 +32,7 @@ class Reason:
     """
 
     rule: str
-    outcome: Outcome
+    outcome: NodeOutcome
     text: str
 
 
@@ -63,7 +63,7 @@ def collecting() -> Generator[Reasons, None, None]:
         _current.reset(token)
 
 
-def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = False) -> None:
+def note(node: Node, rule: str, outcome: NodeOutcome, text: str, *, weak: bool = False) -> None:
     """Record why a node is not delegated, or which rule took it; does nothing without a collector.
 
     Args:
@@ -130,7 +130,7 @@ class WhyNoPartition:
     def __call__(self, node: Node, reason: str) -> None:
         """Record a reason."""
         self.node, self.reason = node, reason
-        note(node, self.logger.name, Outcome.REJECTED, reason)
+        note(node, self.logger.name, NodeOutcome.REJECTED, reason)
         self.logger.debug("%s", self)
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ class WhyNoPartitionReporter:
     def report_reject(self, node: Node, reason: str) -> None:
         """Record a reason."""
         self._rejected.append((node.name, operator_of(node), reason))
-        note(node, type(self).__name__, Outcome.REJECTED, reason)
+        note(node, type(self).__name__, NodeOutcome.REJECTED, reason)
 
     def get_table_report(self) -> str:
         """Return the reasons as a table of node, operator and reason."""

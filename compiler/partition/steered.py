@@ -27,7 +27,7 @@ from compiler.partition.run_partitioner import answer_of, ops_to_preserve
 from compiler.partition.splitting import cut
 from compiler.partition.steering import Steering, steered_by
 from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, tag_of
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 DENIED_AS = "which was denied as "
@@ -71,7 +71,7 @@ class SteeredPartitioner(Partitioner):
                 return True
             veto = self.rules.veto_of_operators((operator_of(node), *inside(node)))
             if veto is not None:
-                note(node, veto[0], Outcome.VETOED, f"vetoed by the user: {veto[1]}")
+                note(node, veto[0], NodeOutcome.VETOED, f"vetoed by the user: {veto[1]}")
             return veto is None
 
         return kept, may_stay
@@ -147,7 +147,7 @@ class SteeredPartitioner(Partitioner):
         veto = self._veto(node)
         if veto is None:
             return False
-        note(node, veto[0], Outcome.VETOED, f"vetoed by the user: {veto[1]}")
+        note(node, veto[0], NodeOutcome.VETOED, f"vetoed by the user: {veto[1]}")
         if veto[0] == "deny_nodes" and operator_of(node) in operators_behind(node)[1:]:
             self._refused.update(dict.fromkeys(_sources(node), node.name))
         return True
@@ -169,11 +169,11 @@ class SteeredPartitioner(Partitioner):
         if not self.rules.deny_rules:
             return False
         reason = noted(node)
-        told = reason is not None and reason.outcome is Outcome.DELEGATED
+        told = reason is not None and reason.outcome is NodeOutcome.DELEGATED
         rule = reason.rule if reason is not None and told else self.verdict_name
         if not self.rules.turns_off(rule):
             return False
-        note(node, rule, Outcome.VETOED, f"vetoed by the user: {rule} is disabled")
+        note(node, rule, NodeOutcome.VETOED, f"vetoed by the user: {rule} is disabled")
         return True
 
     def _earlier_veto(self, node: Node) -> tuple[str, str] | None:
@@ -190,7 +190,7 @@ class SteeredPartitioner(Partitioner):
         nodes = "node" if size == 1 else "nodes"
         text = f"its partition has {size} computing {nodes}, fewer than {self.rules.min_nodes}"
         for node in group:
-            note(node, "min_nodes", Outcome.TOO_SMALL, text)
+            note(node, "min_nodes", NodeOutcome.TOO_SMALL, text)
         return False
 
     def _counted(self, groups: Sequence[list[Node]]) -> list[list[Node]]:
@@ -206,7 +206,7 @@ class SteeredPartitioner(Partitioner):
                 parts = "partition" if most == 1 else "partitions"
                 text = f"vetoed by the user: {most} {parts} at most, others are larger"
                 for node in group:
-                    note(node, "max_partitions", Outcome.VETOED, text)
+                    note(node, "max_partitions", NodeOutcome.VETOED, text)
         return [group for group in groups if id(group) in kept]
 
 

@@ -19,7 +19,7 @@ from compiler.partition.capability import note_refused
 from compiler.partition.reasons import note
 from compiler.partition.regions import unit_of
 from compiler.partition.support import ExplainedSupport, SupportAnswer, explain
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 _PACKAGE = "executorch."
@@ -62,7 +62,7 @@ def _listening(
             logger: Any = getattr(door, "logger", None)
             rule = str(getattr(logger, "name", type(door).__name__)).removeprefix(_PACKAGE)
             mine = node if ours is None else ours.get(node, node)
-            note(mine, rule, Outcome.REJECTED, reason, weak=True)  # there the first reason wins
+            note(mine, rule, NodeOutcome.REJECTED, reason, weak=True)  # there the first reason wins
         return original(door, *args, **kwargs)
 
     return listening
@@ -97,7 +97,7 @@ def _proposing(propose: Callable[..., Any], ours: Mapping[Node, Node] | None) ->
             for node in dropped:
                 if node not in kept and node.op == "call_function":
                     mine = node if ours is None else ours.get(node, node)
-                    note(mine, "allows_single_node_partition", Outcome.TOO_SMALL, _ALONE)
+                    note(mine, "allows_single_node_partition", NodeOutcome.TOO_SMALL, _ALONE)
         return found
 
     return proposing

@@ -16,7 +16,7 @@ from compiler.interface.partitioner import DelegationSpec, name_of
 from compiler.partition.reasons import Reason, Reasons, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.tags import tag_of
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 Node = torch.fx.Node
 META = "etscope_verdicts"  # where a graph module holds those of its program
@@ -47,7 +47,7 @@ def judge(
     paths = {n: path for n, path in calls_in(program.graph_module) if not _is_of_delegate(n)}
     nodes = list(paths)
     judging = _Judging(name_of(partitioner), tags, reasons, paths)
-    taken = {v.node: v for v in verdicts_of(program) if v.outcome is Outcome.DELEGATED}
+    taken = {v.node: v for v in verdicts_of(program) if v.outcome is NodeOutcome.DELEGATED}
     claimed = [judging.claimed(verdict) for verdict in taken.values()]
     verdicts = (*(judging.verdict(node) for node in nodes), *claimed)
     _log(logger_of(partitioner), verdicts)
@@ -65,7 +65,7 @@ def _log(logger: logging.Logger, verdicts: tuple[Verdict, ...]) -> None:
     if not logger.isEnabledFor(logging.DEBUG):
         return
     for one in verdicts:
-        if one.outcome is not Outcome.DELEGATED:
+        if one.outcome is not NodeOutcome.DELEGATED:
             where = f" at {one.source}" if one.source else ""
             words = (one.node, one.operator, where, one.reason)
             logger.debug("node %s (%s)%s is not partitioned: %s", *words)
@@ -111,7 +111,7 @@ class _Judging:
         if tag is not None and tag in self._tags:
             return self._delegated(node, tag, self._tags[tag].backend_id)
         reason = self._reasons.get(unit_of(node))
-        if reason is None or reason.outcome is Outcome.DELEGATED:
+        if reason is None or reason.outcome is NodeOutcome.DELEGATED:
             reason = self._untold(node, tag)
         return self._made(node, reason)
 
@@ -121,9 +121,9 @@ class _Judging:
         text = f"one of {size} {nodes} of partition {tag}, delegated to {backend}"
         told = self._reasons.get(unit_of(node))
         rule = self._partitioner
-        if told is not None and told.outcome is Outcome.DELEGATED:
+        if told is not None and told.outcome is NodeOutcome.DELEGATED:
             rule, text = told.rule, f"{told.text}; {text}"
-        reason = Reason(rule, Outcome.DELEGATED, text)
+        reason = Reason(rule, NodeOutcome.DELEGATED, text)
         return self._made(node, reason, backend, tag)
 
     def _untold(self, node: Node, tag: str | None) -> Reason:
@@ -131,12 +131,12 @@ class _Judging:
         name, who = operator_of(node), self._partitioner
         if tag is not None:
             text = f"{who} tagged it {tag} but returned no delegation spec for that tag"
-            return Reason("partition_tags", Outcome.REJECTED, text)
+            return Reason("partition_tags", NodeOutcome.REJECTED, text)
         if self._taken[name]:
             text = f"{who} took {self._taken[name]} of {self._kinds[name]} {name}, not this one"
-            return Reason(who, Outcome.REJECTED, f"{text}; without a reason")
+            return Reason(who, NodeOutcome.REJECTED, f"{text}; without a reason")
         text = f"no rule for {name} in {who}: it took none of {self._kinds[name]}, without a reason"
-        return Reason(who, Outcome.NO_RULE, text)
+        return Reason(who, NodeOutcome.NO_RULE, text)
 
     def _made(self, node: Node, reason: Reason, backend: str = "", tag: str = "") -> Verdict:
         handle = unit_of(node).meta.get("debug_handle")
@@ -161,7 +161,7 @@ class _Judging:
             debug_handle=earlier.debug_handle,
             partitioner=self._partitioner,
             rule="order of partitioners",
-            outcome=Outcome.CLAIMED,
+            outcome=NodeOutcome.CLAIMED,
             reason=f"claimed earlier by {who}, in its partition {earlier.partition}",
             source=earlier.source,
         )

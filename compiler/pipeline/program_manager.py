@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from compiler.emit.output import EmitterOutput, emitter_output
 from compiler.emit.program import EmittedProgram
 from compiler.emit.program_text import program_text
-from compiler.memory.blocks import MemoryPlan
+from compiler.memory.blocks import BlockPlacement
 from compiler.memory.out_program import out_program
 from compiler.partition.verdicts import verdicts_of
 from compiler.record.record import ETRecord
@@ -20,7 +20,7 @@ from compiler.stages import StageEvent
 from schema.etrecord.parts.verdicts import Verdict
 from schema.objects.atomic_file import write_atomically
 from schema.program import decode
-from schema.program.program import Program
+from schema.program.program import ProgramFile
 
 FORWARD = "forward"
 
@@ -78,7 +78,7 @@ class ExecutorchProgramManager:
         return self._emitted.buffer
 
     @property
-    def executorch_program(self) -> Program:
+    def executorch_program(self) -> ProgramFile:
         """Return the program as its tables, read back from the bytes."""
         return decode(self.buffer)
 
@@ -133,7 +133,7 @@ class ExecutorchProgramManager:
         return {name: verdicts_of(program) for name, program in self._programs.items()}
 
     @property
-    def memory_plans(self) -> dict[str, MemoryPlan]:
+    def memory_plans(self) -> dict[str, BlockPlacement]:
         """Return by method the plan of its memory."""
         return {name: found.plan for name, found in self._emitted.planned.items()}
 

@@ -20,14 +20,14 @@ class Origin(NamedTuple):
         member: name of the program in it
     """
 
-    artifact: etrecord.ETRecord
+    artifact: etrecord.RecordFile
     member: str
 
 
 _KNOWN: WeakKeyDictionary[Any, tuple[Origin, str]] = WeakKeyDictionary()
 
 
-def remember(program: Any, artifact: etrecord.ETRecord, member: str) -> None:  # noqa: ANN401
+def remember(program: Any, artifact: etrecord.RecordFile, member: str) -> None:  # noqa: ANN401
     """Record the origin of an ExportedProgram, with its graph at that time."""
     _KNOWN[program] = Origin(artifact, member), _text(program)
 

@@ -45,7 +45,7 @@ class RecordSource(Protocol):
         artifact: the file, decoded without torch
     """
 
-    artifact: etrecord.ETRecord
+    artifact: etrecord.RecordFile
 
     def has(self, part: str) -> bool:
         """Return whether the file has a part, without reading it."""
@@ -118,7 +118,7 @@ class ETRecord:
         self._parts: dict[str, Any] = {}
         self._given: set[str] = set()
         self._own: dict[str, Callable[[], bytes]] = {}
-        self._encoded: etrecord.ETRecord | None = None
+        self._encoded: etrecord.RecordFile | None = None
         self.exported_program = exported_program
         self.export_graph_id = export_graph_id
         self.edge_dialect_program = edge_dialect_program
@@ -184,7 +184,7 @@ class ETRecord:
         return self._own
 
     @property
-    def artifact(self) -> etrecord.ETRecord:
+    def artifact(self) -> etrecord.RecordFile:
         """Return the record as its file, decoded without torch.
 
         It shows the parts as passed; in-place changes of parts read from a file are only seen by

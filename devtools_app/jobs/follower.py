@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
-    from inspector.jobs.messages import Counted, Message, Outcome, Stage, Warned
+    from inspector.jobs.messages import Counted, Message, Outcome, StageProgress, Warned
     from inspector.jobs.process import Worker
     from inspector.jobs.run import JobRun
 
@@ -45,7 +45,7 @@ class JobProgress:
     target: str = ""
     folder: Path | None = None
     state: Any = None
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[StageProgress, ...] = ()
     counted: Counted | None = None
     seconds: float = 0.0
     stage_seconds: float = 0.0
@@ -175,13 +175,13 @@ class JobFollower(QObject):
 
     def follow(self, run: JobRun, about: object = None, target: str = "") -> None:
         """Follow a job that was started."""
-        from inspector.jobs.messages import Stage
+        from inspector.jobs.messages import StageProgress
 
         self._run = run
         self._began = self._stage_began = time.monotonic()
         self.lines.clear()
         self._current = JobProgress(
-            run.job, about, target, run.scratch, run.state, (Stage("starting"),)
+            run.job, about, target, run.scratch, run.state, (StageProgress("starting"),)
         )
         self._watch()
         self.changed.emit()
@@ -278,7 +278,7 @@ class JobFollower(QObject):
 
     def _with(self, current: JobProgress, messages: list[Message]) -> JobProgress:
         """Return the progress updated by messages."""
-        from inspector.jobs.messages import Counted, Log, Ready, Stage, Warned
+        from inspector.jobs.messages import Counted, Log, Ready, StageProgress, Warned
 
         lines: list[str] = []
         for message in messages:
@@ -286,7 +286,7 @@ class JobFollower(QObject):
                 logging.getLogger(message.logger).log(message.level, message.text)
             elif isinstance(message, Log):
                 lines.append(message.text)
-            elif isinstance(message, Stage):
+            elif isinstance(message, StageProgress):
                 ended = tuple(one for one in current.stages if one.seconds is not None)
                 current = replace(current, stages=(*ended, message), counted=None)
                 self._stage_began = time.monotonic()

@@ -140,8 +140,7 @@ class Opener(QObject):
         return tuple(self._one(target, options, token) for target in targets)
 
     def _one(self, target: OpenTarget, options: SessionOptions, token: Token) -> Loaded:
-        from inspector.files.load import Cancelled as LoadCancelled
-        from inspector.files.load import pair
+        from inspector.files.load import LoadCancelled, pair
 
         token.check()
         paths = target.paths

@@ -18,12 +18,12 @@ from inspector.files.session import LoadedFile, Session
 from inspector.tables.table import Table, number_column, text_column
 from inspector.units import Quantity
 from schema import bundled, etdump, flat_tensor
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
-from schema.program import Program
+from schema.program import ProgramFile
 
 
 def structure(session: Session) -> tuple[StructureNode, ...]:
@@ -42,20 +42,20 @@ def _file(session: Session, file: LoadedFile) -> StructureNode:
 
 def _inside(session: Session, file: LoadedFile) -> list[StructureNode]:
     artifact = file.artifact
-    if isinstance(artifact, Program):
+    if isinstance(artifact, ProgramFile):
         return program_nodes(artifact, file.data, session.external)
     if isinstance(artifact, FlatTensor):
         tables = table_node(file.data, *flat_tensor.root_table(file.data))
         header = header_node(flat_tensor.header_fields(file.data), file.data)
         return [header, tables, *external_nodes(artifact, file.data)]
-    if isinstance(artifact, BundledProgram):
+    if isinstance(artifact, BundledFile):
         tables = table_node(file.data, *bundled.root_table(file.data))
         header = header_node(bundled.header_fields(file.data), file.data)
         return [header, tables, *bundled_nodes(artifact, session.external)]
     if isinstance(artifact, ETDump):
         tables = table_node(file.data, *etdump.root_table(file.data))
         return [header_node(etdump.header_fields(file.data), file.data), tables]
-    if isinstance(artifact, ETRecord):
+    if isinstance(artifact, RecordFile):
         return record_nodes(artifact, file.data)
     if isinstance(artifact, DebugBuffer):
         return buffer_nodes(artifact, session.dumps)

@@ -17,7 +17,7 @@ from devtools_app.viewmodels.structure_node import (
 )
 from inspector.files.bundled import inner_program
 from inspector.files.payloads import delegate_payload
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError
 from schema.etdump import DebugTensor, DebugValue, ETDump
@@ -27,7 +27,7 @@ from schema.flatbuf.header import HeaderField, header_field
 from schema.flatbuf.reader import Reader
 from schema.graph import GraphNode
 from schema.payloads import Payload
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program import model as m
 from schema.program.model import PROGRAM
 
@@ -45,7 +45,7 @@ _EXTENDED = (
 _SHOWN = 8  # values of a logged tensor that are shown
 
 
-def program_fields(program: Program, data: memoryview) -> tuple[HeaderField, ...]:
+def program_fields(program: ProgramFile, data: memoryview) -> tuple[HeaderField, ...]:
     """Return the fields at the head of a program; old files have fewer."""
     head = bytes(data[:64])
     rows = list(_HEADER)
@@ -55,7 +55,7 @@ def program_fields(program: Program, data: memoryview) -> tuple[HeaderField, ...
 
 
 def program_nodes(
-    program: Program, data: memoryview, external: tuple[object, ...], base: int = 0
+    program: ProgramFile, data: memoryview, external: tuple[object, ...], base: int = 0
 ) -> list[StructureNode]:
     """Return header, tables, segments and delegate payloads of a program.
 
@@ -78,7 +78,7 @@ def program_nodes(
     return found
 
 
-def _segments(program: Program, data: memoryview, base: int) -> StructureNode:
+def _segments(program: ProgramFile, data: memoryview, base: int) -> StructureNode:
     start = program.header.segment_base_offset if program.header is not None else 0
     places = program.table.segments or ()
 
@@ -93,7 +93,7 @@ def _segments(program: Program, data: memoryview, base: int) -> StructureNode:
 
 
 def _payload(
-    program: Program,
+    program: ProgramFile,
     plan: m.ExecutionPlan,
     index: int,
     delegate: m.BackendDelegate,
@@ -174,7 +174,7 @@ def external_nodes(artifact: FlatTensor, data: memoryview) -> list[StructureNode
     return [StructureNode("entries", "", f"{len(rows):,} keys", opens=lambda: rows)]
 
 
-def bundled_nodes(artifact: BundledProgram, external: tuple[object, ...]) -> list[StructureNode]:
+def bundled_nodes(artifact: BundledFile, external: tuple[object, ...]) -> list[StructureNode]:
     """Return the program inside a bundled program."""
     program, data = inner_program(artifact), artifact.program
     base = artifact.program_offset

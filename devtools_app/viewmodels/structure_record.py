@@ -6,7 +6,7 @@ from typing import cast
 
 from devtools_app.viewmodels.structure_node import StructureNode, listed, value_node
 from schema.dtypes.scalar_type import scalar_type
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.etrecord.archive.zip_index import Member
 from schema.etrecord.torch_file.tensor_data import Opaque, TensorData
 from schema.etrecord.torch_file.torch_save import read_torch_save
@@ -15,12 +15,12 @@ _ZIP, _JSON = b"PK\x03\x04", b"{["
 _TEXT_BYTES = 2000
 
 
-def record_nodes(record: ETRecord, data: memoryview) -> list[StructureNode]:
+def record_nodes(record: RecordFile, data: memoryview) -> list[StructureNode]:
     """Return a node a member; JSON and saved tensors open further."""
     return listed(record.members, lambda _, member: _member(record, member, data))
 
 
-def _member(record: ETRecord, member: Member, data: memoryview) -> StructureNode:
+def _member(record: RecordFile, member: Member, data: memoryview) -> StructureNode:
     packing = "deflated" if member.compressed else "stored"
     text = f"{member.size:,} bytes, {packing}"
     if member.problem:
@@ -39,7 +39,7 @@ def _member(record: ETRecord, member: Member, data: memoryview) -> StructureNode
     )
 
 
-def member_nodes(record: ETRecord, member: Member) -> list[StructureNode]:
+def member_nodes(record: RecordFile, member: Member) -> list[StructureNode]:
     """Return the nodes inside a member, by its content."""
     content = record.read(member.name)
     size = len(content)

@@ -10,19 +10,19 @@ from inspector.join import record_maps
 from inspector.join.facts import Finding, JoinEvidence, Nodes, stem
 from inspector.join.node_index import base_operator, nodes_by_handle
 from schema.backends import backend_of
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.dtypes.scalar_type import scalar_type
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
 from schema.graph import Graph
-from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import ProgramFile, backend_id, instructions, operator_name
 from schema.program import model as m
 
 _EXTERNAL = 1
 _NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
 
 
-def program_and_program(first: Program, second: Program) -> JoinEvidence:
+def program_and_program(first: ProgramFile, second: ProgramFile) -> JoinEvidence:
     """Two programs belong together only if they are equal."""
     what = "content"
     if first == second:
@@ -30,7 +30,7 @@ def program_and_program(first: Program, second: Program) -> JoinEvidence:
     return JoinEvidence(what, 0, "they are two different programs")
 
 
-def program_and_record(program: Program, record: ETRecord) -> JoinEvidence:
+def program_and_record(program: ProgramFile, record: RecordFile) -> JoinEvidence:
     """The record's instruction maps, operators, shapes and weights must be the program's."""
     what = "methods, mapped instructions, delegates, operators, inputs, shapes and weights"
     matched = 0
@@ -59,11 +59,11 @@ def program_and_record(program: Program, record: ETRecord) -> JoinEvidence:
     return JoinEvidence(what, matched)
 
 
-def _names(program: Program) -> set[str]:
+def _names(program: ProgramFile) -> set[str]:
     return {plan.name for plan in program.plans}
 
 
-def _maps(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+def _maps(plan: m.ExecutionPlan, record: RecordFile) -> Finding:
     mapped = record_maps.handles(record, plan.name)
     if not mapped:
         return 0, ""
@@ -97,7 +97,7 @@ def _is_recorded(operator: str) -> bool:
     return operator.split("::")[0] in _NAMESPACES and operator != "aten::copy_"
 
 
-def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+def _delegates(plan: m.ExecutionPlan, record: RecordFile) -> Finding:
     if plan.name not in (record.delegate_map or {}) and not record.debug_handle_map:
         return 0, ""
     recorded = record_maps.delegates(record, plan.name)
@@ -117,7 +117,7 @@ def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
     return len(called), ""
 
 
-def _payloads(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+def _payloads(program: ProgramFile, plan: m.ExecutionPlan, record: RecordFile) -> Finding:
     """Handles inside a delegate's payload must be listed in the record for its call."""
     handles = record_maps.handles(record, plan.name)
     agree = 0
@@ -139,7 +139,7 @@ def _payloads(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Find
     return agree, ""
 
 
-def _operators(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+def _operators(plan: m.ExecutionPlan, record: RecordFile) -> Finding:
     graph = record_maps.edge_graph(record, plan.name)
     if graph is None:
         return 0, ""
@@ -175,7 +175,7 @@ def _operator_against(operator: str, handles: tuple[int, ...], nodes: Nodes) -> 
     return f"the program calls {operator}, the record has {', '.join(sorted(recorded))}"
 
 
-def _inputs(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+def _inputs(plan: m.ExecutionPlan, record: RecordFile) -> Finding:
     graph = record_maps.edge_graph(record, plan.name)
     if graph is None or not graph.inputs:
         return 0, ""
@@ -211,7 +211,7 @@ def _input_against(graph: Graph, name: str, plan: m.ExecutionPlan, index: int) -
     return ""
 
 
-def program_and_data(program: Program, data: FlatTensor) -> JoinEvidence:
+def program_and_data(program: ProgramFile, data: FlatTensor) -> JoinEvidence:
     """Data must have the layout that the program expects; delegates look up blobs by key.
 
     A program's tensors may be in several files, and several programs may share one file. Missing
@@ -241,7 +241,7 @@ def program_and_data(program: Program, data: FlatTensor) -> JoinEvidence:
     return JoinEvidence(what, len(agreed))
 
 
-def record_and_data(record: ETRecord, data: FlatTensor) -> JoinEvidence:
+def record_and_data(record: RecordFile, data: FlatTensor) -> JoinEvidence:
     """A tensor that both have by name must be the same one."""
     what = "names, shapes and values of the weights"
     saved = {
@@ -264,7 +264,7 @@ def record_and_data(record: ETRecord, data: FlatTensor) -> JoinEvidence:
     return JoinEvidence(what, agree)
 
 
-def _external_tensors(program: Program) -> list[tuple[m.Tensor, str]]:
+def _external_tensors(program: ProgramFile) -> list[tuple[m.Tensor, str]]:
     found: list[tuple[m.Tensor, str]] = []
     for plan in program.plans:
         for value in plan.values:
@@ -275,7 +275,7 @@ def _external_tensors(program: Program) -> list[tuple[m.Tensor, str]]:
     return found
 
 
-def _delegate_keys(program: Program) -> set[str]:
+def _delegate_keys(program: ProgramFile) -> set[str]:
     return {
         constant.name
         for plan in program.plans
@@ -285,7 +285,7 @@ def _delegate_keys(program: Program) -> set[str]:
     }
 
 
-def program_and_bundle(program: Program, bundled: BundledProgram) -> JoinEvidence:
+def program_and_bundle(program: ProgramFile, bundled: BundledFile) -> JoinEvidence:
     """The bundle contains an identical program, and its suites refer to the program's methods."""
     from inspector.files.bundled import inner_program
 

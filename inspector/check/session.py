@@ -11,13 +11,13 @@ from typing import cast
 from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
 from inspector.join.facts import JoinEvidence
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program
+from schema.program import ProgramFile
 
 BELONG, DO_NOT_BELONG, CANNOT_TELL = "belong", "do_not_belong", "cannot_tell"
 
@@ -65,13 +65,13 @@ Comparison = Callable[..., JoinEvidence]
 # Comparable facts of two kinds of files, and the function that compares them; imported on demand
 # files, so that a program alone does not wait for it.
 PAIRS: tuple[tuple[type, type, str], ...] = (
-    (Program, Program, "pairs:program_and_program"),
-    (Program, ETRecord, "pairs:program_and_record"),
-    (Program, ETDump, "traces:program_and_trace"),
-    (Program, FlatTensor, "pairs:program_and_data"),
-    (Program, BundledProgram, "pairs:program_and_bundle"),
-    (ETRecord, ETDump, "traces:record_and_trace"),
-    (ETRecord, FlatTensor, "pairs:record_and_data"),
+    (ProgramFile, ProgramFile, "pairs:program_and_program"),
+    (ProgramFile, RecordFile, "pairs:program_and_record"),
+    (ProgramFile, ETDump, "traces:program_and_trace"),
+    (ProgramFile, FlatTensor, "pairs:program_and_data"),
+    (ProgramFile, BundledFile, "pairs:program_and_bundle"),
+    (RecordFile, ETDump, "traces:record_and_trace"),
+    (RecordFile, FlatTensor, "pairs:record_and_data"),
     (ETDump, DebugBuffer, "traces:trace_and_buffer"),
     (ETDump, ETDump, "runs:trace_and_trace"),
 )
@@ -111,7 +111,7 @@ def _is_trace(file: LoadedFile) -> bool:
 
 def _judges_traces(file: LoadedFile) -> bool:
     """Return whether a file can check traces one by one, which may run different methods."""
-    return isinstance(file.artifact, (Program, ETRecord)) or _inside(file) is not None
+    return isinstance(file.artifact, (ProgramFile, RecordFile)) or _inside(file) is not None
 
 
 def _compare(first: LoadedFile, second: LoadedFile) -> list[FileLink]:
@@ -127,7 +127,7 @@ def _compare(first: LoadedFile, second: LoadedFile) -> list[FileLink]:
 
 def _inside(file: LoadedFile) -> object | None:
     artifact = file.artifact
-    return inner_program(artifact) if isinstance(artifact, BundledProgram) else None
+    return inner_program(artifact) if isinstance(artifact, BundledFile) else None
 
 
 def _comparison(left: object, right: object) -> Comparison | None:

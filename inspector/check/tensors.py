@@ -18,12 +18,12 @@ from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.join.operands import plan_operands
 from schema.backends import backend_of
 from schema.errors import FormatError
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.etrecord.torch_file.tensor_data import TensorData
 from schema.graph import Graph, GraphNode, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
-from schema.program import Program, instructions, operator_name
+from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 _COMPARED_BYTES = 1 << 16  # of each tensor: trained weights differ long before
@@ -33,7 +33,7 @@ _FLOAT32 = 6
 Key = tuple[int, tuple[int, ...]]  # dtype, shape
 
 
-def tensors_against(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+def tensors_against(program: ProgramFile, plan: m.ExecutionPlan, record: RecordFile) -> Finding:
     """Return how many tensors agree with the record, and the first that does not."""
     graph = record_maps.edge_graph(record, plan.name)
     if graph is None:
@@ -71,7 +71,7 @@ def _outer_nodes(graph: Graph) -> dict[int, tuple[GraphNode, ...]]:
 
 
 @identity_cache
-def saved_tensors(record: ETRecord, name: str) -> Mapping[str, TensorData]:
+def saved_tensors(record: RecordFile, name: str) -> Mapping[str, TensorData]:
     """Return the parameters, buffers and constants of a recorded program that can be read."""
     found: dict[str, TensorData] = {}
     for read in (record.state_dict, record.constants):
@@ -117,7 +117,7 @@ def _is_plain_constant(tensor: m.Tensor) -> bool:
 
 
 def _constants(
-    program: Program, plan: m.ExecutionPlan, step: int
+    program: ProgramFile, plan: m.ExecutionPlan, step: int
 ) -> dict[Key, list[memoryview | None]]:
     """Return the constants an instruction reads, by type and shape."""
     stored: dict[Key, list[memoryview | None]] = {}

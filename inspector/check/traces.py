@@ -23,16 +23,16 @@ from inspector.trace.event_kinds import DELEGATE_CALL, EXECUTE, KERNEL_PREFIX
 from schema.errors import Severity
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.graph import Graph, GraphNode
-from schema.program import Program, instructions
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 # Kernels of loops over slices, which have no recorded node.
 _LOOP_KERNELS = frozenset({"select_copy", "copy", "et_copy_index"})
 
 
-def program_and_trace(program: Program, dump: ETDump) -> JoinEvidence:
+def program_and_trace(program: ProgramFile, dump: ETDump) -> JoinEvidence:
     """Every event of an instruction must be of the kind and operator the program has there."""
     what = "instruction indices, kinds, operators and logged shapes of every run"
     matched = 0
@@ -47,14 +47,14 @@ def program_and_trace(program: Program, dump: ETDump) -> JoinEvidence:
     return JoinEvidence(what, matched)
 
 
-def _runs_nothing(program: Program, block: Block) -> bool:
+def _runs_nothing(program: ProgramFile, block: Block) -> bool:
     """Return whether all methods of the program have no instructions."""
     working = [plan for plan in program.plans if plan.inputs or instructions(plan)]
     idle = bool(working) and not any(instructions(plan) for plan in working)
     return idle and any(name in EXECUTE for name in block.strings)
 
 
-def _program_against(program: Program, block: Block) -> Finding:
+def _program_against(program: ProgramFile, block: Block) -> Finding:
     """Return the facts that match the best method, or the first contradiction to all."""
     matches = match_methods(program, block)
     if not matches:
@@ -105,7 +105,7 @@ def _logged_shapes(plan: m.ExecutionPlan, block: Block) -> Finding:
     return agree, ""
 
 
-def record_and_trace(record: ETRecord, dump: ETDump) -> JoinEvidence:
+def record_and_trace(record: RecordFile, dump: ETDump) -> JoinEvidence:
     """Delegate calls and operators of the trace must be those the record maps."""
     what = "mapped instructions, delegates and operators of every run"
     matched = 0
@@ -121,7 +121,7 @@ def record_and_trace(record: ETRecord, dump: ETDump) -> JoinEvidence:
     return JoinEvidence(what, matched)
 
 
-def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
+def _trace_against(block: Block, record: RecordFile, method: str) -> Finding:
     handles = record_maps.handles(record, method)
     delegates = record_maps.delegates(record, method)
     graph = record_maps.edge_graph(record, method)
@@ -152,7 +152,7 @@ def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
     return (0, against) if against else (agree, "")
 
 
-def _inner_against(block: Block, record: ETRecord, method: str, graph: Graph | None) -> str:
+def _inner_against(block: Block, record: RecordFile, method: str, graph: Graph | None) -> str:
     """Kernels in a delegate must be those of its backend, and quantized only if the model is."""
     delegates = record_maps.delegates(record, method)
     handles = record_maps.handles(record, method)

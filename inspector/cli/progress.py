@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from inspector.cli.text import printable, wants_colour
-from inspector.jobs.messages import Counted, Log, Message, Stage, Warned
+from inspector.jobs.messages import Counted, Log, Message, StageProgress, Warned
 
 _CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
 
@@ -36,12 +36,12 @@ class Progress:
         self._verbose, self._crashed = verbose, False
         self._lines = self._live or verbose
         self.warnings: list[Warned] = []
-        self._begun: Stage | None = None
+        self._begun: StageProgress | None = None
         self._counted: Counted | None = None
         self._since = 0.0
         if self._lines and runs_code:
             self._write(f"this runs the code in {runs_code}")
-        self._begin(Stage("start"))
+        self._begin(StageProgress("start"))
 
     def show(self, messages: Sequence[Message]) -> None:
         """Show the messages."""
@@ -52,7 +52,7 @@ class Progress:
                     start = f"{message.logger}: " if message.logger else ""
                     for line in message.text.splitlines() or [""]:
                         self._write(f"{start}{line}")
-            elif isinstance(message, Stage):
+            elif isinstance(message, StageProgress):
                 self._stage(message)
             elif isinstance(message, Counted):
                 self._counted = message
@@ -79,7 +79,7 @@ class Progress:
             place = f"{warning.file}:{warning.line}: " if warning.file else ""
             self._write(f"etscope: warning: {place}{warning.text}")
 
-    def _stage(self, stage: Stage) -> None:
+    def _stage(self, stage: StageProgress) -> None:
         if stage.seconds is None:
             self._begin(stage)
             return
@@ -88,7 +88,7 @@ class Progress:
             nodes = f"{stage.nodes:>9,} nodes" if stage.nodes is not None else ""
             self._write(f"{_named(stage):<28} {stage.seconds:>9.3f} s {nodes}".rstrip())
 
-    def _begin(self, stage: Stage) -> None:
+    def _begin(self, stage: StageProgress) -> None:
         self._begun, self._since, self._counted = stage, time.monotonic(), None
 
     def _write(self, text: str) -> None:
@@ -109,5 +109,5 @@ class Progress:
         self._stream.flush()
 
 
-def _named(stage: Stage) -> str:
+def _named(stage: StageProgress) -> str:
     return f"{stage.stage} {stage.method}".rstrip()

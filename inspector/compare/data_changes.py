@@ -14,7 +14,7 @@ from inspector.compare.sequences import align
 from inspector.files.session import Session
 from inspector.numerics.tensor_statistics import has_numbers
 from inspector.numerics.tensors import StoredTensor, stored_tensors
-from schema.bundled import BundledProgram, BundledTensor, MethodTestSuite
+from schema.bundled import BundledFile, BundledSuite, BundledTensor
 from schema.dtypes.scalar_type import scalar_type, to_float64
 
 _PIECE = 1 << 22  # elements
@@ -211,7 +211,7 @@ def bundled_changes(old: Session, new: Session, method: str = "") -> list[Change
     return found
 
 
-def _suites(bundled: BundledProgram) -> dict[str, MethodTestSuite]:
+def _suites(bundled: BundledFile) -> dict[str, BundledSuite]:
     return {suite.method_name: suite for suite in bundled.method_test_suites}
 
 

@@ -16,7 +16,7 @@ from inspector.memory.plan import analyse_memory, instruction_label
 from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, instructions
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 
@@ -144,7 +144,7 @@ def _argument(plan: m.ExecutionPlan, index: int) -> str:
     return _type(plan, index)
 
 
-def _values(old: Program, new: Program, method: str) -> list[Change]:
+def _values(old: ProgramFile, new: ProgramFile, method: str) -> list[Change]:
     """Count planned values by role, type and shape; their indices and offsets are not compared."""
     before, after = (
         Counter(

@@ -17,15 +17,15 @@ from inspector.files.session import LoadedFile, Session
 from inspector.size.owners import cover, position, program_parts
 from schema import bundled, etdump, flat_tensor
 from schema import program as programs
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.errors import FormatError
 from schema.etdump import ETDump
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.walk import Extent, extents
 from schema.payloads import Payload
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program.model import PROGRAM
 
 _FILES = {
@@ -81,13 +81,13 @@ def anonymise(session: Session) -> tuple[AnonymousFile, ...]:
 
 def _file(session: Session, file: LoadedFile, names: Names) -> bytes:
     artifact = file.artifact
-    if isinstance(artifact, Program):
+    if isinstance(artifact, ProgramFile):
         return anonymous_program(artifact, file.data, names, session.external)
     if isinstance(artifact, FlatTensor):
         return anonymous_data(artifact, file.data, names)
-    if isinstance(artifact, BundledProgram):
+    if isinstance(artifact, BundledFile):
         return anonymous_bundle(artifact, file.data, names)
-    if isinstance(artifact, ETRecord):
+    if isinstance(artifact, RecordFile):
         return anonymous_record(artifact, names)
     if isinstance(artifact, ETDump):
         return anonymous_trace(artifact, file.data, names)
@@ -95,7 +95,7 @@ def _file(session: Session, file: LoadedFile, names: Names) -> bytes:
 
 
 def anonymous_program(
-    program: Program, data: memoryview, names: Names, external: tuple[object, ...] = ()
+    program: ProgramFile, data: memoryview, names: Names, external: tuple[object, ...] = ()
 ) -> bytes:
     """Return a program of the same layout: data zeroed, payloads without constants and names.
 
@@ -122,7 +122,7 @@ def anonymous_program(
 
 
 def _payload_places(
-    program: Program, data: memoryview, external: tuple[object, ...]
+    program: ProgramFile, data: memoryview, external: tuple[object, ...]
 ) -> list[tuple[int, bytes]]:
     """Return where each payload is and its bytes without data; names are still in them."""
     places: dict[int, bytes] = {}
@@ -167,7 +167,7 @@ def _meets(runs: list[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def _clear_gaps(
-    program: Program, data: memoryview, out: bytearray, payloads: list[tuple[int, bytes]]
+    program: ProgramFile, data: memoryview, out: bytearray, payloads: list[tuple[int, bytes]]
 ) -> None:
     """Zero the segments and all unreferenced bytes, except payloads."""
     header = program.header
@@ -242,7 +242,7 @@ def anonymous_data(data: FlatTensor, buffer: memoryview, names: Names) -> bytes:
     return bytes(out)
 
 
-def anonymous_bundle(data: BundledProgram, buffer: memoryview, names: Names) -> bytes:
+def anonymous_bundle(data: BundledFile, buffer: memoryview, names: Names) -> bytes:
     """Return a bundled program with the same cases, all of zeros.
 
     Raises: FormatError if its tables cannot be followed
@@ -268,7 +268,7 @@ def anonymous_bundle(data: BundledProgram, buffer: memoryview, names: Names) -> 
     return bytes(out)
 
 
-def _empty_suite(suite: bundled.MethodTestSuite) -> bundled.MethodTestSuite:
+def _empty_suite(suite: bundled.BundledSuite) -> bundled.BundledSuite:
     cases = tuple(
         bundled.TestCase(
             tuple(map(_empty_value, case.inputs)), tuple(map(_empty_value, case.expected_outputs))

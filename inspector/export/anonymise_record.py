@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from inspector.export.anonymise_names import Names, is_path_like, without_paths
 from schema.errors import FormatError
-from schema.etrecord import ETRecord, TensorData, encode, replace_members
+from schema.etrecord import RecordFile, TensorData, encode, replace_members
 from schema.etrecord.members import COUNTS, DELEGATES, GRAPH_ID, HANDLES, MARKER, SIDE_FILES
 from schema.etrecord.torch_file.torch_write import write_zeros
 
@@ -21,7 +21,7 @@ _DROPPED = ("guards_code", "example_inputs")
 _TENSOR_FILES = ("original_state_dict", "original_constants", "state_dict", "constants")
 
 
-def anonymous_record(record: ETRecord, names: Names) -> bytes:
+def anonymous_record(record: RecordFile, names: Names) -> bytes:
     """Return the record with its graphs and maps; weights are zeros of the same layout.
 
     Inputs, outputs and unknown members are omitted. The stock tool requires three files next to
@@ -45,7 +45,7 @@ def anonymous_record(record: ETRecord, names: Names) -> bytes:
     return encode(replace_members(record, changes))
 
 
-def _zero_tensors(record: ETRecord, name: str, names: Names) -> bytes:
+def _zero_tensors(record: RecordFile, name: str, names: Names) -> bytes:
     """Return zeros under other names, None for anything but a dictionary of tensors."""
     try:
         tree = record.saved(name).value

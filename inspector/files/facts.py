@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from inspector.files.session import Session
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
-from schema.program import Program
+from schema.program import ProgramFile
 
 Facts = Mapping[str, int | str]
 _KINDS = {
@@ -36,15 +36,15 @@ def facts_text(facts: Facts) -> str:
 
 def file_facts(session: Session, artifact: object) -> Facts:
     """Return name -> fact of an artifact of a session; empty for a file that was not read."""
-    if isinstance(artifact, Program):
+    if isinstance(artifact, ProgramFile):
         return _program(artifact)
     if isinstance(artifact, FlatTensor):
         layout = "0.6" if artifact.old_layout else ""
         return {"keys": len(artifact.entries), "layout": layout}
-    if isinstance(artifact, BundledProgram):
+    if isinstance(artifact, BundledFile):
         cases = sum(len(suite.test_cases) for suite in artifact.method_test_suites)
         return {"suites": len(artifact.method_test_suites), "cases": cases}
-    if isinstance(artifact, ETRecord):
+    if isinstance(artifact, RecordFile):
         return {
             "programs": ", ".join(artifact.program_names),
             "methods": ", ".join(artifact.methods),
@@ -59,7 +59,7 @@ def file_facts(session: Session, artifact: object) -> Facts:
     return {}
 
 
-def _program(program: Program) -> Facts:
+def _program(program: ProgramFile) -> Facts:
     backends = Counter(one.id for plan in program.plans for one in plan.delegates)
     return {
         "methods": len(program.plans),

@@ -7,7 +7,7 @@ import numpy as np
 from schema.dtypes.scalar_type import numel, scalar_type, to_float64
 from schema.errors import FormatError
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, instructions
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 _MOST_ELEMENTS = 16
@@ -15,7 +15,7 @@ _NO_VALUE = "value not in this file"
 
 
 @identity_cache
-def getters(program: Program) -> dict[str, str]:
+def getters(program: ProgramFile) -> dict[str, str]:
     """Return the values of all getter methods by name, as text.
 
     A getter takes no input, has no instruction and returns only constants. Several outputs are a
@@ -32,7 +32,7 @@ def getters(program: Program) -> dict[str, str]:
     return found
 
 
-def constant_text(program: Program, plan: m.ExecutionPlan, index: int) -> str | None:
+def constant_text(program: ProgramFile, plan: m.ExecutionPlan, index: int) -> str | None:
     """Return a constant value of a plan as text; None for a value that is computed."""
     value = plan.values[index].val if 0 <= index < len(plan.values) else None
     if isinstance(value, m.Int):
@@ -50,7 +50,7 @@ def constant_text(program: Program, plan: m.ExecutionPlan, index: int) -> str | 
     return _tensor_text(program, value) if isinstance(value, m.Tensor) else None
 
 
-def _tensor_text(program: Program, value: m.Tensor) -> str | None:
+def _tensor_text(program: ProgramFile, value: m.Tensor) -> str | None:
     if value.data_buffer_idx == 0 or value.allocation_info is not None:
         return None
     kind = scalar_type(value.scalar_type).short

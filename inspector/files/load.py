@@ -29,7 +29,7 @@ _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]
 
 
-class Cancelled(Exception):  # noqa: N818 - not an error
+class LoadCancelled(Exception):  # noqa: N818 - not an error
     """Raised when the caller's cancel token was set."""
 
 
@@ -50,7 +50,7 @@ def load_session(
         cancel: checked between files
         progress: called with the file at hand and the share done, 0 to 1
 
-    Raises: FormatError, OSError in strict mode or if nothing at all could be read; Cancelled
+    Raises: FormatError, OSError in strict mode or if nothing at all could be read; LoadCancelled
     """
     names = expand(paths)
     if not names:
@@ -59,7 +59,7 @@ def load_session(
     errors: dict[str, FormatError | OSError] = {}
     for index, path in enumerate(names):
         if cancel is not None and cancel.is_set():
-            raise Cancelled
+            raise LoadCancelled
         if progress is not None:
             progress(path, index / len(names))
         try:

@@ -8,12 +8,12 @@ from schema import payloads
 from schema.errors import FormatError, Issue, Severity
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program import model as m
 
 
 def delegate_payload(
-    program: Program, plan: m.ExecutionPlan, index: int, external: tuple[object, ...] = ()
+    program: ProgramFile, plan: m.ExecutionPlan, index: int, external: tuple[object, ...] = ()
 ) -> Payload:
     """Return the payload of a delegate; never raises, issues name what could not be read.
 
@@ -45,13 +45,13 @@ class _Decoded:
 
 
 @identity_cache
-def _decoded(program: Program, external: tuple[object, ...]) -> _Decoded:
+def _decoded(program: ProgramFile, external: tuple[object, ...]) -> _Decoded:
     del program, external  # are the key
     return _Decoded()
 
 
 def _decode(
-    program: Program, plan: m.ExecutionPlan, index: int, external: tuple[object, ...]
+    program: ProgramFile, plan: m.ExecutionPlan, index: int, external: tuple[object, ...]
 ) -> Payload:
     delegate = plan.delegates[index]
     specs = tuple((spec.key, bytes(spec.value)) for spec in delegate.compile_specs)
@@ -64,7 +64,7 @@ def _decode(
 
 
 @identity_cache
-def named_blobs(program: Program, external: tuple[object, ...] = ()) -> dict[str, memoryview]:
+def named_blobs(program: ProgramFile, external: tuple[object, ...] = ()) -> dict[str, memoryview]:
     """Return the blobs a delegate can look up by key: external files first, then the program's."""
     from schema.flat_tensor import FlatTensor
 
@@ -75,7 +75,7 @@ def named_blobs(program: Program, external: tuple[object, ...] = ()) -> dict[str
     return found
 
 
-def unread_payloads(program: Program) -> tuple[Issue, ...]:
+def unread_payloads(program: ProgramFile) -> tuple[Issue, ...]:
     """Return why payloads of delegates could not be read, one issue a payload."""
     found: list[Issue] = []
     for plan in program.plans:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from inspector.files.trace_roles import in_order, logs_values, timed_traces, value_traces
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.errors import Issue
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
-from schema.program import Program
+from schema.program import ProgramFile
 
 T = TypeVar("T")
 
@@ -77,29 +77,29 @@ class Session:
         return tuple(artifact for artifact in found if isinstance(artifact, kind))
 
     @property
-    def program(self) -> Program | None:
+    def program(self) -> ProgramFile | None:
         """Return the program: a ``.pte``, else the one inside a bundled program."""
-        programs = self._all(Program)
+        programs = self._all(ProgramFile)
         if programs:
             return programs[0]
         return self.bundled_program_table
 
     @property
-    def bundled_program_table(self) -> Program | None:
+    def bundled_program_table(self) -> ProgramFile | None:
         """Return the program inside the bundled program, None without a readable one."""
         from inspector.files.bundled import inner_program
 
         return inner_program(self.bundled) if self.bundled is not None else None
 
     @property
-    def bundled(self) -> BundledProgram | None:
+    def bundled(self) -> BundledFile | None:
         """Return the bundled program."""
-        return next(iter(self._all(BundledProgram)), None)
+        return next(iter(self._all(BundledFile)), None)
 
     @property
-    def record(self) -> ETRecord | None:
+    def record(self) -> RecordFile | None:
         """Return the ETRecord."""
-        return next(iter(self._all(ETRecord)), None)
+        return next(iter(self._all(RecordFile)), None)
 
     @property
     def dumps(self) -> tuple[ETDump, ...]:
@@ -132,9 +132,9 @@ class Session:
         return self._all(FlatTensor)
 
     @property
-    def programs(self) -> tuple[Program, ...]:
+    def programs(self) -> tuple[ProgramFile, ...]:
         """Return all programs; more than one is a set that does not belong together."""
-        return self._all(Program)
+        return self._all(ProgramFile)
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import stored_users, users_of, users_text
 from inspector.units import format_bytes, format_share, plural
 from schema.dtypes.scalar_type import known_nbytes
-from schema.program import Program, instructions
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 _MEASURED = ("pte", "ptd")
@@ -49,7 +49,7 @@ def refusal_findings(session: Session) -> list[Finding]:
     return [Finding(Tone.BAD, text, detail, "partitions", method, delegate=delegate, weight=95)]
 
 
-def _unread(program: Program | None) -> list[Finding]:
+def _unread(program: ProgramFile | None) -> list[Finding]:
     """Return that payloads are damaged, or of an unknown format."""
     issues = unread_payloads(program) if program is not None else ()
     if not issues:
@@ -94,7 +94,7 @@ def _partly(session: Session, entry: MethodDelegation) -> Finding:
     return Finding(tone, text, ", ".join(names), "partitions", entry.method, weight=weight)
 
 
-def _crossing(program: Program | None, method: str) -> str:
+def _crossing(program: ProgramFile | None, method: str) -> str:
     """Return how many tensors enter and leave delegates in one run, and their bytes."""
     if program is None:
         return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inspector.graph.plan_graph import plan_graph
 from schema.graph import Graph, GraphNode, NodeKind
-from schema.program import Program
+from schema.program import ProgramFile
 
 QUANTISING = ("quantize_", "dequantize_", "choose_qparams")  # prefixes of operator names
 _TRANSPOSING = "StaticTranspose"
@@ -66,7 +66,7 @@ class Boundary:
         return tuple(dict.fromkeys(name for value in self.values for name in value.quantising))
 
 
-def program_boundaries(program: Program, method: str) -> tuple[Boundary, ...]:
+def program_boundaries(program: ProgramFile, method: str) -> tuple[Boundary, ...]:
     """Return the boundaries of the delegates of a compiled method, with any compiler.
 
     Partitions are numbered in the order of their calls. Layout copies are known for payloads that

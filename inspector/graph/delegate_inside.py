@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode
-from schema.graph import GraphNode, GraphValue, Quantization
+from schema.graph import GraphNode, GraphValue, QuantizationParameters
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.payloads.model import Constant
@@ -130,7 +130,7 @@ def _value(role: str, name: str, graph: object, constants: Mapping[str, Constant
     return InsideValue(role, value, constants.get(value.constant or ""))
 
 
-def quantization_text(given: Quantization) -> str:
+def quantization_text(given: QuantizationParameters) -> str:
     """Return a description of quantization parameters: scheme, scales, zero points."""
     scales = given.scale
     if not scales:

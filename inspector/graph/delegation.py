@@ -19,12 +19,12 @@ from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.join.delegate_owner import call_nodes, ownership
 from inspector.join.operator_names import is_compute, node_type
-from schema.etrecord import DelegateMap, ETRecord
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord import DelegateMap, RecordFile
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from schema.graph import Graph, NodeKind
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, describe_compile_specs, total_bytes
-from schema.program import Program, instructions, operator_name
+from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 GETITEM = "getitem"
@@ -126,7 +126,7 @@ def verdicts_by_node(verdicts: Iterable[Verdict]) -> dict[str, tuple[Verdict, ..
 
 
 def _took(verdict: Verdict) -> bool:
-    return verdict.outcome is Outcome.DELEGATED
+    return verdict.outcome is NodeOutcome.DELEGATED
 
 
 @identity_cache
@@ -145,9 +145,9 @@ def analyse_delegation(session: Session) -> tuple[MethodDelegation, ...]:
 
 def _method(
     session: Session,
-    record: ETRecord | None,
+    record: RecordFile | None,
     graph: Graph | None,
-    program: Program | None,
+    program: ProgramFile | None,
     method: str,
 ) -> MethodDelegation:
     if graph is not None and any(node.kind is NodeKind.DELEGATE for node in graph.nodes):
@@ -195,7 +195,7 @@ def _handle_sides(session: Session, graph: Graph, method: str) -> Sides:
     return inside, outside
 
 
-def _payload_sides(session: Session, program: Program, method: str) -> Sides:
+def _payload_sides(session: Session, program: ProgramFile, method: str) -> Sides:
     plan = program.plan(method)
     inside: dict[int, list[tuple[str, str]]] = {}
     for index in range(len(plan.delegates)):
@@ -212,8 +212,8 @@ def _payload_sides(session: Session, program: Program, method: str) -> Sides:
 
 def _delegates(
     session: Session,
-    program: Program | None,
-    record: ETRecord | None,
+    program: ProgramFile | None,
+    record: RecordFile | None,
     method: str,
     inside: dict[int, list[tuple[str, str]]],
 ) -> tuple[DelegateFacts, ...]:
@@ -254,7 +254,7 @@ def _called_by(plan: m.ExecutionPlan) -> dict[int, list[int]]:
 
 
 def _record_delegates(
-    record: ETRecord | None, method: str, inside: dict[int, list[tuple[str, str]]]
+    record: RecordFile | None, method: str, inside: dict[int, list[tuple[str, str]]]
 ) -> tuple[DelegateFacts, ...]:
     entries: Mapping[int, DelegateMap] = {}
     if record is not None:

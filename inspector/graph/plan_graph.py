@@ -11,7 +11,7 @@ from schema.dtypes.scalar_type import known_nbytes
 from schema.flatbuf.spec import UnknownMember
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import ProgramFile, backend_id, instructions, operator_name
 from schema.program import model as m
 
 _CONTROL = {
@@ -22,7 +22,7 @@ _CONTROL = {
 
 
 @identity_cache
-def plan_graph(program: Program, method: str) -> Graph:
+def plan_graph(program: ProgramFile, method: str) -> Graph:
     """Return the instruction graph of a method.
 
     Nodes are named ``<operator>_<instruction>``; values keep the names of the memory analysis.
@@ -171,7 +171,7 @@ def plan_int(plan: m.ExecutionPlan, index: int) -> object:
 
 
 def _values(
-    program: Program, plan: m.ExecutionPlan, names: dict[int, str]
+    program: ProgramFile, plan: m.ExecutionPlan, names: dict[int, str]
 ) -> MappingProxyType[str, GraphValue]:
     return MappingProxyType({name: _value(plan, index, name) for index, name in names.items()})
 
@@ -196,7 +196,7 @@ def delegate_graph_name(index: int) -> str:
     return f"delegate {index}"
 
 
-def _delegate_graphs(program: Program, plan: m.ExecutionPlan) -> MappingProxyType[str, Graph]:
+def _delegate_graphs(program: ProgramFile, plan: m.ExecutionPlan) -> MappingProxyType[str, Graph]:
     found: dict[str, Graph] = {}
     for index in range(len(plan.delegates)):
         graph = delegate_payload(program, plan, index).graph

@@ -11,7 +11,16 @@ import msgspec
 from typing_extensions import override
 
 from inspector.jobs.executing import MeasureJob, RunJob
-from inspector.jobs.messages import Counted, Ended, Log, Measured, Message, Outcome, Refused, Stage
+from inspector.jobs.messages import (
+    Counted,
+    Ended,
+    Log,
+    Measured,
+    Message,
+    Outcome,
+    Refused,
+    StageProgress,
+)
 from inspector.jobs.supervisor import Setup, Supervisor
 from schema.objects.codec import to_json
 
@@ -159,7 +168,7 @@ class MeasureSupervisor(Supervisor[Measurement]):
         if not left:
             return False
         self._indices = left
-        self.added.append(Stage("start"))
+        self.added.append(StageProgress("start"))
         self._next = replace(
             self.job,
             programs=tuple(self.job.programs[index] for index in left),

@@ -12,7 +12,7 @@ import msgspec
 from inspector.jobs.bisect_trials import CandidateNode, Trial
 
 
-class Stage(msgspec.Struct, frozen=True, tag="stage"):
+class StageProgress(msgspec.Struct, frozen=True, tag="stage"):
     """A stage that begins or has ended.
 
     Attributes:
@@ -154,7 +154,17 @@ class Stepped(msgspec.Struct, frozen=True, tag="stepped"):
 
 
 Message: TypeAlias = (
-    Stage | Counted | Warned | Log | Ready | Measured | Refused | Found | Trying | Tried | Stepped
+    StageProgress
+    | Counted
+    | Warned
+    | Log
+    | Ready
+    | Measured
+    | Refused
+    | Found
+    | Trying
+    | Tried
+    | Stepped
 )
 
 

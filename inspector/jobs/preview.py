@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from inspector.graph.boundaries import Boundary
 from inspector.recipes.compile_job import CompileJob
 from inspector.units import format_bytes, plural
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class MethodPreview:
     def deciding(self, node: str) -> Verdict | None:
         """Return the deciding verdict of a node: who took it, else the first rejection."""
         mine = [verdict for verdict in self.verdicts if verdict.node == node]
-        taken = [verdict for verdict in mine if verdict.outcome is Outcome.DELEGATED]
+        taken = [verdict for verdict in mine if verdict.outcome is NodeOutcome.DELEGATED]
         return next(iter([*taken, *mine]), None)
 
 

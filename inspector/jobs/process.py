@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, message_from
+from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, StageProgress, message_from
 from inspector.jobs.table import COMPILES
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
@@ -169,7 +169,7 @@ class Worker:
             elif found is not None:
                 if isinstance(found, Ready):
                     self.ready = found
-                if isinstance(found, Stage) and found.seconds is None:
+                if isinstance(found, StageProgress) and found.seconds is None:
                     self._stage = found.stage
                 self._events.append(found)
                 self._lock.notify_all()

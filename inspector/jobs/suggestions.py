@@ -9,12 +9,12 @@ from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import EditTarget, TargetKind, edit_named
 from inspector.units import format_bytes, plural
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 _MOST_NODES = 8  # limit of nodes added together
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries
 _MOST_TRIED = 12
-_DROPPED = (Outcome.TOO_SMALL, Outcome.CYCLE)
+_DROPPED = (NodeOutcome.TOO_SMALL, NodeOutcome.CYCLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _edit_that_takes(node: NodePreview, verdict: Verdict | None) -> tuple[str, E
     forced = EditTarget(TargetKind.NODE, node.name, exported=node.exported)
     if verdict.outcome in _DROPPED or verdict.rule in _OF_USERS:
         return "force", forced
-    if verdict.outcome is Outcome.VETOED:
+    if verdict.outcome is NodeOutcome.VETOED:
         return "rule-on", EditTarget(TargetKind.RULE, verdict.rule)
     return None
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from inspector.jobs.messages import Ended, Log, Message, Outcome, Stage, message_from
+from inspector.jobs.messages import Ended, Log, Message, Outcome, StageProgress, message_from
 from inspector.jobs.process import GRACE_SECONDS, Worker
 from inspector.jobs.table import SERVER
 from inspector.recipes.compile_job import CompileJob
@@ -125,7 +125,7 @@ class Turn:
     def report(self, message: Message) -> None:
         """Receive a message."""
         with self._changed:
-            if isinstance(message, Stage) and message.seconds is None:
+            if isinstance(message, StageProgress) and message.seconds is None:
                 if message.stage == "begin":
                     return
                 self._stage = message.stage
@@ -219,7 +219,7 @@ class WarmWorker(Worker):
         if isinstance(message, Outcome):
             turn.answered(message)
         else:
-            if isinstance(message, Stage) and message.seconds is None:
+            if isinstance(message, StageProgress) and message.seconds is None:
                 self._stage = message.stage
             turn.report(message)
 

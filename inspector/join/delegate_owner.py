@@ -15,11 +15,11 @@ from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.join.node_index import base_operator
 from inspector.join.operator_names import is_compute
-from schema.etrecord import ETRecord, ListedNode, node_list
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord import ListedNode, RecordFile, node_list
+from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.graph import Graph
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, instructions, operator_name
+from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 _CALL_DELEGATE = "executorch_call_delegate"
@@ -81,7 +81,7 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
 
 
 def _told_owners(
-    record: ETRecord, method: str, nodes: Sequence[ListedNode], taken: Mapping[int, Counter[int]]
+    record: RecordFile, method: str, nodes: Sequence[ListedNode], taken: Mapping[int, Counter[int]]
 ) -> tuple[int | None, ...] | None:
     """Return the owners according to the record's verdicts; None if these are incomplete.
 
@@ -91,7 +91,7 @@ def _told_owners(
     partitions = {
         verdict.node: verdict.partition
         for verdict in record_maps.verdicts(record, method)
-        if verdict.outcome is Outcome.DELEGATED
+        if verdict.outcome is NodeOutcome.DELEGATED
     }
     members: dict[str, list[int]] = {}
     for place, node in enumerate(nodes):
@@ -152,7 +152,7 @@ def choose(
 
 
 def _operators_left(
-    program: Program | None, method: str, handles: record_maps.Handles
+    program: ProgramFile | None, method: str, handles: record_maps.Handles
 ) -> dict[int, Counter[str]]:
     """Return the operators of the kernel calls by handle."""
     found: dict[int, Counter[str]] = {}
@@ -169,7 +169,7 @@ def _operators_left(
 
 
 def _delegate_indices(
-    program: Program | None, method: str, calls: tuple[int, ...]
+    program: ProgramFile | None, method: str, calls: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Return the delegate of each call; without a program its index among the calls."""
     if program is None:

@@ -14,12 +14,12 @@ from inspector.join import record_maps
 from inspector.join.kernels import kernels_against
 from inspector.join.methods import is_execution, match_methods
 from inspector.trace.blocks import Block
-from schema.etrecord import ETRecord
-from schema.program import Program, instructions
+from schema.etrecord import RecordFile
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 
-def alike_method(program: Program, record: ETRecord | None, block: Block) -> str | None:
+def alike_method(program: ProgramFile, record: RecordFile | None, block: Block) -> str | None:
     """Return one of the methods a block may have run if all of them are equal, else None."""
     if not is_execution(block):
         return None
@@ -33,7 +33,7 @@ def alike_method(program: Program, record: ETRecord | None, block: Block) -> str
     return fitting[0]
 
 
-def _same(program: Program, record: ETRecord | None, one: str, other: str) -> bool:
+def _same(program: ProgramFile, record: RecordFile | None, one: str, other: str) -> bool:
     first, second = program.plan(one), program.plan(other)
     if first.operators != second.operators or _steps(first) != _steps(second):
         return False
@@ -41,7 +41,7 @@ def _same(program: Program, record: ETRecord | None, one: str, other: str) -> bo
         return False
     if record is None:
         return True
-    maps: tuple[Callable[[ETRecord, str], object], ...] = (
+    maps: tuple[Callable[[RecordFile, str], object], ...] = (
         record_maps.handles,
         record_maps.delegates,
         _nodes,
@@ -53,7 +53,7 @@ def _steps(plan: m.ExecutionPlan) -> list[m.InstructionArgs]:
     return [instruction.instr_args for _, _, instruction in instructions(plan)]
 
 
-def _inside(program: Program, plan: m.ExecutionPlan) -> list[tuple[str, list[str]]]:
+def _inside(program: ProgramFile, plan: m.ExecutionPlan) -> list[tuple[str, list[str]]]:
     found: list[tuple[str, list[str]]] = []
     for index, delegate in enumerate(plan.delegates):
         graph = delegate_payload(program, plan, index).graph
@@ -61,7 +61,7 @@ def _inside(program: Program, plan: m.ExecutionPlan) -> list[tuple[str, list[str
     return found
 
 
-def _nodes(record: ETRecord, method: str) -> list[tuple[str, str, int | None]]:
+def _nodes(record: RecordFile, method: str) -> list[tuple[str, str, int | None]]:
     graph = record_maps.edge_graph(record, method)
     nodes = graph.nodes if graph is not None else ()
     return [(node.name, node.target, node.debug_handle) for node in nodes]

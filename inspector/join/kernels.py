@@ -18,14 +18,14 @@ from schema.backends import BACKENDS, backend_of
 from schema.graph import Graph, GraphNode
 from schema.payloads import Payload
 from schema.payloads.identity import named_node
-from schema.program import Program, instructions
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 _PRODUCTS = frozenset(("convolution", "conv1d", "conv2d", "linear", "mm"))
 _QUANTISED = re.compile(r"\bQ[A-Z0-9]+\b")
 
 
-def kernels_against(program: Program, plan: m.ExecutionPlan, block: Block) -> Finding:
+def kernels_against(program: ProgramFile, plan: m.ExecutionPlan, block: Block) -> Finding:
     """Return how many delegate calls agree with their payload, and the first that does not."""
     agree = 0
     steps = instructions(plan)
@@ -97,7 +97,7 @@ def _dequantises(node: GraphNode | None) -> bool:
     return node is not None and "dequantize" in node.target
 
 
-def logs_every_node(program: Program, plan: m.ExecutionPlan, block: Block) -> bool:
+def logs_every_node(program: ProgramFile, plan: m.ExecutionPlan, block: Block) -> bool:
     """Return whether delegates that log by node logged each node of their payload, and no other."""
     steps = instructions(plan)
     logged = _logged_nodes(block)

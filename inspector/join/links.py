@@ -28,7 +28,7 @@ from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
 from schema.objects.identity_cache import identity_cache
 from schema.payloads.identity import named_node
-from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import ProgramFile, backend_id, instructions, operator_name
 from schema.program import model as m
 
 
@@ -96,7 +96,7 @@ class BlockLinks:
     """
 
     def __init__(
-        self, session: Session, program: Program | None, method: str | None, block: Block
+        self, session: Session, program: ProgramFile | None, method: str | None, block: Block
     ) -> None:
         record = session.record
         self.method = method
@@ -223,7 +223,7 @@ class BlockLinks:
         )
 
     def _payload_matches(
-        self, session: Session, program: Program | None
+        self, session: Session, program: ProgramFile | None
     ) -> dict[int, PayloadMatch]:
         if self.plan is None or program is None:
             return {}

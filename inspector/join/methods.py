@@ -8,7 +8,7 @@ from inspector.join.kernels import kernels_against, logs_every_node
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX, OPERATOR_CALL
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, instruction_kind, instructions, operator_name
+from schema.program import ProgramFile, instruction_kind, instructions, operator_name
 from schema.program import model as m
 
 EVENT_OF_KIND = {
@@ -38,7 +38,7 @@ class MethodMatch:
 
 
 @identity_cache
-def match_methods(program: Program, block: Block) -> tuple[MethodMatch, ...]:
+def match_methods(program: ProgramFile, block: Block) -> tuple[MethodMatch, ...]:
     """Return how the block fits each method that has instructions, best first."""
     found = [
         match_method(plan, block)
@@ -48,7 +48,7 @@ def match_methods(program: Program, block: Block) -> tuple[MethodMatch, ...]:
     return tuple(sorted(found, key=lambda match: (bool(match.mismatch), -match.matched)))
 
 
-def block_method(program: Program | None, block: Block) -> str | None:
+def block_method(program: ProgramFile | None, block: Block) -> str | None:
     """Return the method a block ran, None if no method fits, or several fit equally well."""
     if program is None or not is_execution(block):
         return None

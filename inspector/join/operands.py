@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, instructions, operator_name
+from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 # Kernels that write a part of their first argument and repeat no result.
@@ -136,7 +136,7 @@ def _delegate_operands(
     return Operands(spread(plan, reads), spread(plan, writes))
 
 
-def delegate_output_counts(program: Program, plan: m.ExecutionPlan) -> tuple[int | None, ...]:
+def delegate_output_counts(program: ProgramFile, plan: m.ExecutionPlan) -> tuple[int | None, ...]:
     """Return how many outputs each delegate's payload declares, None if it does not."""
     from inspector.files.payloads import delegate_payload
 

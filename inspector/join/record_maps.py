@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schema.errors import FormatError
-from schema.etrecord import DelegateMap, ETRecord
+from schema.etrecord import DelegateMap, RecordFile
 from schema.etrecord.parts.guard import Refusal
 from schema.etrecord.parts.origins import Origins
 from schema.etrecord.parts.verdicts import Verdict
@@ -14,22 +14,22 @@ from schema.graph import Graph
 Handles = Mapping[int, tuple[int, ...]]
 
 
-def handles(record: ETRecord, method: str) -> Handles:
+def handles(record: RecordFile, method: str) -> Handles:
     """Return instruction -> debug handles of a method; empty if the record has none."""
     return (record.debug_handle_map or {}).get(method, {})
 
 
-def delegates(record: ETRecord, method: str) -> Mapping[int, DelegateMap]:
+def delegates(record: RecordFile, method: str) -> Mapping[int, DelegateMap]:
     """Return instruction -> delegate map of a method; empty if the record has none."""
     return (record.delegate_map or {}).get(method, {})
 
 
-def output_counts(record: ETRecord, method: str) -> Mapping[int, int]:
+def output_counts(record: RecordFile, method: str) -> Mapping[int, int]:
     """Return instruction -> number of outputs of delegate calls."""
     return (record.instruction_id_to_num_outs_map or {}).get(method, {})
 
 
-def verdicts(record: ETRecord, method: str) -> tuple[Verdict, ...]:
+def verdicts(record: RecordFile, method: str) -> tuple[Verdict, ...]:
     """Return why each node of a method was delegated or not; empty when missing or unreadable."""
     try:
         return record.verdicts().get(method, ())
@@ -37,7 +37,7 @@ def verdicts(record: ETRecord, method: str) -> tuple[Verdict, ...]:
         return ()
 
 
-def taken(record: ETRecord, method: str) -> Mapping[int, tuple[str, ...]]:
+def taken(record: RecordFile, method: str) -> Mapping[int, tuple[str, ...]]:
     """Return instruction -> names of delegated nodes; empty if missing or unreadable."""
     try:
         return record.taken().get(method, {})
@@ -45,7 +45,7 @@ def taken(record: ETRecord, method: str) -> Mapping[int, tuple[str, ...]]:
         return {}
 
 
-def origins(record: ETRecord, method: str) -> Origins:
+def origins(record: RecordFile, method: str) -> Origins:
     """Return the recorded node of each instruction; empty if missing or unreadable."""
     try:
         return record.origins().get(method, Origins())
@@ -53,7 +53,7 @@ def origins(record: ETRecord, method: str) -> Origins:
         return Origins()
 
 
-def refusals(record: ETRecord) -> tuple[Refusal, ...]:
+def refusals(record: RecordFile) -> tuple[Refusal, ...]:
     """Return the partitions that their engine refused; empty when missing or unreadable."""
     try:
         return record.refusals()
@@ -61,23 +61,23 @@ def refusals(record: ETRecord) -> tuple[Refusal, ...]:
         return ()
 
 
-def only_method(record: ETRecord) -> str | None:
+def only_method(record: RecordFile) -> str | None:
     """Return the method of a record that has one, None if there are several."""
     names = tuple(record.debug_handle_map or ()) or record.methods
     return names[0] if len(names) == 1 else None
 
 
-def edge_graph(record: ETRecord, method: str) -> Graph | None:
+def edge_graph(record: RecordFile, method: str) -> Graph | None:
     """Return the recorded edge graph of a method, None if it is missing or unreadable."""
     return _readable(record, record.roles.edge.get(method))
 
 
-def aten_graph(record: ETRecord) -> Graph | None:
+def aten_graph(record: RecordFile) -> Graph | None:
     """Return the recorded ATen graph, None if it is missing or unreadable."""
     return _readable(record, record.roles.exported)
 
 
-def _readable(record: ETRecord, name: str | None) -> Graph | None:
+def _readable(record: RecordFile, name: str | None) -> Graph | None:
     if not name:
         return None
     try:

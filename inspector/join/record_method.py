@@ -9,12 +9,12 @@ from inspector.join.methods import block_method, is_execution
 from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.graph import GraphNode
-from schema.program import Program
+from schema.program import ProgramFile
 
 
-def method_of(block: Block, record: ETRecord | None, program: Program | None) -> str | None:
+def method_of(block: Block, record: RecordFile | None, program: ProgramFile | None) -> str | None:
     """Return the method, None if it is ambiguous.
 
     A loading block belongs to no method. The program decides if there is one; else the
@@ -30,7 +30,7 @@ def method_of(block: Block, record: ETRecord | None, program: Program | None) ->
     return only if only is not None else _by_events(block, record)
 
 
-def _by_events(block: Block, record: ETRecord) -> str | None:
+def _by_events(block: Block, record: RecordFile) -> str | None:
     events = [(block.instruction(event), block.event_name(event)) for event in _outer(block)]
     scores = {method: _score(events, record, method) for method in record.debug_handle_map or ()}
     best = max((score for score in scores.values() if score is not None), default=None)
@@ -46,7 +46,7 @@ def _outer(block: Block) -> list[int]:
     ]
 
 
-def _score(events: list[tuple[int | None, str]], record: ETRecord, method: str) -> int | None:
+def _score(events: list[tuple[int | None, str]], record: RecordFile, method: str) -> int | None:
     """Return how many kernel events match the recorded operator, None for a contradiction."""
     called = {number for number, name in events if name == DELEGATE_CALL}
     if called != set(record_maps.delegates(record, method)):

@@ -20,7 +20,7 @@ from inspector.memory.shared_bytes import Box, counted_once, live_bytes, storage
 from schema.dtypes.scalar_type import known_nbytes, scalar_type
 from schema.errors import Issue, Severity
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, instructions, operator_name
+from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 _MOST_NAMED = 8  # limits of values sharing bytes with one, and of issues of one kind
@@ -150,7 +150,7 @@ class MemoryPlan:
 
 
 @identity_cache
-def analyse_memory(program: Program, method: str) -> MemoryPlan:
+def analyse_memory(program: ProgramFile, method: str) -> MemoryPlan:
     """Return the memory plan of a method.
 
     Raises: KeyError for an unknown method
@@ -202,7 +202,7 @@ def _state_places(plans: Sequence[m.ExecutionPlan]) -> frozenset[Place | None]:
     )
 
 
-def state_values(program: Program, method: str) -> tuple[int, ...]:
+def state_values(program: ProgramFile, method: str) -> tuple[int, ...]:
     """Return the indices of the planned values that a method carries from run to run."""
     arenas = analyse_memory(program, method).arenas
     return tuple(one.value for arena in arenas for one in arena.values if one.role == _STATE)

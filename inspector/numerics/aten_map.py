@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inspector.numerics.flat_graph import FlatGraph, Scope, Value, flat_graph, is_transparent
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.graph import GraphNode
 
 
-def aten_values(record: ETRecord, edge: FlatGraph) -> Mapping[Value, tuple[Scope, str, int]]:
+def aten_values(record: RecordFile, edge: FlatGraph) -> Mapping[Value, tuple[Scope, str, int]]:
     """Return value of the edge graph -> scope, node and output of the exported graph.
 
     A node of the exported graph may have become several edge nodes: its result is that of the

@@ -19,7 +19,7 @@ from schema.dtypes.scalar_type import known_nbytes, numel, scalar_type, to_float
 from schema.errors import FormatError
 from schema.etdump import DebugTensor, DebugValue
 from schema.etdump.debug_buffer import DebugBuffer
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program import model as m
 
 Array = NDArray[Any]
@@ -155,7 +155,7 @@ def _role(tensor: m.Tensor) -> str:
 
 def _stored(
     session: Session,
-    program: Program,
+    program: ProgramFile,
     plan: m.ExecutionPlan,
     index: int,
     tensor: m.Tensor,
@@ -178,7 +178,7 @@ def _stored(
 
 
 def _bytes(
-    session: Session, program: Program, tensor: m.Tensor, role: str
+    session: Session, program: ProgramFile, tensor: m.Tensor, role: str
 ) -> tuple[memoryview | None, str]:
     if role != "external":
         try:

@@ -11,7 +11,7 @@ from inspector.trace.blocks import Block
 from schema.dtypes.scalar_type import numel
 from schema.etdump import DebugTensor, DebugValue
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import ProgramFile, backend_id, instructions, operator_name
 from schema.program import model as m
 
 MOVE = "move"
@@ -72,7 +72,7 @@ class LoggedRun:
 
 
 @identity_cache
-def instruction_outputs(program: Program, method: str) -> tuple[InstructionOutput, ...]:
+def instruction_outputs(program: ProgramFile, method: str) -> tuple[InstructionOutput, ...]:
     """Return the tensor outputs of a method's instructions, in order.
 
     Raises: KeyError if there is no such method
@@ -120,7 +120,7 @@ def _output(
     )
 
 
-def logged_run(program: Program, method: str, block: Block, run: int) -> LoggedRun:
+def logged_run(program: ProgramFile, method: str, block: Block, run: int) -> LoggedRun:
     """Return the tensors that one run of a block logged, by instruction, pass and slot."""
     plan = program.plan(method)
     steps = instructions(plan)

@@ -27,7 +27,7 @@ from inspector.rebuild.serde_rewrite import (
 )
 from inspector.rebuild.torch_bridge import Torch, load_packages, load_torch
 from schema.errors import FormatError
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.etrecord.members import SIDE_FILES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _QUANTIZED = "torch.ao.quantization.fx._decomposed"  # importing it registers it
 
 
 def rebuilt(
-    record: ETRecord, member: str, *, delegates: bool = False, edge_ops: bool = False
+    record: RecordFile, member: str, *, delegates: bool = False, edge_ops: bool = False
 ) -> ExportedProgram:
     """Return a recorded program as an object of torch; loads torch.
 
@@ -68,7 +68,7 @@ def rebuilt(
 
 
 def _deserialised(
-    torch: Torch, record: ETRecord, member: str, *, delegates: bool
+    torch: Torch, record: RecordFile, member: str, *, delegates: bool
 ) -> ExportedProgram:
     source = bytes(record.read(member))
     load_packages(source)

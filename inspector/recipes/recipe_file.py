@@ -48,7 +48,7 @@ def read_recipe(path: str) -> FoundRecipe:
     return recipe_of_record(etrecord.decode(memoryview(data), file=path), path)
 
 
-def recipe_of_record(record: etrecord.ETRecord, path: str) -> FoundRecipe:
+def recipe_of_record(record: etrecord.RecordFile, path: str) -> FoundRecipe:
     """Return the recipe in a record, or as much of one as it contains.
 
     Args:
@@ -67,7 +67,7 @@ def _beside(recipe: Recipe, path: str) -> Recipe:
     return replace(recipe, job=found_beside(recipe.job, Path(path).absolute().parent))
 
 
-def _rebuilt(record: etrecord.ETRecord, path: str) -> FoundRecipe:
+def _rebuilt(record: etrecord.RecordFile, path: str) -> FoundRecipe:
     if not record.program_names:
         raise RecipeError(f"{path}: expected a recipe or a recorded program, found neither")
     backends = {

@@ -11,7 +11,7 @@ from inspector.recipes.paths import found_beside
 from inspector.recipes.recipe import LARGEST, RECIPE, Recipe, RecipeError, parse_recipe
 from inspector.recipes.recipe_file import FoundRecipe, recipe_of_record
 from schema.errors import FormatError
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 
 _PROGRAMS = ("pte", "bpte")
 
@@ -24,7 +24,7 @@ def session_recipe(session: Session) -> FoundRecipe:
     Raises: RecipeError if nothing is known; the message names what is needed
     """
     for file in session.files:
-        if isinstance(file.artifact, ETRecord):
+        if isinstance(file.artifact, RecordFile):
             found = _of_record(file.artifact, file.path)
             return _with_source(found, file)
     for file in session.files:
@@ -36,7 +36,7 @@ def session_recipe(session: Session) -> FoundRecipe:
     )
 
 
-def _of_record(record: ETRecord, path: str) -> FoundRecipe:
+def _of_record(record: RecordFile, path: str) -> FoundRecipe:
     try:
         return recipe_of_record(record, path)
     except FormatError as error:
@@ -56,7 +56,7 @@ def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:
     """Use the record as the source if that of the recipe is missing."""
     job = found.recipe.job
     record = file.artifact
-    assert isinstance(record, ETRecord)
+    assert isinstance(record, RecordFile)
     if Path(job.source.path).is_file() or not record.program_names:
         return found
     again = replace(

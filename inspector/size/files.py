@@ -8,13 +8,13 @@ from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
 from inspector.size.owners import FilePart, FileSize, cover, program_parts, program_size
 from schema import bundled, flat_tensor
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.errors import FormatError
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
 from schema.flatbuf.walk import Extent, extents
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program
+from schema.program import ProgramFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ def _sized(session: Session, file: LoadedFile) -> SizedFile:
 
 def _parts(session: Session, file: LoadedFile) -> list[FilePart] | FileSize:
     artifact = file.artifact
-    if isinstance(artifact, Program):
+    if isinstance(artifact, ProgramFile):
         return program_size(artifact, file.data, session.external)
     if isinstance(artifact, FlatTensor):
         return flat_tensor_parts(artifact, file.data)
-    if isinstance(artifact, BundledProgram):
+    if isinstance(artifact, BundledFile):
         return bundled_parts(artifact, file.data, session.external)
-    if isinstance(artifact, ETRecord):
+    if isinstance(artifact, RecordFile):
         return record_parts(artifact)
     whole = "events" if file.kind == "etdump" else "logged tensors"
     return [FilePart(whole, whole, 0, len(file.data), (whole,))]
@@ -95,7 +95,7 @@ def _table_part(extent: Extent) -> FilePart:
 
 
 def bundled_parts(
-    data: BundledProgram, buffer: memoryview, external: tuple[object, ...] = ()
+    data: BundledFile, buffer: memoryview, external: tuple[object, ...] = ()
 ) -> list[FilePart]:
     """Return the owned runs of a bundled program, those of the program inside included."""
     reader, table, base = bundled.root_table(buffer)
@@ -112,7 +112,7 @@ def bundled_parts(
     return parts + _inner_parts(data, external)
 
 
-def _inner_parts(data: BundledProgram, external: tuple[object, ...]) -> list[FilePart]:
+def _inner_parts(data: BundledFile, external: tuple[object, ...]) -> list[FilePart]:
     start = data.program_offset
     program = inner_program(data)
     if program is None:
@@ -123,7 +123,7 @@ def _inner_parts(data: BundledProgram, external: tuple[object, ...]) -> list[Fil
     ]
 
 
-def record_parts(record: ETRecord) -> list[FilePart]:
+def record_parts(record: RecordFile) -> list[FilePart]:
     """Return the members of a record, each with its local header; the directory is the rest."""
     parts: list[FilePart] = []
     for member in record.members:

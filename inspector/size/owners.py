@@ -18,7 +18,7 @@ from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.walk import Extent, extents
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program import model as m
 from schema.program.model import PROGRAM
 
@@ -94,13 +94,15 @@ def _has_content(data: memoryview) -> bool:
 
 
 @identity_cache
-def program_size(program: Program, data: memoryview, external: tuple[object, ...] = ()) -> FileSize:
+def program_size(
+    program: ProgramFile, data: memoryview, external: tuple[object, ...] = ()
+) -> FileSize:
     """Return the parts of a ``.pte`` whose bytes are ``data``."""
     return FileSize(len(data), cover(program_parts(program, data, external), data))
 
 
 def program_parts(
-    program: Program, data: memoryview, external: tuple[object, ...] = ()
+    program: ProgramFile, data: memoryview, external: tuple[object, ...] = ()
 ) -> list[FilePart]:
     """Return the owned runs of a program; gaps are left to `cover`."""
     header = program.header
@@ -185,7 +187,7 @@ def _joined(parts: list[FilePart]) -> list[FilePart]:
 
 
 def _segment_parts(
-    program: Program, index: int, start: int, external: tuple[object, ...]
+    program: ProgramFile, index: int, start: int, external: tuple[object, ...]
 ) -> list[FilePart]:
     table = program.table
     if table.constant_segment is not None and table.constant_segment.segment_index == index:
@@ -204,7 +206,7 @@ def _segment_parts(
 
 
 def _constant_parts(
-    program: Program, starts: m.SubsegmentOffsets, base: int, kind: str
+    program: ProgramFile, starts: m.SubsegmentOffsets, base: int, kind: str
 ) -> list[FilePart]:
     owners = _constant_owners(program, kind)
     parts: list[FilePart] = []
@@ -215,7 +217,7 @@ def _constant_parts(
     return parts
 
 
-def _constant_owners(program: Program, kind: str) -> dict[int, tuple[list[str], int]]:
+def _constant_owners(program: ProgramFile, kind: str) -> dict[int, tuple[list[str], int]]:
     owners: dict[int, tuple[list[str], int]] = {}
     several = len(program.plans) > 1
     for plan in program.plans:
@@ -234,7 +236,7 @@ def _constant_owners(program: Program, kind: str) -> dict[int, tuple[list[str], 
 
 
 def _payload_parts(
-    program: Program,
+    program: ProgramFile,
     plan: m.ExecutionPlan,
     number: int,
     start: int,
@@ -254,7 +256,7 @@ def _payload_parts(
     ]
 
 
-def _named_parts(program: Program, index: int, start: int) -> list[FilePart]:
+def _named_parts(program: ProgramFile, index: int, start: int) -> list[FilePart]:
     keys = [entry.key for entry in program.table.named_data or () if entry.segment_index == index]
     nbytes = len(program.segments[index])
     if not keys:
@@ -263,7 +265,7 @@ def _named_parts(program: Program, index: int, start: int) -> list[FilePart]:
 
 
 def _inline_delegate_parts(
-    program: Program, data: memoryview, external: tuple[object, ...]
+    program: ProgramFile, data: memoryview, external: tuple[object, ...]
 ) -> list[FilePart]:
     """Return payload parts for blobs inside the flatbuffer; they replace the run of the table."""
     parts: list[FilePart] = []

@@ -13,7 +13,7 @@ from inspector.memory.plan import value_name
 from inspector.size.owners import FilePart
 from schema.graph import Graph, GraphNode
 from schema.objects.identity_cache import identity_cache
-from schema.program import Program, instructions, operator_name
+from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 Users = Mapping[str, tuple[str, ...]]
@@ -81,7 +81,7 @@ class _Modules:
 
 
 def _payload_users(
-    session: Session, program: Program, plan: m.ExecutionPlan, modules: _Modules
+    session: Session, program: ProgramFile, plan: m.ExecutionPlan, modules: _Modules
 ) -> Iterator[tuple[str, str]]:
     for number in range(len(plan.delegates)):
         payload = delegate_payload(program, plan, number, session.external)

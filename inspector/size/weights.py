@@ -15,7 +15,7 @@ from inspector.join.operands import plan_operands
 from inspector.numerics.tensor_statistics import Facts, data_statistics, statistics
 from inspector.numerics.tensors import stored_tensors
 from schema.dtypes.scalar_type import numel, scalar_type, to_float64
-from schema.graph import Quantization, TensorMeta
+from schema.graph import QuantizationParameters, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.payloads.model import Constant
 
@@ -45,7 +45,7 @@ class WeightBytes:
     dtype: str
     sizes: tuple[int | str, ...]
     nbytes: int | None
-    quantization: Quantization | None
+    quantization: QuantizationParameters | None
     data: memoryview | None
     code: int
     missing: str = ""

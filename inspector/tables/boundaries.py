@@ -24,7 +24,7 @@ _MEASURED = "inner"
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
+class DelegateBoundary:
     """A tensor that enters or leaves a delegate.
 
     Attributes:
@@ -61,9 +61,9 @@ class Inserted:
 
 
 @identity_cache
-def boundaries(graph: ModelGraph) -> tuple[Boundary, ...]:
+def boundaries(graph: ModelGraph) -> tuple[DelegateBoundary, ...]:
     """Return each tensor that enters or leaves a delegate, once per delegate and direction."""
-    found: dict[tuple[int, bool, str], Boundary] = {}
+    found: dict[tuple[int, bool, str], DelegateBoundary] = {}
     values = {value.name: value for node in graph.nodes for value in node.values}
     for edge in graph.edges:
         source, target = graph.nodes[edge.source], graph.nodes[edge.target]
@@ -74,7 +74,9 @@ def boundaries(graph: ModelGraph) -> tuple[Boundary, ...]:
             if inside.delegate is not None:
                 key = (inside.delegate, inward, edge.value)
                 what = _conversion(other)
-                one = Boundary(inside.delegate, inward, value, other.name, edge.nbytes, what)
+                one = DelegateBoundary(
+                    inside.delegate, inward, value, other.name, edge.nbytes, what
+                )
                 if key not in found or (what and not found[key].conversion):
                     found[key] = one
     return tuple(found.values())
@@ -110,7 +112,7 @@ def inserted_nodes(session: Session, method: str, delegate: int) -> tuple[Insert
 
 
 def border_group(
-    session: Session, method: str, delegate: int, borders: Sequence[Boundary]
+    session: Session, method: str, delegate: int, borders: Sequence[DelegateBoundary]
 ) -> FactGroup:
     """Return the tensors that cross the border of a delegate and the cost of conversions."""
     own = [one for one in borders if one.delegate == delegate]
@@ -133,7 +135,7 @@ def border_group(
     return FactGroup("Border", tuple(facts))
 
 
-def _crossing(way: str, own: Sequence[Boundary]) -> Fact:
+def _crossing(way: str, own: Sequence[DelegateBoundary]) -> Fact:
     known = [one.nbytes for one in own if one.nbytes is not None]
     if len(known) < len(own):
         return Fact(way, f"{_tensors(len(own))}, size unknown")

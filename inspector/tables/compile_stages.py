@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inspector.jobs.messages import Ended, Outcome, Stage
+from inspector.jobs.messages import Ended, Outcome, StageProgress
 from inspector.tables.rows import RowField, ns, row_table
 from inspector.tables.table import Table, Total, badge_column, number_column, text_column
 from inspector.units import Quantity
@@ -19,7 +19,9 @@ _FIELDS = (
 _TONES = {"done": "good", "running": "accent", "cancelled": "warn"}
 
 
-def stage_table(stages: Sequence[Stage], running_seconds: float, outcome: Outcome | None) -> Table:
+def stage_table(
+    stages: Sequence[StageProgress], running_seconds: float, outcome: Outcome | None
+) -> Table:
     """Return stage, method, state, time and nodes.
 
     Args:
@@ -58,7 +60,7 @@ def _count(nodes: int | None) -> str:
     return "" if nodes is None else f"{nodes:,}"
 
 
-def _state(stage: Stage, outcome: Outcome | None) -> str:
+def _state(stage: StageProgress, outcome: Outcome | None) -> str:
     if stage.seconds is not None:
         return "done"
     if outcome is None:

@@ -17,7 +17,7 @@ from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.units import Quantity
 from schema.dtypes.scalar_type import scalar_type
-from schema.program import Program, instructions
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 _DYNAMISM = {0: "static", 1: "bounded", 2: "unbounded"}
@@ -97,7 +97,7 @@ def _is_alone(session: Session, method: str) -> bool:
     return [plan.name for plan in plans if plan.inputs or instructions(plan)] == [method]
 
 
-def _from_program(program: Program, method: str, found: dict[str, Any]) -> None:
+def _from_program(program: ProgramFile, method: str, found: dict[str, Any]) -> None:
     plan = program.plan(method)
     steps = instructions(plan)
     memory = analyse_memory(program, method)

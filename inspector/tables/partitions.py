@@ -13,7 +13,7 @@ from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, operator_title, summary_text, value_text
 from inspector.profile.node_times import NodeTimes, node_times
 from inspector.tables.boundaries import (
-    Boundary,
+    DelegateBoundary,
     Inserted,
     border_group,
     boundaries,
@@ -59,7 +59,7 @@ class Partitions:
     facts: MethodDelegation
     graph: ModelGraph | None
     times: NodeTimes | None
-    boundaries: tuple[Boundary, ...]
+    boundaries: tuple[DelegateBoundary, ...]
     tree: Tree
     sheets: Mapping[int, tuple[FactGroup, ...]]
 
@@ -110,7 +110,7 @@ def _rows(
     facts: MethodDelegation,
     graph: ModelGraph | None,
     times: NodeTimes | None,
-    borders: Sequence[Boundary],
+    borders: Sequence[DelegateBoundary],
     added: Mapping[int, Sequence[Inserted]],
 ) -> list[_PartitionRow]:
     rows: list[_PartitionRow] = []
@@ -136,7 +136,10 @@ def _rows(
 
 
 def _delegate_row(
-    method: str, delegate: DelegateFacts, borders: Sequence[Boundary], times: NodeTimes | None
+    method: str,
+    delegate: DelegateFacts,
+    borders: Sequence[DelegateBoundary],
+    times: NodeTimes | None,
 ) -> _PartitionRow:
     return _PartitionRow(
         f"{short_backend(delegate.backend_id)} · delegate {delegate.index}",
@@ -151,7 +154,9 @@ def _delegate_row(
     )
 
 
-def _border_bytes(borders: Sequence[Boundary], delegate: int, *, inward: bool) -> int | None:
+def _border_bytes(
+    borders: Sequence[DelegateBoundary], delegate: int, *, inward: bool
+) -> int | None:
     sizes = [one.nbytes for one in borders if one.delegate == delegate and one.inward is inward]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None

@@ -12,18 +12,18 @@ from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.partitions import Partitions, known_partitions
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, text_column
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from schema.objects.identity_cache import identity_cache
 
 OUTCOMES = {
-    Outcome.DELEGATED: "delegated",
-    Outcome.REJECTED: "rejected by rule",
-    Outcome.NO_RULE: "no rule for this operator",
-    Outcome.CLAIMED: "claimed earlier",
-    Outcome.CYCLE: "dropped because of a cycle",
-    Outcome.TOO_SMALL: "dropped as too small",
-    Outcome.VETOED: "vetoed by the user",
-    Outcome.DECOMPOSED: "decomposed",
+    NodeOutcome.DELEGATED: "delegated",
+    NodeOutcome.REJECTED: "rejected by rule",
+    NodeOutcome.NO_RULE: "no rule for this operator",
+    NodeOutcome.CLAIMED: "claimed earlier",
+    NodeOutcome.CYCLE: "dropped because of a cycle",
+    NodeOutcome.TOO_SMALL: "dropped as too small",
+    NodeOutcome.VETOED: "vetoed by the user",
+    NodeOutcome.DECOMPOSED: "decomposed",
 }
 
 _VETO = "vetoed by the user: "
@@ -84,7 +84,7 @@ def verdict_group(session: Session, method: str, node: ModelNode) -> FactGroup |
         )
     ]
     notice = OUTCOMES[first.outcome].capitalize()
-    if first.outcome is Outcome.DELEGATED:
+    if first.outcome is NodeOutcome.DELEGATED:
         notice = f"Delegated to {first.backend}"
     return FactGroup("", tuple(facts), notice=notice, text=f"{_sentence(first.reason)}.")
 

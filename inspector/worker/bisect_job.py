@@ -26,7 +26,7 @@ from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 _UNHELPFUL = (ProbeError, CompileError, ExecutionError, FormatError, MemoryError)
 
@@ -123,7 +123,7 @@ def _taken(method: str, origins: dict[str, str], edge: EdgeProgramManager) -> li
     """Return the exported nodes that are at least partly delegated, once each."""
     found: dict[str, CandidateNode] = {}
     order = {node: place for place, node in enumerate(origins)}
-    verdicts = [v for v in edge.verdicts[method] if v.outcome is Outcome.DELEGATED]
+    verdicts = [v for v in edge.verdicts[method] if v.outcome is NodeOutcome.DELEGATED]
     for one in sorted(verdicts, key=lambda v: order.get(v.node, len(order))):
         name = origins.get(one.node, one.node)
         node = CandidateNode(method, name, one.operator, one.rule, one.partitioner, one.source)

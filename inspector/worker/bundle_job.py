@@ -26,7 +26,7 @@ from runtime.bundled import (
 from runtime.memory.slots import dtype_of
 from runtime.program.loading import decode_program, read
 from schema import bundled
-from schema.program import Program as ProgramFile
+from schema.program import ProgramFile
 from schema.program import model as m
 from schema.version import __version__
 

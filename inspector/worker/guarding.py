@@ -22,11 +22,11 @@ from runtime.program.named_data import NamedDataMap
 from schema import flat_tensor
 from schema.backends import backend_of
 from schema.etrecord.parts.guard import Refusal
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from schema.flat_tensor import FlatTensor
 from schema.payloads import Payload, decode
 from schema.payloads.identity import node_identity
-from schema.program import Program, instructions
+from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 MOST_ROUNDS = 16
@@ -106,7 +106,7 @@ def guard_file(
     return guard(written, beside, CompileFacts(program.verdicts, maps, origins_of(edge)))
 
 
-def _unchecked(program: Program, reason: str) -> GuardReport:
+def _unchecked(program: ProgramFile, reason: str) -> GuardReport:
     found = [
         Guarded(plan.name, number, entry.id, UNCHECKED, reason=reason)
         for plan in program.plans
@@ -119,7 +119,7 @@ def _by_text(handles: Mapping[Any, tuple[int, ...]]) -> Mapping[str, tuple[int, 
     return {str(place): found for place, found in handles.items()}
 
 
-def guard(program: Program, external: Iterable[FlatTensor], known: CompileFacts) -> GuardReport:
+def guard(program: ProgramFile, external: Iterable[FlatTensor], known: CompileFacts) -> GuardReport:
     """Load each partition alone and release it; nothing is run.
 
     The real kernels run in a separate process, which is restarted after a crash.
@@ -175,7 +175,7 @@ class _Made:
         self.method, self.number, step = place
         self.backend = payload.backend_id
         found = known.verdicts.get(self.method, ())
-        self.verdicts = [v for v in found if v.outcome is Outcome.DELEGATED]
+        self.verdicts = [v for v in found if v.outcome is NodeOutcome.DELEGATED]
         self.exported = known.origins.get(self.method, {})
         self._handles = known.maps.get(self.method, {}).get(step, {})
         self._payload = payload

@@ -11,7 +11,7 @@ import torch
 from inspector.jobs.executing import PRINTED
 from inspector.worker.exporter import AnswerError
 from runtime.memory.slots import dtype_of
-from schema.program import Program as ProgramFile
+from schema.program import ProgramFile
 from schema.program import model as m
 
 _SMALL = (torch.uint8, torch.int8)

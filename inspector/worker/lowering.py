@@ -36,7 +36,7 @@ from inspector.recipes.emission import check_passes, config_of, edge_config_of, 
 from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.worker.exporter import AnswerError
 from schema.dtypes.scalar_type import BY_NAME
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 
 def known_names() -> dict[str, list[str]]:
@@ -205,13 +205,13 @@ def sentences_of_rules(
             found.append(
                 f"--force-node {text}: unknown partitioner {partitioner}, so {node} is not forced"
             )
-    off = {v.rule for v in verdicts if v.outcome is Outcome.VETOED}
+    off = {v.rule for v in verdicts if v.outcome is NodeOutcome.VETOED}
     found += [
         f"--deny-rule {name} matches no rule"
         for name in job.rules.deny_rules
         if not fits_any(off, name)
     ]
-    taken = {v.node for v in verdicts if v.outcome is Outcome.DELEGATED}
+    taken = {v.node for v in verdicts if v.outcome is NodeOutcome.DELEGATED}
     refused = {v.node: v.reason for v in verdicts if v.reason.startswith(NOT_FORCED)}
     return found + [f"{node}: {why}" for node, why in refused.items() if node not in taken]
 

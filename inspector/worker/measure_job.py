@@ -18,7 +18,7 @@ from inspector.worker.inputs import chosen_method
 from inspector.worker.run_job import inputs_of, record_of
 from runtime import Method, Runtime
 from runtime.backends import run_native_kernels_here
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.version import __version__
 
 _WARM_SECONDS, _WARM_RUNS = 0.02, 3  # at least, in each block
@@ -45,7 +45,7 @@ class _MeasuredProgram:
     job: RunJob
     number: int
     first: int = 0
-    record: ETRecord | None = None
+    record: RecordFile | None = None
     inputs: list[Any] | None = None
     failed: bool = False
     facts: dict[str, Any] = field(default_factory=dict[str, Any])

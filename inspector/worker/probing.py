@@ -32,7 +32,7 @@ from inspector.worker.kernels import adopt_called
 from inspector.worker.run_job import run_into
 from runtime import Runtime
 from schema.objects.atomic_file import write_atomically
-from schema.program import Program as ProgramFile
+from schema.program import ProgramFile
 from schema.program import model as m
 
 _pytree: Any = _untyped_pytree

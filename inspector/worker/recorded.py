@@ -15,7 +15,7 @@ from inspector.rebuild.exported_program import rebuilt
 from inspector.rebuild.serde_rewrite import OWN_NAMESPACE
 from schema import etrecord
 from schema.errors import FormatError, Severity
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 
 FORWARD = "forward"
 
@@ -56,7 +56,7 @@ def recorded_programs(
     return {name: _program(record, name) for name in methods or names}
 
 
-def _program(record: ETRecord, method: str) -> ExportedProgram:
+def _program(record: RecordFile, method: str) -> ExportedProgram:
     roles = record.roles
     member = roles.exported if method == FORWARD and roles.exported else roles.edge[method]
     program = rebuilt(record, member)

@@ -207,7 +207,7 @@ def options_of(job: RunJob) -> dict[str, Any]:
     }
 
 
-def record_of(job: RunJob) -> etrecord.ETRecord | None:
+def record_of(job: RunJob) -> etrecord.RecordFile | None:
     """Return the record whose graphs run the delegates of backends that are not here."""
     if not job.record:
         return None

@@ -112,7 +112,7 @@ def run_with_executorch(
 def _given(job: RunJob, folder: Path) -> _Given:
     data, file = read(job.program)
     path, buffer = job.program, data
-    cases: bundled.BundledProgram | None = None
+    cases: bundled.BundledFile | None = None
     if bundled.sniff(bytes(data[:64])):
         cases = bundled.decode(data, file=file)
         buffer, path = cases.program, str(folder / _EXTRACTED)

@@ -16,7 +16,7 @@ from runtime.verify import CaseResult, load_bundled_input, verify_method_outputs
 from schema import bundled, etrecord
 from schema.version import __version__
 
-_Files: TypeAlias = tuple[bundled.BundledProgram, etrecord.ETRecord | None]
+_Files: TypeAlias = tuple[bundled.BundledFile, etrecord.RecordFile | None]
 PASSED, FAILED, NOT_COMPARED, ERROR = "passed", "failed", "not compared", "error"
 
 
@@ -72,7 +72,7 @@ def _case(job: VerifyJob, files: _Files, name: str, case: int) -> dict[str, Any]
     return {**row, "verdict": _verdict(found), "error": "", "outputs": outputs}
 
 
-def _loaded(program: Program, name: str, engine: str, record: etrecord.ETRecord | None) -> Method:
+def _loaded(program: Program, name: str, engine: str, record: etrecord.RecordFile | None) -> Method:
     try:
         return program.load_method(name, engine=engine, emulate=record)
     except KeyError as error:

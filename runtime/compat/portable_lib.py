@@ -76,7 +76,7 @@ class BundledModule:
         file: its tables
     """
 
-    def __init__(self, file: bundled.BundledProgram) -> None:
+    def __init__(self, file: bundled.BundledFile) -> None:
         self.file = file
 
     def verify_result_with_bundled_expected_output(

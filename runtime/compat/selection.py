@@ -10,7 +10,7 @@ from runtime.compat.kernel_yaml import KernelLibrary
 from runtime.errors import invalid_argument
 from runtime.kernels import TABLE
 from schema.dtypes.scalar_type import scalar_type
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program import model as m
 
 
@@ -40,7 +40,7 @@ class KernelSelection:
 def selected(
     *,
     operators: Iterable[str] | None = None,
-    programs: Iterable[Program] | None = None,
+    programs: Iterable[ProgramFile] | None = None,
     libraries: Iterable[KernelLibrary] | None = None,
     every: bool = False,
     with_dtypes: bool = False,

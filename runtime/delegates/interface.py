@@ -128,7 +128,7 @@ class BackendExecutionContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class PartitionEngine:
     """The engine of a partition, and the source of its times.
 
     Attributes:
@@ -179,7 +179,7 @@ class BackendInterface(ABC):
     ) -> None:
         """Run a partition on its arguments: inputs first, then the results to be stored."""
 
-    def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
+    def measurement(self, name: str, handle: Any) -> PartitionEngine:  # noqa: ANN401
         """Return the engine of a partition: torch's kernels unless overridden.
 
         Args:
@@ -187,7 +187,7 @@ class BackendInterface(ABC):
             handle: the partition
         """
         del handle
-        return Measurement(name)
+        return PartitionEngine(name)
 
     def steps(
         self,

@@ -11,7 +11,7 @@ from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
-    Measurement,
+    PartitionEngine,
 )
 from runtime.emulation.graph import GraphRun
 from runtime.emulation.recorded import RecordedGraph, Scope, Sides
@@ -46,10 +46,10 @@ class EmulatedBackend(BackendInterface):
             ErrorCode.DelegateInvalidCompatibility, "a payload alone cannot be emulated"
         )
 
-    def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
+    def measurement(self, name: str, handle: Any) -> PartitionEngine:  # noqa: ANN401
         """Return that the partition is emulated."""
         note = f"{name} {self._why}; its original subgraph is run with torch's kernels"
-        return Measurement(name, EMULATED, note=note)
+        return PartitionEngine(name, EMULATED, note=note)
 
     def execute(
         self,

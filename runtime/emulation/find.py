@@ -12,9 +12,9 @@ from runtime.emulation.names import Handles, ValueMatcher, reads
 from runtime.emulation.recorded import RecordedGraph
 from runtime.errors import ErrorCode, ExecutionError
 from schema.errors import FormatError
-from schema.etrecord import ETRecord, LoweredModule, SavedTree, TensorData, lowered_modules
+from schema.etrecord import LoweredModule, RecordFile, SavedTree, TensorData, lowered_modules
 from schema.graph import Graph, GraphNode, NodeKind
-from schema.program import Program as ProgramFile
+from schema.program import ProgramFile
 from schema.program import model as m
 
 
@@ -26,7 +26,7 @@ class Emulation:
         file: the program
     """
 
-    def __init__(self, record: ETRecord, file: ProgramFile) -> None:
+    def __init__(self, record: RecordFile, file: ProgramFile) -> None:
         self._record = record
         self._file = file
 

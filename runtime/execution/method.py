@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import torch
 
-from runtime.delegates.interface import Measurement
+from runtime.delegates.interface import PartitionEngine
 from runtime.delegates.stepping import DelegateSteps, EnteredSteps
 from runtime.errors import OF_RUN, ErrorCode, ExecutionError, invalid_argument, invalid_input
 from runtime.execution.binding import Binder, BoundInstruction
@@ -203,7 +203,7 @@ class Method:
         return EnteredSteps(inside, self._runner.leave)
 
     @property
-    def measurements(self) -> tuple[Measurement, ...]:
+    def measurements(self) -> tuple[PartitionEngine, ...]:
         """Return the engine of each partition, and the source of its times."""
         return tuple(
             entry.backend.measurement(entry.name, entry.handle) for entry in self._partitions

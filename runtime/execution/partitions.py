@@ -21,8 +21,8 @@ from runtime.execution.binding import BoundInstruction
 from runtime.program.values import ValueTable
 from runtime.tracing.tracer import EventTracer
 from schema.errors import FormatError
-from schema.etrecord import ETRecord
-from schema.program import Program as ProgramFile
+from schema.etrecord import RecordFile
+from schema.program import ProgramFile
 from schema.program import model as m
 
 
@@ -53,7 +53,7 @@ def load_partitions(
     plan: m.ExecutionPlan,
     program: ProgramFile,
     context: BackendInitContext,
-    record: ETRecord | None = None,
+    record: RecordFile | None = None,
 ) -> list[LoadedPartition]:
     """Return the delegates of a plan, initialized by their backends.
 

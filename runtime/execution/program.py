@@ -18,9 +18,9 @@ from runtime.program.named_data import NamedDataMap
 from runtime.program.values import TableBuilder
 from runtime.tracing.tracer import EventTracer, clock
 from schema import flat_tensor
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.objects.cyclic_gc import gc_suspended
-from schema.program import Program as ProgramFile
+from schema.program import ProgramFile
 from schema.program import model as m
 
 
@@ -78,7 +78,7 @@ class Program:
         return self.file.plans[index].name
 
     def load_method(
-        self, name: str, *, engine: str = "", emulate: ETRecord | None = None
+        self, name: str, *, engine: str = "", emulate: RecordFile | None = None
     ) -> Method:
         """Return a method, loading it on the first call.
 
@@ -106,7 +106,7 @@ class Program:
 
     @gc_suspended()
     def fresh_method(
-        self, name: str, *, engine: str = "auto", emulate: ETRecord | None = None
+        self, name: str, *, engine: str = "auto", emulate: RecordFile | None = None
     ) -> Method:
         """Return a new instance of a method, with separate memory and state.
 

@@ -48,7 +48,7 @@ def _mode_of(path: Path | str) -> LoadMode:
     return LoadMode.Mmap if large else LoadMode.File
 
 
-def decode_program(data: memoryview, file: str) -> pte.Program:
+def decode_program(data: memoryview, file: str) -> pte.ProgramFile:
     """Return the tables of a program, or of the one inside a bundled program.
 
     Raises: ExecutionError InvalidProgram

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from runtime.errors import ErrorCode, ExecutionError
 from schema import flat_tensor
-from schema.program import Program as ProgramFile
+from schema.program import ProgramFile
 from schema.program import model as m
 
 

@@ -15,7 +15,7 @@ from runtime.program.named_data import NamedDataMap
 from runtime.untyped import from_buffer
 from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError
-from schema.program import Program as ProgramFile
+from schema.program import ProgramFile
 from schema.program import model as m
 from schema.program.program import EXTERNAL
 

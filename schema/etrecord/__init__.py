@@ -5,26 +5,31 @@ from schema.etrecord.codec import decode, encode, replace_member, replace_member
 from schema.etrecord.graph.graph_json import RecordedProgram, read_program
 from schema.etrecord.graph.node_list import ListedNode, node_list
 from schema.etrecord.members import MARKER, OWN_PREFIX, Roles, is_record, sniff
-from schema.etrecord.parts.lowered import CompileSpec, LoweredModule, NamedData, lowered_modules
+from schema.etrecord.parts.lowered import (
+    LoweredModule,
+    RecordedCompileSpec,
+    RecordedNamedData,
+    lowered_modules,
+)
 from schema.etrecord.parts.maps import CountMap, DelegateMap, DelegateMaps, HandleMap
-from schema.etrecord.record import ETRecord
+from schema.etrecord.record import RecordFile
 from schema.etrecord.torch_file.tensor_data import Opaque, TensorData
 from schema.etrecord.torch_file.torch_save import SavedTree, read_torch_save, tensors
 
 __all__ = [
     "MARKER",
     "OWN_PREFIX",
-    "CompileSpec",
     "CountMap",
     "DelegateMap",
     "DelegateMaps",
-    "ETRecord",
     "HandleMap",
     "ListedNode",
     "LoweredModule",
     "Member",
-    "NamedData",
     "Opaque",
+    "RecordFile",
+    "RecordedCompileSpec",
+    "RecordedNamedData",
     "RecordedProgram",
     "Roles",
     "SavedTree",

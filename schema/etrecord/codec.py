@@ -11,7 +11,7 @@ from schema.etrecord.archive.container import Archive, open_archive
 from schema.etrecord.archive.zip_write import Content, write_archive
 from schema.etrecord.graph.json_text import Json, parse_json
 from schema.etrecord.parts.maps import Problems, read_count_map, read_delegate_map, read_handle_map
-from schema.etrecord.record import ETRecord
+from schema.etrecord.record import RecordFile
 from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
@@ -20,7 +20,7 @@ _SHOWN = 5
 
 
 @gc_suspended()
-def decode(buffer: Buffer, *, file: str = "") -> ETRecord:
+def decode(buffer: Buffer, *, file: str = "") -> RecordFile:
     """Open a record; stored members stay views into the buffer.
 
     Raises: FormatError if it is not a zip archive or has no marker member
@@ -36,17 +36,17 @@ def decode(buffer: Buffer, *, file: str = "") -> ETRecord:
     return _Opening(archive, file).record()
 
 
-def encode(record: ETRecord) -> bytes:
+def encode(record: RecordFile) -> bytes:
     """Return a record of stored members with the bytes of every readable member unchanged."""
     return write_archive(_contents(record, {}))
 
 
-def replace_members(record: ETRecord, changes: Mapping[str, bytes | None]) -> ETRecord:
+def replace_members(record: RecordFile, changes: Mapping[str, bytes | None]) -> RecordFile:
     """Return a record with members replaced, appended, or removed if None."""
     return decode(write_archive(_contents(record, changes)), file=record.file)
 
 
-def replace_member(record: ETRecord, name: str, data: bytes | None) -> ETRecord:
+def replace_member(record: RecordFile, name: str, data: bytes | None) -> RecordFile:
     """Return a record with one member replaced, appended, or removed if None."""
     return replace_members(record, {name: data})
 
@@ -59,7 +59,7 @@ class _Opening:
         self._file = file
         self._issues = list(archive.issues)
 
-    def record(self) -> ETRecord:
+    def record(self) -> RecordFile:
         handles = self._map(m.HANDLES, read_handle_map)
         delegates = self._map(m.DELEGATES, read_delegate_map)
         counts = self._map(m.COUNTS, read_count_map)
@@ -70,7 +70,7 @@ class _Opening:
         if graph_id is not None and not isinstance(graph_id, int):
             self._issues.append(Issue(Severity.WARNING, m.GRAPH_ID, "it is not an integer"))
             graph_id = None
-        return ETRecord(
+        return RecordFile(
             self._archive,
             roles,
             handles,
@@ -101,7 +101,7 @@ class _Opening:
             return None
 
 
-def _contents(record: ETRecord, changes: Mapping[str, bytes | None]) -> Iterator[Content]:
+def _contents(record: RecordFile, changes: Mapping[str, bytes | None]) -> Iterator[Content]:
     archive = record.archive
     names = archive.sound_names()
     if m.MARKER not in names:

@@ -39,7 +39,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
-class ETRecord:
+class RecordFile:
     """A record. Maps are decoded on opening; graphs and tensors on first use, then kept.
 
     Two records are equal if their readable members have the same names and bytes.
@@ -67,7 +67,7 @@ class ETRecord:
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ETRecord):
+        if not isinstance(other, RecordFile):
             return NotImplemented
         mine, theirs = self.archive, other.archive
         names = _content_names(mine)

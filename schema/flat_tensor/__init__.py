@@ -9,15 +9,15 @@ from schema.flat_tensor.encode import (
     pack,
     with_header,
 )
-from schema.flat_tensor.model import Entry, FlatTensor, FlatTensorHeader, Segment, TensorLayout
+from schema.flat_tensor.model import Entry, FileSegment, FlatTensor, FlatTensorHeader, TensorLayout
 
 __all__ = [
     "SEGMENT_ALIGNMENT",
     "Entry",
+    "FileSegment",
     "FlatTensor",
     "FlatTensorHeader",
     "PlacedBlob",
-    "Segment",
     "TensorLayout",
     "decode",
     "encode",

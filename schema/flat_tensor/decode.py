@@ -10,7 +10,7 @@ import struct
 from typing import Any
 
 from schema.errors import FormatError, Notes, Severity
-from schema.flat_tensor.model import Entry, FlatTensor, FlatTensorHeader, Segment, TensorLayout
+from schema.flat_tensor.model import Entry, FileSegment, FlatTensor, FlatTensorHeader, TensorLayout
 from schema.flat_tensor.tables import (
     FLAT_TENSOR,
     OLD_FLAT_TENSOR,
@@ -138,18 +138,18 @@ def _decode(data: memoryview, notes: Notes) -> FlatTensor:
 
 def _segment(
     data: memoryview, header: FlatTensorHeader, index: int, place: DataSegment, notes: Notes
-) -> Segment:
+) -> FileSegment:
     start = header.segment_base_offset + place.offset
     end = start + place.size
     if end > len(data):
         notes.add(f"segment {index} ends at byte {end} of a {len(data)}-byte file", Severity.ERROR)
     elif place.size and start < header.flatbuffer_offset + header.flatbuffer_size:
         notes.add(f"segment {index} lies inside the tables", Severity.ERROR)
-    return Segment(data[min(start, len(data)) : min(end, len(data))], place.offset)
+    return FileSegment(data[min(start, len(data)) : min(end, len(data))], place.offset)
 
 
 def _entries(
-    root: Root | OldRoot, segments: tuple[Segment, ...], notes: Notes
+    root: Root | OldRoot, segments: tuple[FileSegment, ...], notes: Notes
 ) -> tuple[Entry, ...]:
     if isinstance(root, Root):
         return tuple(_entry(item, segments, notes) for item in root.named_data)
@@ -160,7 +160,7 @@ def _entries(
     )
 
 
-def _entry(item: NamedData, segments: tuple[Segment, ...], notes: Notes) -> Entry:
+def _entry(item: NamedData, segments: tuple[FileSegment, ...], notes: Notes) -> Entry:
     data = _segment_data(item.key, item.segment_index, segments, notes)
     layout = item.tensor_layout
     if layout is not None and layout.nbytes != len(data):
@@ -168,7 +168,7 @@ def _entry(item: NamedData, segments: tuple[Segment, ...], notes: Notes) -> Entr
     return Entry(item.key, item.segment_index, layout, 0, data)
 
 
-def _old_tensor(item: OldTensor, segments: tuple[Segment, ...], notes: Notes) -> Entry:
+def _old_tensor(item: OldTensor, segments: tuple[FileSegment, ...], notes: Notes) -> Entry:
     name = item.fully_qualified_name
     layout = TensorLayout(item.scalar_type, item.sizes, item.dim_order)
     whole = _segment_data(name, item.segment_index, segments, notes)
@@ -182,7 +182,9 @@ def _old_tensor(item: OldTensor, segments: tuple[Segment, ...], notes: Notes) ->
     return Entry(name, item.segment_index, layout, item.offset, data)
 
 
-def _segment_data(key: str, index: int, segments: tuple[Segment, ...], notes: Notes) -> memoryview:
+def _segment_data(
+    key: str, index: int, segments: tuple[FileSegment, ...], notes: Notes
+) -> memoryview:
     if index < len(segments):
         return segments[index].data
     if notes.room:

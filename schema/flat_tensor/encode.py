@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schema.flat_tensor.decode import HEADER_AT, HEADER_BYTES, MAGIC
-from schema.flat_tensor.model import Entry, FlatTensor, Segment, TensorLayout
+from schema.flat_tensor.model import Entry, FileSegment, FlatTensor, TensorLayout
 from schema.flat_tensor.tables import (
     FLAT_TENSOR,
     OLD_FLAT_TENSOR,
@@ -36,13 +36,13 @@ class PlacedBlob:
 def pack(blobs: Iterable[tuple[str, PlacedBlob]]) -> FlatTensor:
     """Return external data with these keys, equal bytes stored once."""
     numbers: dict[bytes, int] = {}
-    segments: list[Segment] = []
+    segments: list[FileSegment] = []
     entries: list[Entry] = []
     for key, blob in blobs:
         data = bytes(blob.data)
         if data not in numbers:
             numbers[data] = len(segments)
-            segments.append(Segment(memoryview(data)))
+            segments.append(FileSegment(memoryview(data)))
         index = numbers[data]
         entries.append(Entry(key, index, blob.layout, 0, segments[index].data))
     return FlatTensor(tuple(entries), tuple(segments))
@@ -94,7 +94,7 @@ def with_header(flat: bytes, total: int, alignment: int) -> bytes:
     return bytes(out)
 
 
-def _places(segments: tuple[Segment, ...], alignment: int) -> list[DataSegment]:
+def _places(segments: tuple[FileSegment, ...], alignment: int) -> list[DataSegment]:
     kept = [DataSegment(segment.offset, len(segment.data)) for segment in segments]
     if _is_sound(kept):
         return kept

@@ -54,7 +54,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class FileSegment:
     """A run of bytes.
 
     Attributes:
@@ -101,7 +101,7 @@ class FlatTensor:
     """
 
     entries: tuple[Entry, ...]
-    segments: tuple[Segment, ...]
+    segments: tuple[FileSegment, ...]
     version: int = 0
     tensor_alignment: int | None = None
     header: FlatTensorHeader | None = field(default=None, compare=False)

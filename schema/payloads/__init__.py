@@ -17,8 +17,8 @@ from schema.payloads.model import (
     Decoder,
     Part,
     Payload,
+    PayloadSource,
     RuntimeOperator,
-    Source,
     total_bytes,
 )
 from schema.payloads.order import join_by_order, operator_name
@@ -78,7 +78,7 @@ def decode_strict(
     Raises: FormatError if the payload is damaged; an unknown backend is not an error
     """
     view = memoryview(data).toreadonly()
-    source = Source(backend_id, view, named_data, compile_specs)
+    source = PayloadSource(backend_id, view, named_data, compile_specs)
     # A decoder is loaded when the first payload needs it: opening a file without delegates costs
     # nothing.
     decoder = cast(Decoder, resolve(backend_of(backend_id).decoder or _by_mark(view)))

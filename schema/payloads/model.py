@@ -127,7 +127,7 @@ def _count(graph: Graph) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PayloadSource:
     """The input of a decoder.
 
     Attributes:
@@ -143,4 +143,4 @@ class Source:
     compile_specs: CompileSpecs
 
 
-Decoder = Callable[[Source], Payload]
+Decoder = Callable[[PayloadSource], Payload]

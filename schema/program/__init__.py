@@ -2,7 +2,7 @@
 
 from schema.program.codec import decode, encode, encode_parts, sniff, with_header
 from schema.program.program import (
-    Program,
+    ProgramFile,
     backend_id,
     instruction_kind,
     instructions,
@@ -10,7 +10,7 @@ from schema.program.program import (
 )
 
 __all__ = [
-    "Program",
+    "ProgramFile",
     "backend_id",
     "decode",
     "encode",

@@ -17,7 +17,7 @@ from schema.flatbuf.writer import write_root
 from schema.objects.cyclic_gc import gc_suspended
 from schema.program import model as m
 from schema.program.model import PROGRAM
-from schema.program.program import Program
+from schema.program.program import ProgramFile
 
 Buffer = bytes | bytearray | memoryview
 MAGIC = b"eh00"
@@ -33,7 +33,7 @@ def sniff(head: bytes) -> bool:
 
 
 @gc_suspended()
-def decode(buffer: Buffer, *, file: str = "") -> Program:
+def decode(buffer: Buffer, *, file: str = "") -> ProgramFile:
     """Read a program; segments stay views into the buffer.
 
     Raises: FormatError if it is not a program or its tables cannot be read
@@ -45,7 +45,7 @@ def decode(buffer: Buffer, *, file: str = "") -> Program:
         raise error.in_file(file) from None
 
 
-def _decode(data: memoryview, file: str) -> Program:
+def _decode(data: memoryview, file: str) -> ProgramFile:
     head = bytes(data[:64])
     if len(head) < 8:
         raise FormatError("a program of at least 8 bytes", f"{len(data)} bytes", offset=0)
@@ -72,7 +72,7 @@ def _decode(data: memoryview, file: str) -> Program:
     table = reader.root(PROGRAM)
     segments = _segments(data, table, header, issues, file)
     issues += [*reader.issues, *_impossible_shapes(table, file)]
-    return Program(table, header, segments, identifier, file, tuple(issues), len(data))
+    return ProgramFile(table, header, segments, identifier, file, tuple(issues), len(data))
 
 
 def _impossible_shapes(table: m.ProgramTable, file: str) -> list[Issue]:
@@ -130,7 +130,7 @@ def _segment_issue(file: str, index: int, why: str) -> Issue:
     return Issue(Severity.ERROR, file, f"segment {index} cannot be read completely: {why}")
 
 
-def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
+def encode(program: ProgramFile, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
     """Return the bytes of a program, with the layout of the stock emitter.
 
     Segment sizes are those of the stored bytes; positions in the file are recomputed. The header
@@ -197,7 +197,7 @@ def with_header(flat: bytes, total: int, alignment: int) -> bytes:
     return bytes(body)
 
 
-def _lay_out(program: Program, alignment: int) -> tuple[m.ProgramTable, bytearray]:
+def _lay_out(program: ProgramFile, alignment: int) -> tuple[m.ProgramTable, bytearray]:
     if program.table.segments is None:
         return program.table, bytearray()
     inside = _inside_first(program.table.segments, program.segments)

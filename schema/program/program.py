@@ -16,7 +16,7 @@ _EMPTY = memoryview(b"")
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramFile:
     """A ``.pte`` file.
 
     Attributes:

@@ -14,11 +14,10 @@ from types import MappingProxyType
 
 from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError, Issue, Severity
-from schema.flat_tensor import Entry, FlatTensor, TensorLayout
-from schema.flat_tensor import Segment as FileSegment
+from schema.flat_tensor import Entry, FileSegment, FlatTensor, TensorLayout
 from schema.program import model as m
 from schema.program.codec import SEGMENT_ALIGNMENT
-from schema.program.program import EXTERNAL, IN_SEGMENT, Program
+from schema.program.program import EXTERNAL, IN_SEGMENT, ProgramFile
 
 _WIDEST = 1 << 16  # bytes; the largest page that files are aligned to
 _TENSOR_STEP = 16  # bytes, constant_tensor_alignment of the stock emitter
@@ -27,7 +26,7 @@ _EMPTY = memoryview(b"")
 Place = tuple[int, int, int, int]
 
 
-def split(program: Program) -> tuple[Program, FlatTensor]:
+def split(program: ProgramFile) -> tuple[ProgramFile, FlatTensor]:
     """Return a program without its constants and named blobs, and external data with them.
 
     Mutable data, payloads of delegates without a key, and constants that are already external
@@ -60,7 +59,7 @@ def split(program: Program) -> tuple[Program, FlatTensor]:
     )
 
 
-def merge(program: Program, files: Iterable[FlatTensor]) -> Program:
+def merge(program: ProgramFile, files: Iterable[FlatTensor]) -> ProgramFile:
     """Return a program with its external data stored in its segments.
 
     Blobs and tensors that no value of the program names become named data, since delegates look up
@@ -78,7 +77,7 @@ def merge(program: Program, files: Iterable[FlatTensor]) -> Program:
     return _rewritten(program, *filled.placed(table))
 
 
-def alignment_of(*artifacts: Program | FlatTensor) -> int:
+def alignment_of(*artifacts: ProgramFile | FlatTensor) -> int:
     """Return the largest segment alignment of files, in bytes.
 
     That of a file is the smallest one from 128 on that explains the position of each segment, or
@@ -87,7 +86,7 @@ def alignment_of(*artifacts: Program | FlatTensor) -> int:
     return max(map(_alignment, artifacts), default=SEGMENT_ALIGNMENT)
 
 
-def _alignment(artifact: Program | FlatTensor) -> int:
+def _alignment(artifact: ProgramFile | FlatTensor) -> int:
     places, end = _places(artifact)
     if not places:
         return SEGMENT_ALIGNMENT
@@ -104,7 +103,7 @@ def _alignment(artifact: Program | FlatTensor) -> int:
     return max(whole, default=SEGMENT_ALIGNMENT)
 
 
-def _places(artifact: Program | FlatTensor) -> tuple[list[tuple[int, int]], int]:
+def _places(artifact: ProgramFile | FlatTensor) -> tuple[list[tuple[int, int]], int]:
     """Return start and size of each segment with bytes, in order, and where the tables end."""
     if isinstance(artifact, FlatTensor):
         header = artifact.header
@@ -120,7 +119,7 @@ def _places(artifact: Program | FlatTensor) -> tuple[list[tuple[int, int]], int]
 class _Moved:
     """Collects the data for an external file."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProgramFile) -> None:
         self.program = program
         self.entries: list[Entry] = []
         self.segments: list[FileSegment] = []
@@ -212,7 +211,7 @@ class _Moved:
 class _Filled:
     """Resolves data of external files."""
 
-    def __init__(self, program: Program, files: Sequence[FlatTensor]) -> None:
+    def __init__(self, program: ProgramFile, files: Sequence[FlatTensor]) -> None:
         self.program = program
         self._home: dict[str, tuple[int, Entry]] = {}
         for number, file in enumerate(files):
@@ -410,7 +409,7 @@ def _content_key(tensor: m.Tensor, data: memoryview) -> str:
 
 
 def _tensors_replaced(
-    program: Program, change: Callable[[m.Tensor], m.Tensor]
+    program: ProgramFile, change: Callable[[m.Tensor], m.Tensor]
 ) -> tuple[m.ExecutionPlan, ...]:
     def changed(value: m.EValue) -> m.EValue:
         tensor = _tensor(value)
@@ -452,11 +451,11 @@ def _renumbered(table: m.ProgramTable, number: dict[int, int]) -> m.ProgramTable
 
 
 def _rewritten(
-    program: Program,
+    program: ProgramFile,
     table: m.ProgramTable,
     segments: Sequence[memoryview],
     inside: Mapping[int, m.DataSegment] = MappingProxyType({}),
-) -> Program:
+) -> ProgramFile:
     """Return a program with a new segment layout on writing.
 
     Args:

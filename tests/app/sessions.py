@@ -9,7 +9,7 @@ from inspector.files.load import load_session
 from inspector.files.session import LoadedFile, Session
 from schema.program import decode, encode
 from schema.program import model as m
-from schema.program.program import Program
+from schema.program.program import ProgramFile
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
@@ -66,6 +66,6 @@ def chain_session(operators: int) -> Session:
         non_const_buffer_device=None,
     )
     table = m.ProgramTable(0, (plan,), None, None, None, None, None, None)
-    data = memoryview(encode(Program(table, None, ())))
+    data = memoryview(encode(ProgramFile(table, None, ())))
     file = LoadedFile("chain.pte", "pte", len(data), data, decode(data, file="chain.pte"))
     return Session(f"chain {operators}", (file,))

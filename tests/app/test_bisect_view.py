@@ -16,7 +16,7 @@ from devtools_app.views.bisect import BisectView
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.jobs import run as job_runs
 from inspector.jobs.bisect_trials import CandidateNode, Trial
-from inspector.jobs.messages import Ended, Found, Message, Outcome, Stage, Tried, Trying
+from inspector.jobs.messages import Ended, Found, Message, Outcome, StageProgress, Tried, Trying
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import RECIPE, Recipe
 from inspector.tables.bisect import OTHER, WISHES, bound_text
@@ -130,7 +130,7 @@ def test_search_is_followed_and_its_nodes_are_one_click(window, qtbot, view) -> 
     assert buttons(view) == {"Cancel"}
     assert not view.value.isEnabled()
     nodes = tuple(asdict(one) for one in NODES)
-    say(qtbot, view, Stage("lower"), Found(nodes), Trying(()))
+    say(qtbot, view, StageProgress("lower"), Found(nodes), Trying(()))
     assert texts(view, 1) == ["nothing"]
     assert texts(view, 2) == ["trying"]
     say(qtbot, view, Tried(BEFORE), Tried(BARE), Trying(((1, 3),)))

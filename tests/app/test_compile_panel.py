@@ -16,7 +16,7 @@ from devtools_app.state.compile_form import CompileForm, form_content, form_from
 from devtools_app.state.requests import OpenSource
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.compile import CompileView
-from inspector.jobs.messages import Ended, Outcome, Ready, Stage
+from inspector.jobs.messages import Ended, Outcome, Ready, StageProgress
 from inspector.recipes.compile_job import CompileJob, Quantization, Rules, Source
 from inspector.tables.compile_stages import stage_table
 from tests.app.conftest import interactive
@@ -335,11 +335,11 @@ def test_dialog_every_field_has_a_name_and_is_reached_by_tab(dialog, tmp_path, q
 
 
 def test_stage_table_says_what_runs_and_what_ended() -> None:
-    stages = (Stage("load", "", 0.5), Stage("export", "forward"))
+    stages = (StageProgress("load", "", 0.5), StageProgress("export", "forward"))
     running = stage_table(stages, 1.5, None)
     assert list(running.columns[2].values) == ["done", "running"]
     assert list(running.columns[3].values) == [0.5e9, 1.5e9]
     ended = stage_table(stages, 1.5, Outcome(Ended.CRASHED))
     assert list(ended.columns[2].values) == ["done", "crashed"]
-    done = stage_table((Stage("edge", "forward", 0.1, 1234),), 0.0, Outcome(Ended.FINISHED))
+    done = stage_table((StageProgress("edge", "forward", 0.1, 1234),), 0.0, Outcome(Ended.FINISHED))
     assert list(done.columns[4].values) == ["1,234"]

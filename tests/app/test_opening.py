@@ -11,7 +11,7 @@ from devtools_app.sessions.opening import Opener, OpenTarget
 from devtools_app.sessions.watching import Watcher
 from devtools_app.state.state import State
 from devtools_app.state.transitions import add_session
-from inspector.files.load import Cancelled, load_session
+from inspector.files.load import LoadCancelled, load_session
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from schema.errors import FormatError
 
@@ -35,7 +35,7 @@ class Slow:
         while not self.gate.wait(0.005):
             if cancel.is_set():
                 self.cancelled.append(paths[0])
-                raise Cancelled
+                raise LoadCancelled
         return Session("slow", ())
 
 

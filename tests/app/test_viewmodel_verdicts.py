@@ -12,7 +12,7 @@ from inspector.files.session import Session
 from inspector.tables.partitions import partitions
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.verdicts import OUTCOMES, _sentence, verdict_table
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from tests.app.sessions import opened
 
 pytestmark = pytest.mark.slow
@@ -87,4 +87,4 @@ def test_reasons_do_not_say_their_outcome_again(reason: str, said: str) -> None:
 
 
 def test_every_outcome_has_words() -> None:
-    assert set(OUTCOMES) == set(Outcome)
+    assert set(OUTCOMES) == set(NodeOutcome)

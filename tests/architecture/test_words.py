@@ -35,6 +35,29 @@ NOT_MORE = r"(?! (?:longer|more|less|larger|smaller|later|earlier)\b)"
 SPECIAL = {  # "None when there is no X" is plain English, "X is no Y" is not
     f"{verb} no": rf"(?<!there )\b{verb} no\b{NOT_MORE}" for verb in ("is", "are")
 }
+# Tables of file formats are named as in their schema, whichever other format has the name too.
+FORMAT_TABLES = re.compile(
+    r"schema/(program/model|flat_tensor/(tables|model)|payloads/(xnnpack/model|\w+/tables))\.py"
+)
+TWICE = {  # classes of one name in several modules, and why
+    "BackendWithCompilerDemo": "id of a backend: its compile half and its run half",
+    "ExecutorBackend": "id of a backend: its compile half and its run half",
+    "XnnpackBackend": "id of a backend: its compile half and its run half",
+    **dict.fromkeys(
+        (
+            "EdgeProgramManagerTransformStage",
+            "EdgeTransformAndLowerStage",
+            "ExecutorchStage",
+            "ExportSession",
+            "QuantizeStage",
+            "SourceTransformStage",
+            "ToBackendStage",
+            "ToEdgeStage",
+            "TorchExportStage",
+        ),
+        "documented name: the compiler's class, and its subclass that also runs and reports",
+    ),
+}
 FIELD = re.compile(r"\n\s*(?=\w+(?:\([^)]*\))?: )")  # begins an attribute, argument or signal
 MACHINE_PATHS = (
     *(f"{folder}/" for folder in OWN_FOLDERS if len(folder.parts) > 2 or folder.name == "root"),
@@ -61,6 +84,21 @@ def test_product_uses_the_words_of_the_field() -> None:
 
 def test_word_list_has_terms_to_check() -> None:
     assert len(CHECKED.findall((ROOT / "docs" / "words.md").read_text("utf-8"))) == 30
+
+
+def test_class_names_have_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in tracked_files():
+        name = path.relative_to(ROOT).as_posix()
+        product = path.suffix == ".py" and name.startswith(tuple(f"{one}/" for one in CLEAN))
+        if not product or "/sample_data/" in name or FORMAT_TABLES.fullmatch(name):
+            continue
+        for one in ast.parse(path.read_bytes()).body:
+            if isinstance(one, ast.ClassDef):
+                homes.setdefault(one.name, []).append(name)
+    twice = {name: found for name, found in homes.items() if len(found) > 1}
+    assert {name: found for name, found in twice.items() if name not in TWICE} == {}
+    assert set(TWICE) - set(twice) == set(), "exceptions that are no longer needed"
 
 
 def _avoided() -> dict[str, str]:

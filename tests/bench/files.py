@@ -10,7 +10,7 @@ from pathlib import Path
 from schema import etdump, program
 from schema.etdump.build import synthetic
 from schema.program import model as m
-from schema.program.program import Program
+from schema.program.program import ProgramFile
 
 MODELS = ("mv2_portable", "gpt2_portable")
 
@@ -41,7 +41,7 @@ def two_gigabytes(folder: Path) -> Path:
         None,
         None,
     )
-    data = bytearray(program.encode(Program(table, None, (memoryview(bytes(16)),))))
+    data = bytearray(program.encode(ProgramFile(table, None, (memoryview(bytes(16)),))))
     base = struct.unpack_from("<Q", data, 24)[0]
     # The segment table says 16 bytes; both places that say so are made to say two gigabytes.
     at = data.rindex(struct.pack("<Q", 16), 0, base)

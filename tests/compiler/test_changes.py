@@ -21,7 +21,7 @@ from compiler.partition.forced_nodes import NOT_FORCED
 from compiler.pipeline.precision import PrecisionError, Precisions
 from compiler.pipeline.preview import previewed
 from compiler.quantize.program import QuantizationModes, quantize_program
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from tests.compiler.delegation import ByNode
 from tests.compiler.stock import Stock
 
@@ -63,7 +63,7 @@ def lowered(rules: PartitionRules, way: str = "", *others: Any, **options: Any) 
 def verdicts(manager: Any) -> dict[str, Verdict]:
     found: dict[str, Verdict] = {}
     for verdict in manager.verdicts["forward"]:
-        if verdict.node not in found or verdict.outcome is Outcome.DELEGATED:
+        if verdict.node not in found or verdict.outcome is NodeOutcome.DELEGATED:
             found[verdict.node] = verdict
     return found
 
@@ -82,13 +82,13 @@ def test_forced_node_is_taken_whatever_the_user_said_elsewhere() -> None:
         PartitionRules(max_partitions=1, force_nodes=(node,)),
         PartitionRules(deny_modules=("*",), deny_nodes=("aten_sig*",), force_nodes=("aten_sig*",)),
     ):
-        assert verdicts(lowered(rules))[node].outcome is Outcome.DELEGATED
+        assert verdicts(lowered(rules))[node].outcome is NodeOutcome.DELEGATED
 
 
 def test_forced_node_that_no_rule_takes_says_so() -> None:
     found = verdicts(lowered(PartitionRules(force_nodes=("aten_cumsum_default",))))
     verdict = found["aten_cumsum_default"]
-    assert verdict.outcome is Outcome.NO_RULE
+    assert verdict.outcome is NodeOutcome.NO_RULE
     assert verdict.reason.startswith(f"{NOT_FORCED}: no rule for aten.cumsum.default")
 
 
@@ -125,7 +125,7 @@ def test_forced_node_that_a_partitioner_dropped_for_its_size_is_taken() -> None:
             return PartitionResult(exported_program, tags)
 
     node = "aten_sigmoid_default"
-    for forced, outcome in (((), Outcome.TOO_SMALL), ((node,), Outcome.DELEGATED)):
+    for forced, outcome in (((), NodeOutcome.TOO_SMALL), ((node,), NodeOutcome.DELEGATED)):
         steered = SteeredPartitioner(Large(), PartitionRules(force_nodes=forced))
         manager = to_edge_transform_and_lower(program(""), partitioner=[steered])
         assert verdicts(manager)[node].outcome is outcome
@@ -161,18 +161,18 @@ def test_node_alone_keeps_what_belongs_to_it(way: str) -> None:
 
 def test_rule_turned_off_takes_nothing_and_says_so() -> None:
     found = verdicts(lowered(PartitionRules(deny_rules=("ConvolutionConfig", "Sig*"))))
-    off = {n: v.rule for n, v in found.items() if v.outcome is Outcome.VETOED}
+    off = {n: v.rule for n, v in found.items() if v.outcome is NodeOutcome.VETOED}
     assert off == {
         "aten_convolution_default": "ConvolutionConfig",
         "aten_convolution_default_1": "ConvolutionConfig",
         "aten_sigmoid_default": "SigmoidConfig",
     }
     assert "ConvolutionConfig is disabled" in found["aten_convolution_default"].reason
-    assert found["aten_relu_default"].outcome is Outcome.DELEGATED
+    assert found["aten_relu_default"].outcome is NodeOutcome.DELEGATED
     anyone = ByNode(lambda _: "t")
     steered = SteeredPartitioner(anyone, PartitionRules(deny_rules=("ByNode",)))
     manager = to_edge_transform_and_lower(program(""), partitioner=steered)
-    assert {v.outcome for v in verdicts(manager).values()} == {Outcome.VETOED}
+    assert {v.outcome for v in verdicts(manager).values()} == {NodeOutcome.VETOED}
 
 
 def _random_rules(chance: random.Random, nodes: list[str]) -> PartitionRules:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from inspector.jobs.compile_server import CompileServer, CompileServerError
-from inspector.jobs.messages import Ended, Log, Stage
+from inspector.jobs.messages import Ended, Log, StageProgress
 from inspector.recipes.compile_job import CompileJob, Rules, Source
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def _by(partitioner: str) -> CompileJob:
 
 def assert_works(server: CompileServer) -> None:
     shown = server.preview(GOOD, PATIENCE).methods["forward"]
-    assert {one.outcome for one in shown.verdicts} >= {Outcome.DELEGATED, Outcome.NO_RULE}
+    assert {one.outcome for one in shown.verdicts} >= {NodeOutcome.DELEGATED, NodeOutcome.NO_RULE}
 
 
 CRASHES = [
@@ -61,7 +61,7 @@ def test_crashes_are_one_sentence_each_and_the_next_request_works(
     run = server.start_compile(_of("never"), tmp_path / "out")
     heard: list[object] = []
     # What is printed and what is told come on two ways, in any order.
-    while run.outcome is None and not {Log("waiting"), Stage("load")} <= {*heard}:
+    while run.outcome is None and not {Log("waiting"), StageProgress("load")} <= {*heard}:
         heard += run.take(PATIENCE)
     run.cancel()
     assert run.outcome is not None
@@ -100,7 +100,9 @@ def test_failure_leaves_the_worker_as_it_was(server: CompileServer, tmp_path: Pa
         assert not (tmp_path / "out").exists()
     run = server.start_preview(GOOD)
     run.wait(PATIENCE)
-    assert not any(isinstance(one, Stage) for one in run.take()), "all of it was still there"
+    assert not any(isinstance(one, StageProgress) for one in run.take()), (
+        "all of it was still there"
+    )
 
 
 def test_mended_partitioner_is_read_anew(server: CompileServer, tmp_path: Path) -> None:

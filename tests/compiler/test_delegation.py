@@ -74,7 +74,7 @@ def _sin() -> Any:
     )
 
 
-def _instructions(program: pte.Program) -> list[Any]:
+def _instructions(program: pte.ProgramFile) -> list[Any]:
     return [i.instr_args for i in program.plan("forward").chains[0].instructions]
 
 

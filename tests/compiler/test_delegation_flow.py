@@ -19,7 +19,7 @@ from compiler import (
 from compiler.backends.demo import AddMulPartitionerDemo
 from schema import etrecord
 from schema import program as pte
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.program import model as m
 from tests.compiler.delegation import ByNode, aten, calls, edge, exported, payloads
 
@@ -65,9 +65,9 @@ def test_parts_of_bodies_are_delegated(function: Any, count: int) -> None:
 def test_verdicts_of_bodies_are_named_by_their_body() -> None:
     manager = edge(_branching, X, generate_etrecord=True).to_backend(AddMulPartitionerDemo())
     found = {verdict.node: verdict for verdict in manager.verdicts["forward"]}
-    assert found["true_graph_0/aten_add_tensor"].outcome is Outcome.DELEGATED
-    assert found["true_graph_0/aten_relu_default"].outcome is Outcome.NO_RULE
-    assert found["aten_add_tensor"].outcome is Outcome.DELEGATED
+    assert found["true_graph_0/aten_add_tensor"].outcome is NodeOutcome.DELEGATED
+    assert found["true_graph_0/aten_relu_default"].outcome is NodeOutcome.NO_RULE
+    assert found["aten_add_tensor"].outcome is NodeOutcome.DELEGATED
     assert found["false_graph_0/aten_neg_default"].reason
 
 
@@ -84,8 +84,8 @@ def test_rules_hold_inside_bodies() -> None:
     rules = PartitionRules(deny_nodes=("aten_add_tensor_1",))
     manager = edge(_branching, X).to_backend(SteeredPartitioner(AddMulPartitionerDemo(), rules))
     found = {verdict.node: verdict.outcome for verdict in manager.verdicts["forward"]}
-    assert found["true_graph_0/aten_add_tensor_1"] is Outcome.VETOED
-    assert found["true_graph_0/aten_add_tensor"] is Outcome.DELEGATED
+    assert found["true_graph_0/aten_add_tensor_1"] is NodeOutcome.VETOED
+    assert found["true_graph_0/aten_add_tensor"] is NodeOutcome.DELEGATED
 
 
 def test_tagged_operand_of_a_body_is_refused() -> None:

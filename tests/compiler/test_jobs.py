@@ -14,7 +14,16 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
-from inspector.jobs.messages import Counted, Ended, Log, Message, Outcome, Ready, Stage, Warned
+from inspector.jobs.messages import (
+    Counted,
+    Ended,
+    Log,
+    Message,
+    Outcome,
+    Ready,
+    StageProgress,
+    Warned,
+)
 from inspector.jobs.run import JobRun
 from inspector.memory.plan import analyse_memory
 from inspector.recipes.compile_job import (
@@ -75,7 +84,9 @@ def test_compile_of_a_function_writes_files_that_belong_together(tmp_path: Path)
     assert set(session.methods) >= {"forward", "scaled", "exported", "vocabulary"}
     assert [file.error for file in session.files if file.error] == []
     assert isinstance(heard[0], Ready)
-    ended = [(one.stage, one.method) for one in heard if isinstance(one, Stage) and one.seconds]
+    ended = [
+        (one.stage, one.method) for one in heard if isinstance(one, StageProgress) and one.seconds
+    ]
     for method in ("forward", "scaled"):
         assert ("export", method) in ended
         assert ("edge", method) in ended
@@ -262,7 +273,9 @@ def test_other_interpreter_exports_and_the_program_is_the_same(tmp_path: Path) -
     assert report["constant_methods"] == ["vocabulary"]
     assert report["python"] == sys.executable
     assert Log("in the company of ETScope: False") in heard
-    assert ("export", "scaled") in [(s.stage, s.method) for s in heard if isinstance(s, Stage)]
+    assert ("export", "scaled") in [
+        (s.stage, s.method) for s in heard if isinstance(s, StageProgress)
+    ]
     own, others = ((tmp_path / name / "model.pte").stat().st_size for name in ("own", "other"))
     assert own == others
     assert {path.name for path in (tmp_path / "other").iterdir()} == {
@@ -308,7 +321,7 @@ def test_partitioners_and_rules_decide_what_is_delegated(tmp_path: Path) -> None
     unknown = replace(job, partitioners=("demo-ad-mul",))
     outcome, heard = compiled(unknown, tmp_path / "other")
     assert outcome.sentence == "unknown partitioner 'demo-ad-mul'; did you mean demo-add-mul?"
-    assert not any(isinstance(one, Stage) for one in heard)  # before the user's code is run
+    assert not any(isinstance(one, StageProgress) for one in heard)  # before the user's code is run
 
 
 def test_program_is_quantised_with_inputs_of_a_file_and_progress(tmp_path: Path) -> None:
@@ -319,7 +332,9 @@ def test_program_is_quantised_with_inputs_of_a_file_and_progress(tmp_path: Path)
     outcome, heard = compiled(job, tmp_path / "out")
     assert outcome.ended is Ended.FINISHED, outcome
     assert [one for one in heard if isinstance(one, Counted)][-1] == Counted(3, 3)
-    assert ("quantize", "forward") in {(o.stage, o.method) for o in heard if isinstance(o, Stage)}
+    assert ("quantize", "forward") in {
+        (o.stage, o.method) for o in heard if isinstance(o, StageProgress)
+    }
     report = json.loads((tmp_path / "out" / "compile.json").read_text("utf-8"))
     assert report["options"]["quantising"]["mode"] == "static"
     assert report["verdicts"]["forward"].keys() == {"delegated"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from compiler.dialect.dim_order import is_dense
 from compiler.errors import PlanError
-from compiler.memory.blocks import MemoryBlock, MemoryPlan, aligned, lower_bound, verify
+from compiler.memory.blocks import BlockPlacement, MemoryBlock, aligned, lower_bound, verify
 from compiler.memory.planners import PLANNERS, Planner, plan_blocks
 from compiler.memory.planners.by_size import greedy, objects
 
@@ -72,13 +72,13 @@ def test_blocks_that_follow_each_other_share_memory() -> None:
 def test_verifier_names_both_of_two_blocks_that_overlap() -> None:
     blocks = [MemoryBlock("first", 32, 0, 2), MemoryBlock("second", 32, 2, 4)]
     with pytest.raises(PlanError, match="second and first overlap"):
-        verify(blocks, MemoryPlan((0, 16), 48, 64, "by hand"), 16)
-    verify([blocks[0], replace(blocks[1], first=3)], MemoryPlan((0, 16), 48, 32, "by hand"), 16)
+        verify(blocks, BlockPlacement((0, 16), 48, 64, "by hand"), 16)
+    verify([blocks[0], replace(blocks[1], first=3)], BlockPlacement((0, 16), 48, 32, "by hand"), 16)
 
 
 def test_verifier_refuses_a_block_outside_the_arena() -> None:
     with pytest.raises(PlanError, match="lies outside 16 bytes"):
-        verify([MemoryBlock("a", 32, 0, 2)], MemoryPlan((0,), 16, 32, "by hand"), 16)
+        verify([MemoryBlock("a", 32, 0, 2)], BlockPlacement((0,), 16, 32, "by hand"), 16)
 
 
 def test_planner_that_overlaps_is_refused() -> None:

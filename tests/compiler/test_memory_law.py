@@ -18,7 +18,7 @@ from compiler import (
 from compiler.backends.xnnpack import XnnpackPartitioner
 from inspector.join.operands import plan_operands
 from inspector.memory.plan import Arena, PlannedValue, analyse_memory
-from schema.program import Program, decode
+from schema.program import ProgramFile, decode
 from tests.compiler import control_flow
 from tests.compiler.compare import exported, module_of
 from tests.compiler.programs import EVERY, Sample, of
@@ -84,7 +84,7 @@ FAMILIES: dict[str, Sample] = {
 QUICK = ("views_of_views", "shared_view", "state_in_views", "sized_views", "counter", "identity")
 
 
-def check_law(program: Program, *, stateful: set[str] | None = None) -> None:
+def check_law(program: ProgramFile, *, stateful: set[str] | None = None) -> None:
     """Check every planned buffer of a program; which methods have state where that is known."""
     for plan in program.plans:
         memory = analyse_memory(program, plan.name)

@@ -23,7 +23,7 @@ from compiler import (
 )
 from compiler.delegate.to_backend import part
 from compiler.partition.unmatched_rules import unmatched_rules
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from tests.compiler.delegation import ByNode, edge, exported, long_program, payloads
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def _found(manager: Any) -> dict[str, Verdict]:
 
 
 def _vetoed(manager: Any) -> set[str]:
-    return {n for n, v in _found(manager).items() if v.outcome is Outcome.VETOED}
+    return {n for n, v in _found(manager).items() if v.outcome is NodeOutcome.VETOED}
 
 
 RELUS = {"aten_relu_default", "aten_relu_default_1"}
@@ -107,7 +107,7 @@ def test_rule_keeps_out_what_it_is_about(rules: PartitionRules, wanted: set[str]
     assert _vetoed(manager) == wanted
     found = _found(manager)
     assert set(found) == ALL
-    assert all(v.outcome in (Outcome.VETOED, Outcome.DELEGATED) for v in found.values())
+    assert all(v.outcome in (NodeOutcome.VETOED, NodeOutcome.DELEGATED) for v in found.values())
     assert all(v.partitioner == "ByNode" and v.reason for v in found.values())
     manager.to_executorch()
 
@@ -143,7 +143,7 @@ def test_weights_follow_the_nodes_that_are_left() -> None:
 def test_small_partitions_are_dropped_and_say_so() -> None:
     manager = _steered(PartitionRules(deny_ops=("aten.add",), min_nodes=4))
     found = _found(manager)
-    small = {n for n, v in found.items() if v.outcome is Outcome.TOO_SMALL}
+    small = {n for n, v in found.items() if v.outcome is NodeOutcome.TOO_SMALL}
     assert small == {"aten_sigmoid_default", *HEAD}
     assert "3 computing nodes, fewer than 4" in found["aten_sigmoid_default"].reason
     assert found["aten_sigmoid_default"].rule == "min_nodes"
@@ -153,7 +153,7 @@ def test_small_partitions_are_dropped_and_say_so() -> None:
 def test_largest_partitions_are_kept_up_to_a_number() -> None:
     manager = _steered(PartitionRules(deny_ops=("aten.add",), max_partitions=1))
     assert _found(manager)["aten_sigmoid_default"].rule == "max_partitions"
-    assert _found(manager)["aten_sigmoid_default"].outcome is Outcome.VETOED
+    assert _found(manager)["aten_sigmoid_default"].outcome is NodeOutcome.VETOED
     block = "aten.mul.Tensor aten.relu.default"
     assert payloads(manager) == [f"{block} {block}"]
 
@@ -189,7 +189,7 @@ def test_denied_operator_is_not_kept_whole_and_its_parts_stay_out() -> None:
         manager = _steered(rules, inner)
         assert "aten_addmm_default" in _vetoed(manager)
         assert "linear" not in " ".join(payloads(manager))
-        whole = [v for v in _found(manager).values() if v.outcome is Outcome.DECOMPOSED]
+        whole = [v for v in _found(manager).values() if v.outcome is NodeOutcome.DECOMPOSED]
         assert all(v.operator == "aten.linear.default" for v in whole)
         manager.to_executorch()
     kept = payloads(_steered(PartitionRules(), inner))

@@ -32,7 +32,7 @@ from schema import etrecord
 from schema.errors import FormatError
 from schema.etrecord.parts.verdicts import (
     MEMBER,
-    Outcome,
+    NodeOutcome,
     Verdict,
     decode_members,
     decode_verdicts,
@@ -88,24 +88,24 @@ def test_every_call_has_a_verdict_with_reason_rule_and_source() -> None:
 def test_reasons_hold_the_offending_values() -> None:
     found = _verdicts(Supported())
     outcomes = {name: verdict.outcome for name, verdict in found.items()}
-    assert outcomes["aten_relu_default"] is Outcome.DELEGATED
-    assert outcomes["aten_sigmoid_default"] is Outcome.TOO_SMALL
+    assert outcomes["aten_relu_default"] is NodeOutcome.DELEGATED
+    assert outcomes["aten_sigmoid_default"] is NodeOutcome.TOO_SMALL
     assert "1 computing node, fewer than 2" in found["aten_sigmoid_default"].reason
-    assert outcomes["aten_add_tensor_1"] is Outcome.REJECTED
+    assert outcomes["aten_add_tensor_1"] is NodeOutcome.REJECTED
     text = found["aten_add_tensor_1"].reason
     assert "argument 0 of aten.add.Tensor is int64[2, 3], allowed: float32" in text
     assert found["aten_add_tensor_1"].rule == "OperatorSupport.dtypes"
-    assert outcomes["aten_neg_default"] is Outcome.NO_RULE
+    assert outcomes["aten_neg_default"] is NodeOutcome.NO_RULE
     assert "aten.neg.default" in found["aten_neg_default"].reason
 
 
 def test_partitioner_that_explains_nothing_is_said_to_explain_nothing() -> None:
     found = _verdicts(ByNode(lambda n: "t" if n.name == "aten_neg_default" else None))
-    assert found["aten_neg_default_1"].outcome is Outcome.REJECTED
+    assert found["aten_neg_default_1"].outcome is NodeOutcome.REJECTED
     assert "took 1 of 2 aten.neg.default, not this one; without a reason" in (
         found["aten_neg_default_1"].reason
     )
-    assert found["aten_relu_default"].outcome is Outcome.NO_RULE
+    assert found["aten_relu_default"].outcome is NodeOutcome.NO_RULE
     assert "no rule for aten.relu.default in ByNode" in found["aten_relu_default"].reason
 
 
@@ -121,7 +121,7 @@ def test_partitioner_that_explains_itself_is_quoted() -> None:
 
     found = _verdicts(Telling())
     assert found["aten_relu_default"].reason == "rank aten_relu_default is 2"
-    assert {verdict.outcome for verdict in found.values()} == {Outcome.REJECTED}
+    assert {verdict.outcome for verdict in found.values()} == {NodeOutcome.REJECTED}
 
 
 def test_later_partitioner_is_told_who_claimed_a_node() -> None:
@@ -131,8 +131,8 @@ def test_later_partitioner_is_told_who_claimed_a_node() -> None:
     )
     told = [v for v in manager.verdicts["forward"] if v.node == "aten_relu_default"]
     assert [(v.partitioner, v.outcome) for v in told] == [
-        ("ByNode", Outcome.DELEGATED),
-        ("Supported", Outcome.CLAIMED),
+        ("ByNode", NodeOutcome.DELEGATED),
+        ("Supported", NodeOutcome.CLAIMED),
     ]
     assert told[1].reason == "claimed earlier by ByNode, in its partition t"
     both = Counter(verdict.node for verdict in manager.verdicts["forward"])
@@ -165,7 +165,7 @@ def test_record_carries_verdicts_that_are_read_back(record: Path) -> None:
     found = etrecord.decode(record.read_bytes())
     assert found.check() == ()
     verdicts = {v.node: v for v in found.verdicts()["forward"]}
-    assert verdicts["aten_relu_default"].outcome is Outcome.VETOED
+    assert verdicts["aten_relu_default"].outcome is NodeOutcome.VETOED
     assert verdicts["aten_relu_default"].rule == "deny_nodes"
     graph = found.edge_graph()
     assert graph is not None
@@ -209,8 +209,8 @@ def test_verdicts_of_another_shape_are_one_error(tree: Any) -> None:
 
 
 def test_encoded_verdicts_decode_to_the_same() -> None:
-    one = Verdict("n", "aten.add.Tensor", 3, "P", "r", Outcome.CYCLE, "why", "f.py:1", "b", "t")
-    other = Verdict("m", "aten.add.Tensor", None, "P", "r", Outcome.DECOMPOSED, "ü")
+    one = Verdict("n", "aten.add.Tensor", 3, "P", "r", NodeOutcome.CYCLE, "why", "f.py:1", "b", "t")
+    other = Verdict("m", "aten.add.Tensor", None, "P", "r", NodeOutcome.DECOMPOSED, "ü")
     given = {"forward": (one, other), "empty": ()}
     taken = {"forward": {3: ("n", "ü"), 7: ()}, "empty": {}}
     written = json.loads(encode_verdicts(given, taken))
@@ -256,7 +256,7 @@ def test_operator_that_is_not_kept_whole_says_what_is_in_the_way() -> None:
     def told(program: Any, rules: PartitionRules) -> str:
         partitioner = SteeredPartitioner(XnnpackPartitioner(), rules)
         found = to_edge_transform_and_lower(program, partitioner=[partitioner]).verdicts["forward"]
-        (one,) = [v for v in found if v.outcome is Outcome.DECOMPOSED]
+        (one,) = [v for v in found if v.outcome is NodeOutcome.DECOMPOSED]
         return one.reason
 
     prelu = exported(torch.nn.functional.prelu, torch.randn(1, 3, 4, 4), torch.randn(3))
@@ -285,15 +285,15 @@ def test_partitioner_of_torch_says_what_it_refused_and_what_it_dropped() -> None
     for partitioner in (Tutorial(), SteeredPartitioner(Tutorial(), PartitionRules())):
         edge_ = to_edge_transform_and_lower(program, partitioner=partitioner)
         told = {v.operator: (v.outcome, v.rule, v.reason) for v in edge_.verdicts["forward"]}
-        assert told["aten.relu.default"][0] is told["aten.add.Tensor"][0] is Outcome.DELEGATED
+        assert told["aten.relu.default"][0] is told["aten.add.Tensor"][0] is NodeOutcome.DELEGATED
         assert told["aten.neg.default"] == (
-            Outcome.TOO_SMALL,
+            NodeOutcome.TOO_SMALL,
             "allows_single_node_partition",
             "its partition has fewer than 2 computing nodes",
         )
         for name in ("aten.sigmoid.default", "aten.exp.default"):
             text = f"Only.is_node_supported refuses this {name}"
-            assert told[name] == (Outcome.NO_RULE, "Only", text)
+            assert told[name] == (NodeOutcome.NO_RULE, "Only", text)
     assert TorchPartitioner.propose_partitions is before
 
 
@@ -319,7 +319,7 @@ def test_what_stays_outside_is_logged_where_somebody_listens(
     lowered()
     assert [record for record in caplog.records if record.name == name] == []
     caplog.set_level("DEBUG", logger=name)
-    outside = [v for v in lowered().verdicts["forward"] if v.outcome is not Outcome.DELEGATED]
+    outside = [v for v in lowered().verdicts["forward"] if v.outcome is not NodeOutcome.DELEGATED]
     assert {one.operator for one in outside} >= {"aten.cumsum.default"}
     logged = [record.getMessage() for record in caplog.records if record.name == name]
     assert len(logged) >= len(outside)

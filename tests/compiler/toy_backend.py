@@ -24,7 +24,7 @@ from runtime.delegates.interface import (
 from schema.backends import Backend, PartitionerTraits
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 from schema.payloads import Part, Payload
-from schema.payloads.model import Source
+from schema.payloads.model import PayloadSource
 
 MARK = b"TOY0"
 _HERE = __name__
@@ -41,7 +41,7 @@ TRAITS = Backend(
 )
 
 
-def decode(source: Source) -> Payload:
+def decode(source: PayloadSource) -> Payload:
     """Return the chain as a graph."""
     count = source.data[4]
     values = {f"v{i}": GraphValue(f"v{i}") for i in range(count + 1)}

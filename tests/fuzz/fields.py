@@ -13,7 +13,7 @@ from schema import bundled, etdump, flat_tensor, program
 from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Scalar, Spec, Union, Vec
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program.model import PROGRAM
 from tests.fuzz.mutate import damage_offset, flip_bits, overwrite_word, repeat_slice, zero_run
 
@@ -165,7 +165,7 @@ def _payloads(data: bytearray) -> Iterator[tuple[int, int]]:
         return
     view = memoryview(bytes(data))
     with suppress(FormatError):
-        found: Program = program.decode(view)
+        found: ProgramFile = program.decode(view)
         for plan in found.plans:
             for delegate in plan.delegates:
                 payload = bytes(found.delegate_data(delegate))

@@ -15,7 +15,7 @@ from schema import formats
 from schema.errors import FormatError
 from schema.etdump.debug_buffer import tensor_extents
 from schema.objects import identity_cache
-from schema.program import Program
+from schema.program import ProgramFile
 
 
 def open_all(data: bytes, kind: str) -> str:
@@ -44,7 +44,7 @@ def open_all(data: bytes, kind: str) -> str:
 
 def _analyse(session: Session) -> None:
     program = session.program
-    if isinstance(program, Program) and session.programs:
+    if isinstance(program, ProgramFile) and session.programs:
         size = program_size(program, session.files[0].data)
         assert sum(part.nbytes for part in size.parts) == size.total_bytes
     for method in session.methods:

@@ -17,8 +17,8 @@ from inspector.memory.plan import analyse_memory
 from inspector.numerics.tensors import stored_tensors
 from inspector.profile.methods import analyse_profile
 from inspector.size.files import session_sizes
-from schema.bundled import BundledProgram
-from schema.etrecord import ETRecord, tensors
+from schema.bundled import BundledFile
+from schema.etrecord import RecordFile, tensors
 from schema.program import model as m
 from tests.inspector.cli_runs import LONE, SESSIONS, run, valid
 from tests.inspector.sessions import DATA, label, session
@@ -118,14 +118,14 @@ def test_copy_has_no_names_paths_or_values(path: Path, tmp_path: Path) -> None:
         assert not any(any(entry.data) for entry in data.entries)
     if new.record is not None:
         _assert_blank(new.record)
-    if isinstance(new.bundled, BundledProgram):
+    if isinstance(new.bundled, BundledFile):
         for suite in new.bundled.method_test_suites:
             for case in suite.test_cases:
                 inputs = (getattr(one.val, "data", b"") for one in case.inputs)
                 assert not any(any(data) for data in inputs)
 
 
-def _assert_blank(record: ETRecord) -> None:
+def _assert_blank(record: RecordFile) -> None:
     kept = {member.name for member in record.members}
     assert not kept & {"reference_outputs", "representative_inputs"}
     for name in record.program_names:

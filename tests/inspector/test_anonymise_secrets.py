@@ -17,7 +17,7 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.numerics.tensors import stored_tensors
 from schema.errors import FormatError
-from schema.etrecord import ETRecord, tensors
+from schema.etrecord import RecordFile, tensors
 from tests.inspector.cli_runs import LONE, SESSIONS
 from tests.inspector.sessions import label, session
 
@@ -49,7 +49,7 @@ def _copy(path: Path) -> bytes:
     return b"\0".join(part for file in anonymise(session(path)) for part in _unpacked(file.data))
 
 
-def _dicts(record: ETRecord) -> Iterator[dict[str, Any]]:
+def _dicts(record: RecordFile) -> Iterator[dict[str, Any]]:
     """Yield every object of the JSON of a record's graphs, texts that are JSON included."""
     stack: list[Any] = [json.loads(bytes(record.read(name))) for name in record.program_names]
     while stack:
@@ -116,7 +116,7 @@ def _contents(one: Session) -> Iterator[memoryview]:
     yield from _recorded(one.record) if one.record is not None else ()
 
 
-def _recorded(record: ETRecord) -> Iterator[memoryview]:
+def _recorded(record: RecordFile) -> Iterator[memoryview]:
     for member in record.members:
         try:
             found = list(tensors(record.saved(member.name).value))

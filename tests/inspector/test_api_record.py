@@ -174,10 +174,10 @@ def test_update_reference_outputs_replaces_them(kind: str) -> None:
 
 def test_update_with_cases_that_lack_values_raises() -> None:
     case = bundled.TestCase((), ())
-    given = SimpleNamespace(method_test_suites=[bundled.MethodTestSuite("forward", (case,))])
+    given = SimpleNamespace(method_test_suites=[bundled.BundledSuite("forward", (case,))])
     with pytest.raises(ValueError, match="forward expects no outputs"):
         parse_etrecord(MM).update_reference_outputs(given)
-    none = SimpleNamespace(method_test_suites=[bundled.MethodTestSuite("forward", ())])
+    none = SimpleNamespace(method_test_suites=[bundled.BundledSuite("forward", ())])
     with pytest.raises(ValueError, match="no test case"):
         parse_etrecord(MM).update_representative_inputs(none)
 

@@ -14,9 +14,9 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import LoadedFile, Session
 from inspector.join.kernels import foreign_kernels
 from inspector.numerics.tensors import stored_tensors
-from schema.etrecord import ETRecord
+from schema.etrecord import RecordFile
 from schema.flat_tensor import FlatTensor
-from schema.program import Program, decode
+from schema.program import ProgramFile, decode
 from schema.program import model as m
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -51,7 +51,7 @@ def _negated(file: LoadedFile) -> LoadedFile:
     """Return the program with the sign of every stored float turned over: trained otherwise."""
     data = bytearray(file.data)
     program = file.artifact
-    assert isinstance(program, Program)
+    assert isinstance(program, ProgramFile)
     blobs = [one.data for one in stored_tensors(Session("alone", (file,)), "forward")]
     plan = program.plan("forward")
     for index in range(len(plan.delegates)):
@@ -80,7 +80,7 @@ def test_program_of_another_width_than_the_record_is_found_out(folder: Path) -> 
     assert "the program plans" in mismatch
 
 
-def _wider(program: Any) -> Program:
+def _wider(program: Any) -> ProgramFile:
     plan = program.plans[0]
     boundary = {*plan.inputs, *plan.outputs}
     values = tuple(
@@ -113,7 +113,7 @@ def test_weights_in_two_files_belong_with_any_of_the_others(names: tuple[str, ..
 
 def test_data_with_other_numbers_than_the_record_is_found_out() -> None:
     record, data = _file(SPLIT, "etrecord"), _file(SPLIT, "ptd")
-    assert isinstance(record.artifact, ETRecord)
+    assert isinstance(record.artifact, RecordFile)
     assert isinstance(data.artifact, FlatTensor)
     entry = data.artifact.entries[0]
     other = replace(entry, data=memoryview(bytes(255 - byte for byte in entry.data)))

@@ -65,16 +65,16 @@ def test_align_ten_thousand_entries_is_quick(kinds: int) -> None:
     assert unlike.removed
 
 
-def _program(path: Path) -> programs.Program:
+def _program(path: Path) -> programs.ProgramFile:
     return programs.decode((path / "model.pte").read_bytes())
 
 
-def _changed(program: programs.Program, **fields: object) -> programs.Program:
+def _changed(program: programs.ProgramFile, **fields: object) -> programs.ProgramFile:
     plans = (replace(program.plans[0], **fields), *program.plans[1:])
     return replace(program, table=replace(program.table, execution_plan=plans))
 
 
-def _diff(tmp_path: Path, old: programs.Program, new: programs.Program) -> list[Change]:
+def _diff(tmp_path: Path, old: programs.ProgramFile, new: programs.ProgramFile) -> list[Change]:
     sessions: list[Session] = []
     for name, one in (("old", old), ("new", new)):
         path = tmp_path / f"{name}.pte"

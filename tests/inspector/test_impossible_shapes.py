@@ -13,7 +13,7 @@ from inspector.numerics.tensors import stored_tensors
 from schema.dtypes.scalar_type import known_nbytes
 from schema.errors import FormatError
 from schema.graph import TensorMeta
-from schema.program import Program, decode, encode
+from schema.program import ProgramFile, decode, encode
 from schema.program import model as m
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
@@ -22,7 +22,7 @@ SIZES = ((-1,), (-2, -3), (4, -1), (0, -5))
 SOURCE = DATA / "extra/kv_cache/model.pte"
 
 
-def _with_sizes(sizes: tuple[int, ...], *, planned: bool) -> tuple[Program, int]:
+def _with_sizes(sizes: tuple[int, ...], *, planned: bool) -> tuple[ProgramFile, int]:
     """Return a program whose first constant or first activation has these sizes, and which."""
     program = decode(SOURCE.read_bytes())
     plan = program.plans[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inspector.files.load import (
-    Cancelled,
+    LoadCancelled,
     expand,
     load_file,
     load_session,
@@ -113,7 +113,7 @@ def test_readable_files_are_kept_beside_an_unreadable_one(tmp_path: Path) -> Non
 def test_cancel_stops_between_files() -> None:
     cancel = threading.Event()
     cancel.set()
-    with pytest.raises(Cancelled):
+    with pytest.raises(LoadCancelled):
         load_session([SESSION], cancel=cancel)
 
 

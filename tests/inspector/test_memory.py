@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inspector.join.operands import plan_operands
 from inspector.memory.lifetimes import lifetimes
 from inspector.memory.plan import analyse_memory
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program import model as m
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -41,8 +41,8 @@ def plan(
     )
 
 
-def program(made: m.ExecutionPlan) -> Program:
-    return Program(m.ProgramTable(0, (made,), None, None, None, None, None, None), None, ())
+def program(made: m.ExecutionPlan) -> ProgramFile:
+    return ProgramFile(m.ProgramTable(0, (made,), None, None, None, None, None, None), None, ())
 
 
 def call(*args: int, op: int = 0) -> m.KernelCall:

@@ -12,7 +12,7 @@ from inspector.files.session import Session
 from inspector.join.links import Grade, link_block
 from inspector.join.methods import is_execution
 from inspector.trace.blocks import trace_blocks
-from schema.program import Program
+from schema.program import ProgramFile
 from tests.inspector.sessions import DATA, label, session
 
 SINGLE = [
@@ -25,7 +25,7 @@ def _twice(folder: Path, operator: str = "") -> Session:
     """Return the trace with a program that has its method twice, the second changed."""
     files = session(folder).files
     file = next(file for file in files if file.kind == "pte")
-    assert isinstance(file.artifact, Program)
+    assert isinstance(file.artifact, ProgramFile)
     plan = file.artifact.plans[0]
     again = replace(plan, name="again")
     if operator:

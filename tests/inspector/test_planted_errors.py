@@ -22,7 +22,7 @@ from inspector.numerics.tensors import stored_tensors
 from runtime import Runtime
 from schema import etdump
 from schema.etdump import debug_buffer
-from schema.program import Program, encode, instructions, operator_name
+from schema.program import ProgramFile, encode, instructions, operator_name
 from schema.program import model as m
 from tests.inspector.sessions import DATA
 
@@ -52,7 +52,7 @@ def traced(model: Path, folder: Path, inputs: list[Any]) -> tuple[Path, Path]:
     return trace, buffer
 
 
-def with_kernel(program: Program, place: int, name: str) -> bytes:
+def with_kernel(program: ProgramFile, place: int, name: str) -> bytes:
     """Return a program that calls another kernel in one instruction."""
     (plan,) = program.plans
     (chain,) = plan.chains

@@ -62,7 +62,7 @@ class Inside:
     """A program with one delegate, and what is in it."""
 
     made: Made
-    program: pte.Program
+    program: pte.ProgramFile
     segment: int
     payload: x.XNNGraph
 
@@ -122,7 +122,7 @@ def assert_named(inside: Inside, row: Row | None, index: int) -> None:
     assert last or len(row.covers) <= 2
 
 
-def with_payload(inside: Inside, table: x.GraphTable) -> bytes:
+def with_payload(inside: Inside, table: x.XnnGraphTable) -> bytes:
     data = codec.encode(replace(inside.payload, table=table))
     segments = list(inside.program.segments)
     segments[inside.segment] = memoryview(data)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inspector.files.load import load_file
 from inspector.size.owners import FilePart, check_sum, cover, mark_duplicates, program_size
 from schema.errors import FormatError
-from schema.program import Program
+from schema.program import ProgramFile
 from tests.inspector.sessions import DATA
 
 PROGRAMS = sorted(DATA.rglob("*.pte"))
@@ -20,7 +20,7 @@ PROGRAMS = sorted(DATA.rglob("*.pte"))
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_byte_of_a_program_has_one_owner(path: Path) -> None:
     file = load_file(str(path))
-    assert isinstance(file.artifact, Program)
+    assert isinstance(file.artifact, ProgramFile)
     size = program_size(file.artifact, file.data)
     at = 0
     for part in size.parts:
@@ -35,7 +35,7 @@ def test_every_byte_of_a_program_has_one_owner(path: Path) -> None:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_gaps_of_stock_files_are_small(path: Path) -> None:
     file = load_file(str(path))
-    assert isinstance(file.artifact, Program)
+    assert isinstance(file.artifact, ProgramFile)
     size = program_size(file.artifact, file.data)
     slack = sum(part.nbytes for part in size.parts if part.kind == "slack")
     assert slack == 0
@@ -78,7 +78,7 @@ def test_equal_contents_are_marked_after_the_first() -> None:
 
 def test_wrong_sum_is_an_error() -> None:
     file = load_file(str(PROGRAMS[0]))
-    assert isinstance(file.artifact, Program)
+    assert isinstance(file.artifact, ProgramFile)
     size = program_size(file.artifact, file.data)
     broken = type(size)(size.total_bytes + 1, size.parts)
     with pytest.raises(FormatError, match="parts of"):

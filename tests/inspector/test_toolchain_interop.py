@@ -28,7 +28,7 @@ from inspector.worker.run_job import run_into
 from inspector.worker.toolchain_bisect import bisect_with_executorch
 from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
 from inspector.worker.toolchain_run import run_with_executorch
-from schema.etrecord.parts.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from schema.objects.codec import from_json
 from tests.inspector.cli_runs import run, validator
 
@@ -162,13 +162,13 @@ def test_runs_of_both_have_equal_inputs_and_only_the_measured_runs(
 
 def test_reasons_are_those_that_the_stock_tool_logged(both: dict[str, Both]) -> None:
     verdicts = {v.node: v for v in verdicts_in(both["mixed"].stock)}
-    assert verdicts["aten_mean_dim"].outcome is Outcome.REJECTED
+    assert verdicts["aten_mean_dim"].outcome is NodeOutcome.REJECTED
     logged = "as the stock tool logged it: mean.dim only supports keepdim=True"
     assert verdicts["aten_mean_dim"].reason == logged
-    assert verdicts["aten_cumsum_default"].outcome is Outcome.NO_RULE
+    assert verdicts["aten_cumsum_default"].outcome is NodeOutcome.NO_RULE
     assert verdicts["aten_convolution_default"].rule == "ConvolutionConfig"
     listed = {one["node"]: one["reason"] for one in both["mixed"].reports["compile"]["reasons"]}
-    left = {v.node: v.reason for v in verdicts.values() if v.outcome is not Outcome.DELEGATED}
+    left = {v.node: v.reason for v in verdicts.values() if v.outcome is not NodeOutcome.DELEGATED}
     assert listed == left
     told = run("delegation", both["mixed"].stock)
     assert logged in told.out
@@ -205,7 +205,7 @@ def test_rules_keep_nodes_out_of_stock_partitions(
     verdicts = verdicts_in(tmp_path)
     rule = next(iter(rules))
     assert {one.node for one in verdicts if one.rule == rule} >= out
-    assert all(one.outcome is not Outcome.DELEGATED for one in verdicts if one.node in out)
+    assert all(one.outcome is not NodeOutcome.DELEGATED for one in verdicts if one.node in out)
     tags = {one.partition for one in verdicts if one.partition}
     program = load_session([str(tmp_path)]).program
     assert program is not None
@@ -241,7 +241,7 @@ def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
     compile_with_executorch(
         replace(job, partitioners=("xnnpack:config_precisions=FP32",)), tmp_path, quiet, tool
     )
-    outside = [one for one in verdicts_in(tmp_path) if one.outcome is not Outcome.DELEGATED]
+    outside = [one for one in verdicts_in(tmp_path) if one.outcome is not NodeOutcome.DELEGATED]
     operators = {one.operator for one in outside}
     assert "aten.convolution.default" in operators  # quantised, and that precision is off
     assert any(name.startswith("quantized_decomposed.quantize") for name in operators)

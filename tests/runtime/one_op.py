@@ -11,7 +11,7 @@ import torch
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 from runtime.memory.slots import CODE_OF, dim_order_of
-from schema.program import Program, encode
+from schema.program import ProgramFile, encode
 from schema.program import model as m
 
 Meta = tuple[torch.dtype, tuple[int, ...]]
@@ -111,10 +111,10 @@ def operator(name: str) -> m.Operator:
     return m.Operator(base, overload)
 
 
-def program_of(*plans: m.ExecutionPlan) -> Program:
+def program_of(*plans: m.ExecutionPlan) -> ProgramFile:
     constants = m.SubsegmentOffsets(0, (0,))  # stock needs one entry, used or not
     table = m.ProgramTable(0, plans, (), (), (m.DataSegment(0, 16),), constants, (), ())
-    return Program(table, None, (memoryview(bytes(16)),))
+    return ProgramFile(table, None, (memoryview(bytes(16)),))
 
 
 def encoded(plan: m.ExecutionPlan) -> bytes:

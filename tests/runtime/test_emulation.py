@@ -40,7 +40,7 @@ def without_backends(name: str, tracer: EventTracer | None = None) -> Program:
     return Program(file, KernelRegistry(), BackendRegistry({}), data_files=data, tracer=tracer)
 
 
-def record_of(name: str) -> etrecord.ETRecord:
+def record_of(name: str) -> etrecord.RecordFile:
     return etrecord.decode((folder(name) / "model.etrecord").read_bytes())
 
 

@@ -12,7 +12,7 @@ from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.nodes import FORM_OF_KIND
 from schema.program import encode
 from schema.program import model as m
-from schema.program.program import Program
+from schema.program.program import ProgramFile
 
 FP32, INT32 = 1, 12
 _CONV = {
@@ -49,7 +49,7 @@ class Builder:
     def graph(self, nodes, externs) -> x.XNNGraph:
         inputs = tuple(v.tensor.id_out for v in self.values if v.tensor.flags & 1)
         outputs = tuple(v.tensor.id_out for v in self.values if v.tensor.flags & 2)
-        table = x.GraphTable(
+        table = x.XnnGraphTable(
             "0", tuple(nodes), tuple(self.values), externs, inputs, outputs,
             constant_data=tuple(self.table),
         )  # fmt: skip
@@ -231,4 +231,4 @@ def program(graph: x.XNNGraph, ins, outs, *, out_types=None, named=None) -> byte
         mutable_data_segments=None,
         named_data=keys or None,
     )
-    return encode(Program(table, None, tuple(memoryview(blob) for blob in blobs)))
+    return encode(ProgramFile(table, None, tuple(memoryview(blob) for blob in blobs)))

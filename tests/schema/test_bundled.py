@@ -16,11 +16,11 @@ from schema import bundled, program
 from schema.bundled import (
     BundledBool,
     BundledDouble,
+    BundledFile,
     BundledInt,
-    BundledProgram,
+    BundledSuite,
     BundledTensor,
     BundledValue,
-    MethodTestSuite,
     TestCase,
 )
 from schema.errors import FormatError
@@ -46,29 +46,29 @@ VALUES = st.builds(
 )
 LISTS = st.lists(VALUES, max_size=3).map(tuple)
 SUITES = st.builds(
-    MethodTestSuite,
+    BundledSuite,
     st.text(max_size=8),
     st.lists(st.builds(TestCase, LISTS, LISTS), max_size=3).map(tuple),
 )
 PROGRAMS = st.builds(
-    BundledProgram,
+    BundledFile,
     st.lists(SUITES, max_size=3).map(tuple),
     st.binary(max_size=200).map(memoryview),
     st.integers(0, 2**32 - 1),
 )
 
 
-def sample() -> BundledProgram:
+def sample() -> BundledFile:
     tensor = BundledTensor(6, (2,), memoryview(b"abcdefgh"), (0,))
     values = (tensor, BundledInt(-3), BundledBool(True), BundledDouble(0.25))
     case = TestCase(tuple(BundledValue(value) for value in values), (BundledValue(tensor),))
-    suites = (MethodTestSuite("encode", (case, TestCase((), ()))), MethodTestSuite("forward", ()))
-    return BundledProgram(suites, memoryview(b"program bytes"))
+    suites = (BundledSuite("encode", (case, TestCase((), ()))), BundledSuite("forward", ()))
+    return BundledFile(suites, memoryview(b"program bytes"))
 
 
 @given(PROGRAMS)
 @settings(max_examples=120, deadline=None)
-def test_decode_of_encoded_bundle_gives_equal_bundle(made: BundledProgram) -> None:
+def test_decode_of_encoded_bundle_gives_equal_bundle(made: BundledFile) -> None:
     assert bundled.decode(bundled.encode(made)) == made
 
 
@@ -82,7 +82,7 @@ def test_decode_of_rewritten_stock_bundle_gives_equal_bundle(path: Path) -> None
 
 @given(PROGRAMS)
 @settings(max_examples=40, deadline=None)
-def test_encode_aligns_the_program_to_32_and_tensors_to_16(made: BundledProgram) -> None:
+def test_encode_aligns_the_program_to_32_and_tensors_to_16(made: BundledFile) -> None:
     raw = bundled.encode(made)
     read = bundled.decode(raw)
     if made.program:
@@ -92,7 +92,7 @@ def test_encode_aligns_the_program_to_32_and_tensors_to_16(made: BundledProgram)
     marker = b"\xab\xcd" * 9
     tensor = BundledTensor(0, (18,), memoryview(marker), (0,))
     case = TestCase((BundledValue(tensor),))
-    with_tensor = replace(made, method_test_suites=(MethodTestSuite("m", (case,)),))
+    with_tensor = replace(made, method_test_suites=(BundledSuite("m", (case,)),))
     assert bundled.encode(with_tensor).index(marker) % 16 == 0
 
 
@@ -121,7 +121,7 @@ def test_decode_of_something_else_says_what_it_expected(data: bytes) -> None:
 def test_decode_of_odd_bundle_reads_it_and_says_what_is_odd() -> None:
     tensor = BundledTensor(6, (3,), memoryview(b"abcdefgh"), (0,))
     case = TestCase((BundledValue(tensor),))
-    odd = BundledProgram((MethodTestSuite("forward", (case,)),), memoryview(b""), 7)
+    odd = BundledFile((BundledSuite("forward", (case,)),), memoryview(b""), 7)
     read = bundled.decode(bundled.encode(odd).replace(b"BP08", b"BP09"))
     assert read == odd
     messages = " | ".join(issue.message for issue in read.issues)
@@ -155,7 +155,7 @@ def test_decode_of_stock_bundle_gives_what_the_stock_reader_gives(
     assert oracle.ask("bundled_program", path=again) == stock
 
 
-def facts(read: BundledProgram) -> list[Any]:
+def facts(read: BundledFile) -> list[Any]:
     return [
         [
             suite.method_name,

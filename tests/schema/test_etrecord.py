@@ -15,7 +15,7 @@ from schema.errors import FormatError, Severity
 from schema.etrecord import (
     MARKER,
     DelegateMap,
-    ETRecord,
+    RecordFile,
     decode,
     encode,
     lowered_modules,
@@ -40,11 +40,11 @@ CONVNET = DATA / "corpus/v1.5.1/convnet_xnnpack/model.etrecord"
 PROGRAM = json.dumps(program_tree(graph(node("n", "torch.ops.aten.sin.default")))).encode()
 
 
-def opened(path: Path) -> ETRecord:
+def opened(path: Path) -> RecordFile:
     return decode(path.read_bytes(), file=str(path))
 
 
-def made(**members: bytes) -> ETRecord:
+def made(**members: bytes) -> RecordFile:
     return decode(record_of({name.replace("__", "/"): data for name, data in members.items()}))
 
 

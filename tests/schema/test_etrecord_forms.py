@@ -10,7 +10,7 @@ import pytest
 
 from schema.etrecord import (
     DelegateMap,
-    ETRecord,
+    RecordFile,
     decode,
 )
 from schema.graph import Graph, GraphNode
@@ -32,11 +32,11 @@ CONVNET = DATA / "corpus/v1.5.1/convnet_xnnpack/model.etrecord"
 PROGRAM = json.dumps(program_tree(graph(node("n", "torch.ops.aten.sin.default")))).encode()
 
 
-def opened(path: Path) -> ETRecord:
+def opened(path: Path) -> RecordFile:
     return decode(path.read_bytes(), file=str(path))
 
 
-def made(**members: bytes) -> ETRecord:
+def made(**members: bytes) -> RecordFile:
     return decode(record_of({name.replace("__", "/"): data for name, data in members.items()}))
 
 

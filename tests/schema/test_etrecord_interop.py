@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from schema.etrecord import (
-    ETRecord,
     LoweredModule,
+    RecordFile,
     TensorData,
     decode,
     encode,
@@ -32,7 +32,7 @@ _FUNCTION = re.compile(r"<(?:built-in )?function (\w+).*>")
 FUNCTIONS = {"getitem": "_operator.getitem", "alloc": "memory.alloc", "view": "memory.view"}
 
 
-def stock(path: Path, oracle: Oracle, folder: Path) -> tuple[ETRecord, dict[str, Any]]:
+def stock(path: Path, oracle: Oracle, folder: Path) -> tuple[RecordFile, dict[str, Any]]:
     """Our record and the stock facts; members that stock cannot unpickle are left out."""
     record = decode(path.read_bytes())
     if record.representative_inputs().issues:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schema.etrecord import CompileSpec, NamedData, lowered_modules
+from schema.etrecord import RecordedCompileSpec, RecordedNamedData, lowered_modules
 from schema.etrecord.graph.names import FxNames, callable_name, short_target
 from schema.etrecord.graph.source_meta import module_path
 from schema.graph import Argument, GraphNode, ModuleFrame, NodeKind
@@ -295,7 +295,7 @@ def test_delegate_call_holds_payload_and_original_graph() -> None:
     )
     assert call.args[0] == Argument("lowered_module_0", (), "B")
     assert (module.backend_id, module.processed) == ("B", b"payload")
-    assert module.compile_specs == (CompileSpec("k", b"v"),)
+    assert module.compile_specs == (RecordedCompileSpec("k", b"v"),)
     assert found.subgraphs["lowered_module_0"] is module.original
     assert module.original.calls()[0].debug_handle == 3
     assert not module.state_dict().loaded
@@ -317,8 +317,8 @@ def test_named_data_of_each_release_is_read(store: Any, alignment: int) -> None:
     found = read_nodes(delegate_call(lowered(named_data_store=json.dumps(store)))).graph
     module = next(iter(lowered_modules(found).values()))
     assert module.named_data == (
-        NamedData("key", b"blob", alignment),
-        NamedData("key", b"blob", alignment, "weights"),
+        RecordedNamedData("key", b"blob", alignment),
+        RecordedNamedData("key", b"blob", alignment, "weights"),
     )
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from schema import flat_tensor
 from schema.dtypes.scalar_type import BY_NAME
 from schema.errors import FormatError, Severity
-from schema.flat_tensor import Entry, FlatTensor, PlacedBlob, Segment, TensorLayout
+from schema.flat_tensor import Entry, FileSegment, FlatTensor, PlacedBlob, TensorLayout
 from schema.flat_tensor.tables import FLAT_TENSOR, OLD_FLAT_TENSOR
 from tests.oracle.client import Oracle
 from tests.schema.damage import all_kinds, survives
@@ -54,7 +54,7 @@ def sample() -> FlatTensor:
 
 def old_sample(alignment: int = 16) -> FlatTensor:
     tensors = numbers(6) + bytes(8) + numbers(3, 9.0)
-    whole, blob = Segment(memoryview(tensors)), Segment(memoryview(b"opaque"))
+    whole, blob = FileSegment(memoryview(tensors)), FileSegment(memoryview(b"opaque"))
     entries = (
         Entry("weight", 0, layout(2, 3), 0, whole.data[:24]),
         Entry("bias", 0, layout(3), 32, whole.data[32:44]),

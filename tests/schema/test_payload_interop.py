@@ -60,7 +60,7 @@ def _empty(item: Any) -> Any:
     return [] if isinstance(item, tuple | memoryview) else "" if isinstance(item, str) else item
 
 
-def _graph_json(table: x.GraphTable, stock: dict[str, Any]) -> None:
+def _graph_json(table: x.XnnGraphTable, stock: dict[str, Any]) -> None:
     enums = flatc.enum_values(flatc.schema_path(RUNTIME_SCHEMA), "XNNDatatype")
     for value in stock["xvalues"]:
         inner = value["xvalue_union"]
@@ -99,7 +99,7 @@ def test_xnnpack_encode_of_each_kind_is_read_by_flatc(kind: str, tmp_path: Path)
         if field.name != "kind"
     }
     node = x.XNode(form(kind, **values), 5, x.OutputMinMax(-1.5, 2.5))
-    graph = x.XNNGraph(x.GraphTable("0", (node,)), has_header=False)
+    graph = x.XNNGraph(x.XnnGraphTable("0", (node,)), has_header=False)
     schema = flatc.schema_path("xnnpack/serialization/schema.fbs")
     stock = flatc.read(schema, codec.encode(graph), tmp_path)
     _graph_json(graph.table, stock)

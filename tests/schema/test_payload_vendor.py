@@ -55,12 +55,12 @@ def _tensor(name: str, kind: int, **more: object) -> q.Tensor:
     return q.Tensor(name, (2, 3), (), kind, 9, **more)
 
 
-def qcir(*graphs: q.GraphTable, area: bytes = b"") -> bytes:
+def qcir(*graphs: q.QnnGraphTable, area: bytes = b"") -> bytes:
     flat = write_root(q.CONTEXT, q.Context(graphs), b"")
     return struct.pack("<IIQ", QCIR_MARK, len(flat), len(area)) + flat + area
 
 
-def _two_nodes() -> q.GraphTable:
+def _two_nodes() -> q.QnnGraphTable:
     per_tensor = q.QuantizeParam(1, 0, data=(_pair(0.5, -128),))
     per_channel = q.QuantizeParam(1, 1, axis=1, data=(_pair(0.5, 0), _pair(0.25, -1)))
     tensors = (
@@ -74,7 +74,7 @@ def _two_nodes() -> q.GraphTable:
         q.Operator("conv", "qti.aisw", "Conv2d", (0, 1), (2,), (3,)),
         q.Operator("conv", "qti.aisw", "Relu", (2,), (4,)),
     )
-    return q.GraphTable("forward", nodes, tensors)
+    return q.QnnGraphTable("forward", nodes, tensors)
 
 
 def test_qcir_is_a_graph_with_constants_and_scales() -> None:
@@ -102,7 +102,7 @@ def test_qcir_is_a_graph_with_constants_and_scales() -> None:
 
 
 def test_qcir_of_several_graphs_keeps_each() -> None:
-    other = q.GraphTable("prefill", _two_nodes().nodes, _two_nodes().tensors)
+    other = q.QnnGraphTable("prefill", _two_nodes().nodes, _two_nodes().tensors)
     data = qcir(_two_nodes(), other, area=bytes(12))
     found = payloads.decode_strict("QnnBackend", data)
     assert found.graph is not None
@@ -119,7 +119,7 @@ def test_qcir_without_graphs_is_empty() -> None:
 
 
 def test_qcir_data_and_indices_that_lead_nowhere_are_issues() -> None:
-    table = q.GraphTable("g", (q.Operator("a", "p", "Add", (0, 9), (8,), (7,)),), (
+    table = q.QnnGraphTable("g", (q.Operator("a", "p", "Add", (0, 9), (8,), (7,)),), (
         _tensor("w", q.STATIC, size=100, offset=0),
     ))  # fmt: skip
     data = qcir(table, area=b"short")

@@ -87,7 +87,7 @@ BUFFERS = st.builds(x.Buffer, st.binary(max_size=40).map(memoryview))
 GRAPHS = st.builds(
     x.XNNGraph,
     st.builds(
-        x.GraphTable,
+        x.XnnGraphTable,
         st.none() | st.text(max_size=4),
         st.lists(xnodes(), max_size=8).map(tuple),
         st.lists(XVALUES, max_size=10).map(tuple),
@@ -277,7 +277,7 @@ def test_payload_four_bit_groups_are_read_from_stock_file() -> None:
 def test_payload_old_group_scales_in_bfloat16_are_numbers() -> None:
     quant = x.PerChannelGroupQuant(group_size=32, scale_bf16=(0x3F80, 0xC000))
     tensor = x.TensorValue(10, 1, (4,), 0, x.NO_VALUE, 0, 0)
-    table = x.GraphTable("0", (), (x.XValue(x.QuantizedTensorValue(tensor, quant)),))
+    table = x.XnnGraphTable("0", (), (x.XValue(x.QuantizedTensorValue(tensor, quant)),))
     found = payloads.decode_strict("XnnpackBackend", codec.encode(x.XNNGraph(table)))
     assert found.graph is not None
     assert found.graph.values["v0"].tensor.quantization.scale == (1.0, -2.0)
@@ -318,12 +318,12 @@ def test_payload_constants_inside_the_flatbuffer_are_read_without_header() -> No
 
 def test_payload_legacy_dynamic_type_survives_the_round() -> None:
     tensor = x.TensorValue(1, 1, (4,), 0, 0, 1, 0, dq_datatype=3)
-    graph = x.XNNGraph(x.GraphTable("0", (), (x.XValue(tensor),)), identifier="XN00")
+    graph = x.XNNGraph(x.XnnGraphTable("0", (), (x.XValue(tensor),)), identifier="XN00")
     assert codec.decode(codec.encode(graph)).table.xvalues[0].tensor.dq_datatype == 3
 
 
 def test_payload_node_of_newer_schema_is_named_by_its_tag() -> None:
-    table = x.GraphTable("0", (x.XNode(UnknownMember(48), 3),), ())
+    table = x.XnnGraphTable("0", (x.XNode(UnknownMember(48), 3),), ())
     found = payloads.decode_strict("XnnpackBackend", codec.encode(x.XNNGraph(table)))
     assert found.graph is not None
     assert found.graph.nodes[0].target == "Unknown(48)"
@@ -332,7 +332,7 @@ def test_payload_node_of_newer_schema_is_named_by_its_tag() -> None:
 
 
 def test_payload_dangling_value_id_is_an_issue_not_an_error() -> None:
-    table = x.GraphTable("0", (x.XNode(n.Unary("Sigmoid", 4, 5), 1),), ())
+    table = x.XnnGraphTable("0", (x.XNode(n.Unary("Sigmoid", 4, 5), 1),), ())
     found = payloads.decode_strict("XnnpackBackend", codec.encode(x.XNNGraph(table)))
     assert found.graph is not None
     assert found.graph.values["v4"].kind == "other"
@@ -341,7 +341,7 @@ def test_payload_dangling_value_id_is_an_issue_not_an_error() -> None:
 
 def test_payload_dangling_constant_index_is_an_issue_not_an_error() -> None:
     tensor = x.TensorValue(1, 1, (4,), 9, x.NO_VALUE, 0, 0)
-    table = x.GraphTable("0", (), (x.XValue(tensor),), constant_data=())
+    table = x.XnnGraphTable("0", (), (x.XValue(tensor),), constant_data=())
     found = payloads.decode_strict("XnnpackBackend", codec.encode(x.XNNGraph(table)))
     assert found.constants == ()
     assert "constant index below 0" in found.issues[0].message

@@ -37,7 +37,7 @@ def plan(**changes: object) -> m.ExecutionPlan:
     return m.ExecutionPlan(**{**fields, **changes})  # pyright: ignore[reportArgumentType]
 
 
-def made(*plans: m.ExecutionPlan, segments: tuple[bytes, ...] = ()) -> program.Program:
+def made(*plans: m.ExecutionPlan, segments: tuple[bytes, ...] = ()) -> program.ProgramFile:
     table = m.ProgramTable(
         0,
         plans,
@@ -48,7 +48,7 @@ def made(*plans: m.ExecutionPlan, segments: tuple[bytes, ...] = ()) -> program.P
         None,
         None,
     )
-    return program.Program(table, None, tuple(memoryview(data) for data in segments))
+    return program.ProgramFile(table, None, tuple(memoryview(data) for data in segments))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -41,7 +41,7 @@ from compiler.partition.regions import follows_source
 from compiler.partition.steering import is_off, keeps_out
 from compiler.partition.tags import tag_constant_data
 from compiler.untyped import aten
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 
 Node = torch.fx.Node
 Precisions = ConfigPrecisionType | Sequence[ConfigPrecisionType] | None
@@ -126,7 +126,7 @@ class XnnpackPartitioner(Partitioner):
             return False
         refusal = self._refusal(rule, node, facts)
         if refusal:
-            note(node, rule.name, Outcome.REJECTED, refusal)
+            note(node, rule.name, NodeOutcome.REJECTED, refusal)
         return not refusal
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
@@ -170,12 +170,12 @@ class XnnpackPartitioner(Partitioner):
             refusal = "" if rule is None else self._refusal(rule, node, facts)
             if rule is None:
                 text = f"no rule for {operator_of(node)} in {type(self).__name__}"
-                note(node, type(self).__name__, Outcome.NO_RULE, text)
+                note(node, type(self).__name__, NodeOutcome.NO_RULE, text)
             elif refusal:
-                note(node, rule.name, Outcome.REJECTED, f"{operator_of(node)}: {refusal}")
+                note(node, rule.name, NodeOutcome.REJECTED, f"{operator_of(node)}: {refusal}")
             elif is_off(rule.name):
                 text = f"vetoed by the user: {rule.name} is disabled"
-                note(node, rule.name, Outcome.VETOED, text)
+                note(node, rule.name, NodeOutcome.VETOED, text)
             elif not keeps_out(node):
                 along = self._allowed_along(rule, node, facts)
                 if along is not None:
@@ -210,7 +210,7 @@ class XnnpackPartitioner(Partitioner):
         weights = [n for n in missing if facts.is_constant(n.args[0])]
         if weights:
             text = f"{operator_of(node)} needs {weights[0].name} as its weight, which is excluded"
-            note(node, rule.name, Outcome.VETOED, f"vetoed by the user: {text}")
+            note(node, rule.name, NodeOutcome.VETOED, f"vetoed by the user: {text}")
             return None
         views = views_around(node) or ()
         if any(view in missing for view in views):
@@ -237,7 +237,7 @@ class XnnpackPartitioner(Partitioner):
             text = f"{rule.name} accepts it in {precision.name}"
             if each is not node:
                 text = f"it is delegated with {node.name}"
-            note(each, rule.name, Outcome.DELEGATED, text)
+            note(each, rule.name, NodeOutcome.DELEGATED, text)
 
     def _refusal(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> str:
         if not rule.precisions & self.precisions:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from compiler.interface.named_data import Blob, NamedDataStore, NamedDataStoreOutput
+from compiler.interface.named_data import HashedBytes, NamedDataStore, NamedDataStoreOutput
 from compiler.memory.specs import raw_bytes
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack.codec import encode
@@ -79,7 +79,7 @@ class PayloadWriter:
 
         They are stored in the current file.
         """
-        data = Blob(raw_bytes(tensor.contiguous()))
+        data = HashedBytes(raw_bytes(tensor.contiguous()))
         key = prefix + data.sha256.hex()
         if key not in self._places:
             self._places[key] = len(self._constants)
@@ -121,7 +121,7 @@ class PayloadWriter:
 
     def finish(self) -> tuple[bytes, dict[int, tuple[int, ...]], NamedDataStoreOutput]:
         """Return the payload, debug handles by node index, and the constants by key."""
-        table = m.GraphTable(
+        table = m.XnnGraphTable(
             version="0",
             xnodes=tuple(self._nodes),
             xvalues=tuple(self._values),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.memory.blocks import MemoryBlock, MemoryPlan, aligned, lower_bound, verify
+from compiler.memory.blocks import BlockPlacement, MemoryBlock, aligned, lower_bound, verify
 from compiler.memory.planners.by_size import greedy, interval
 from compiler.memory.planners.naive import naive
 from schema.objects.cyclic_gc import gc_suspended
@@ -20,13 +20,13 @@ def plan_blocks(
     blocks: Sequence[MemoryBlock],
     alignment: int = 16,
     planners: Sequence[Planner] = DEFAULT_PLANNERS,
-) -> MemoryPlan:
+) -> BlockPlacement:
     """Return the smallest verified plan; planners after one that reached the bound are skipped.
 
     Raises: PlanError if the blocks of a plan overlap
     """
     bound = lower_bound(blocks, alignment)
-    best: MemoryPlan | None = None
+    best: BlockPlacement | None = None
     planned = [block for block in blocks if block.planned]
     for planner in planners:
         places = iter(planner(planned, alignment))
@@ -36,7 +36,7 @@ def plan_blocks(
             for block, place in zip(blocks, offsets, strict=True)
             if block.planned
         ]
-        plan = MemoryPlan(offsets, max(ends, default=0), bound, planner.__name__)
+        plan = BlockPlacement(offsets, max(ends, default=0), bound, planner.__name__)
         verify(blocks, plan, alignment)
         if best is None or plan.nbytes < best.nbytes:
             best = plan

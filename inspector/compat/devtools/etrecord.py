@@ -77,7 +77,7 @@ class RebuiltPrograms(dict[str, Any]):
 class _RecordFile:
     """A record file as the source of an ETRecord's parts."""
 
-    def __init__(self, artifact: etrecord.ETRecord) -> None:
+    def __init__(self, artifact: etrecord.RecordFile) -> None:
         self.artifact = artifact
 
     def has(self, part: str) -> bool:
@@ -131,12 +131,12 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
         raise RuntimeError(f"Invalid etrecord file passed in. {error}") from error
 
 
-def opened(artifact: etrecord.ETRecord) -> ETRecord:
+def opened(artifact: etrecord.RecordFile) -> ETRecord:
     """Return the documented object over a decoded record."""
     return ETRecord.from_source(_RecordFile(artifact))
 
 
-def reference_output(record: etrecord.ETRecord, method: str, case: int) -> LazyValues | None:
+def reference_output(record: etrecord.RecordFile, method: str, case: int) -> LazyValues | None:
     """Return the expected outputs of one test case, None when they were not recorded.
 
     Args:
@@ -154,7 +154,7 @@ def reference_output(record: etrecord.ETRecord, method: str, case: int) -> LazyV
     return LazyValues(lambda: listed)
 
 
-def _reference_cases(record: etrecord.ETRecord) -> dict[str, list[object]]:
+def _reference_cases(record: etrecord.RecordFile) -> dict[str, list[object]]:
     try:
         tree = record.reference_outputs().value
     except FormatError:
@@ -167,7 +167,7 @@ def _reference_cases(record: etrecord.ETRecord) -> dict[str, list[object]]:
     }
 
 
-def reference_graph(record: etrecord.ETRecord | None, name: str) -> Graph | None:
+def reference_graph(record: etrecord.RecordFile | None, name: str) -> Graph | None:
     """Return the graph that names events, None for the edge graph of the method at hand.
 
     Without a record there is none to be named.

@@ -12,7 +12,7 @@ from inspector.compat.devtools import memory_trace_plan as plan
 from inspector.compat.devtools.fx_nodes import Fx, innermost_module, is_memory, tensor_specs
 from inspector.compat.devtools.memory_trace_plan import Allocation
 from inspector.files.session import Session
-from schema.program import Program
+from schema.program import ProgramFile
 
 _NO_PLAN = "Executorch program does not have memory planning."
 
@@ -59,8 +59,8 @@ def generate_memory_trace(
 
 
 def _steps(source: object, method: str) -> Sequence[Sequence[Allocation]]:
-    if isinstance(source, (str, os.PathLike, Program, Session)):
-        steps = plan.steps(cast("str | Program | Session", source), method)
+    if isinstance(source, (str, os.PathLike, ProgramFile, Session)):
+        steps = plan.steps(cast("str | ProgramFile | Session", source), method)
         if not any(steps):
             raise ValueError(_NO_PLAN)
         return steps

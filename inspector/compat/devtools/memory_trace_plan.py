@@ -11,8 +11,8 @@ from inspector.files.session import Session
 from inspector.join.node_index import base_operator
 from inspector.memory.plan import Arena, PlannedValue, analyse_memory
 from inspector.profile.join_index import JoinIndex, join_index
-from schema.bundled import BundledProgram
-from schema.program import Program
+from schema.bundled import BundledFile
+from schema.program import ProgramFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Allocation:
 
 
 def steps(
-    source: str | os.PathLike[str] | Program | Session, method: str
+    source: str | os.PathLike[str] | ProgramFile | Session, method: str
 ) -> list[list[Allocation]]:
     """Return the live tensors at each instruction; those that share storage are one.
 
@@ -64,10 +64,10 @@ def steps(
     return live
 
 
-def _session(source: str | os.PathLike[str] | Program) -> Session:
+def _session(source: str | os.PathLike[str] | ProgramFile) -> Session:
     file = open_program(source)
     assert file is not None
-    assert isinstance(file.artifact, (Program, BundledProgram))
+    assert isinstance(file.artifact, (ProgramFile, BundledFile))
     return Session(file.path, (file,))
 
 

@@ -28,7 +28,7 @@ from inspector.join.links import BlockLinks
 from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import DELEGATE_CALL
-from schema.etrecord import DelegateMap, ETRecord
+from schema.etrecord import DelegateMap, RecordFile
 from schema.etrecord.graph.unions import mapping
 from schema.etrecord.members import HANDLES
 from schema.graph import Graph
@@ -174,7 +174,7 @@ class Naming:
         return (self.links.link(event).backend or None) if self.links.plan is not None else None
 
 
-def _lone_handles(record: ETRecord, method: str) -> frozenset[int]:
+def _lone_handles(record: RecordFile, method: str) -> frozenset[int]:
     tree = mapping(record.json(HANDLES)) if HANDLES in record.archive else {}
     steps = mapping(tree.get(method, tree))
     return frozenset(int(key) for key, entry in steps.items() if isinstance(entry, int))

@@ -13,9 +13,9 @@ from inspector.compat.devtools.time_scale import TimeScale
 from inspector.files.load import load_file, open_bytes
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from schema import etdump, etrecord
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.errors import FormatError
-from schema.program import Program
+from schema.program import ProgramFile
 
 Path_: TypeAlias = str | os.PathLike[str]
 _ALIASES = {"buffer_path": "debug_buffer_path", "etrecord_path": "etrecord"}
@@ -58,7 +58,7 @@ def open_record(given: object) -> ETRecord | None:
         return given
     if isinstance(given, (str, os.PathLike)):
         return parse_etrecord(cast("Path_", given))
-    if isinstance(given, etrecord.ETRecord):
+    if isinstance(given, etrecord.RecordFile):
         return opened(given)
     save = getattr(given, "save", None)
     if type(given).__name__ != "ETRecord" or not callable(save):
@@ -75,12 +75,12 @@ def open_program(given: object) -> LoadedFile | None:
     """
     if given is None:
         return None
-    if isinstance(given, (Program, BundledProgram)):
+    if isinstance(given, (ProgramFile, BundledFile)):
         return LoadedFile(given.file, "pte", 0, memoryview(b""), given)
     if not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"program is a path or a decoded program, not {type(given).__name__}")
     file = load_file(os.fspath(cast("Path_", given)))
-    if not isinstance(file.artifact, (Program, BundledProgram)):
+    if not isinstance(file.artifact, (ProgramFile, BundledFile)):
         raise FormatError("a program", file.kind, file=str(Path(file.path)))
     return file
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from inspector.compat.devtools import size_of_files as files
 from inspector.compat.devtools.etrecord import ETRecord
 from inspector.compat.devtools.fx_nodes import Fx
-from schema.program import Program
+from schema.program import ProgramFile
 
 Row = dict[str, Any]
 Deserializers = Mapping[str, Callable[[bytes], Mapping[str, Any]]]
@@ -35,8 +35,8 @@ def generate_model_size_information(
     Raises: TypeError for a model of another kind; FormatError, OSError
     """
     total = len(flatbuffer) if flatbuffer is not None else None
-    if isinstance(model, (str, os.PathLike, Program)):
-        parts = files.of_program(cast("str | Program", model))
+    if isinstance(model, (str, os.PathLike, ProgramFile)):
+        parts = files.of_program(cast("str | ProgramFile", model))
         tensors, payloads = parts.tensors, parts.payloads
         total = parts.size if total is None else total
     else:

@@ -9,12 +9,12 @@ from typing import Any
 from inspector.compat.devtools.opening import open_program
 from inspector.files.bundled import inner_program
 from inspector.memory.plan import value_name
-from schema.bundled import BundledProgram
+from schema.bundled import BundledFile
 from schema.dtypes.scalar_type import numel, scalar_type
 from schema.errors import FormatError
-from schema.etrecord import ETRecord, LoweredModule
+from schema.etrecord import LoweredModule, RecordFile
 from schema.graph import Graph, NodeKind
-from schema.program import Program
+from schema.program import ProgramFile
 from schema.program import model as m
 
 Row = dict[str, Any]
@@ -22,7 +22,7 @@ NamedPayload = tuple[str, str, "bytes | memoryview"]  # name, backend id, bytes
 _FORWARD = "forward"
 
 
-def of_record(record: ETRecord) -> tuple[list[Row], list[NamedPayload]]:
+def of_record(record: RecordFile) -> tuple[list[Row], list[NamedPayload]]:
     """Return the tensors and payloads of the recorded edge program.
 
     Parameters and buffers that are saved with the program count, as in the documented tool.
@@ -74,7 +74,7 @@ class ProgramRows:
     size: int | None
 
 
-def of_program(source: str | os.PathLike[str] | Program) -> ProgramRows:
+def of_program(source: str | os.PathLike[str] | ProgramFile) -> ProgramRows:
     """Return the parts of a program.
 
     What several values, delegates or keys share counts once.
@@ -84,14 +84,14 @@ def of_program(source: str | os.PathLike[str] | Program) -> ProgramRows:
     file = open_program(source)
     assert file is not None
     artifact = file.artifact
-    program = inner_program(artifact) if isinstance(artifact, BundledProgram) else artifact
-    if not isinstance(program, Program):
+    program = inner_program(artifact) if isinstance(artifact, BundledFile) else artifact
+    if not isinstance(program, ProgramFile):
         raise FormatError("a program inside the bundle", "no readable one", file=file.path)
-    size = len(artifact.program) if isinstance(artifact, BundledProgram) else file.size
+    size = len(artifact.program) if isinstance(artifact, BundledFile) else file.size
     return ProgramRows(_constants(program), _delegates(program), _named(program), size or None)
 
 
-def _named(program: Program) -> list[Row]:
+def _named(program: ProgramFile) -> list[Row]:
     rows: dict[int, Row] = {}
     for entry in program.table.named_data or ():
         if _among_constants(program, entry.segment_index):
@@ -101,7 +101,7 @@ def _named(program: Program) -> list[Row]:
     return list(rows.values())
 
 
-def _among_constants(program: Program, index: int) -> bool:
+def _among_constants(program: ProgramFile, index: int) -> bool:
     """Return whether the bytes of a segment are some of the constants'."""
     places, home = program.table.segments or (), program.table.constant_segment
     if home is None or max(index, home.segment_index) >= len(places) or not places[index].size:
@@ -111,7 +111,7 @@ def _among_constants(program: Program, index: int) -> bool:
     return index != home.segment_index and whole.offset <= place.offset and ends
 
 
-def _constants(program: Program) -> list[Row]:
+def _constants(program: ProgramFile) -> list[Row]:
     rows: dict[int, Row] = {}
     for plan in program.plans:
         for index, entry in enumerate(plan.values):
@@ -125,7 +125,7 @@ def _constants(program: Program) -> list[Row]:
     return list(rows.values())
 
 
-def _delegates(program: Program) -> list[NamedPayload]:
+def _delegates(program: ProgramFile) -> list[NamedPayload]:
     found: dict[object, NamedPayload] = {}
     for plan in program.plans:
         for index, delegate in enumerate(plan.delegates):

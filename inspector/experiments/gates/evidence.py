@@ -9,7 +9,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import analyse_memory
 from inspector.numerics.report import GapReport
-from schema.program import Program
+from schema.program import ProgramFile
 
 MEASURED = ("pte", "ptd", "bpte")
 Blocks = Sequence[Sequence[float]]
@@ -124,7 +124,7 @@ def _delegates(evidence: Evidence) -> FoundValue:
     return FoundValue(float(total), words, evidence.judged())
 
 
-def _program(metric: str, evidence: Evidence) -> Program:
+def _program(metric: str, evidence: Evidence) -> ProgramFile:
     program = evidence.session.program
     if program is None:
         raise MissingError(f"{metric} needs the program (.pte); {_has(evidence)}")

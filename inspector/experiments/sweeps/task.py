@@ -18,7 +18,7 @@ from inspector.files.session import Session, SessionOptions
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, TRACE, VALUES, RunJob
 from inspector.jobs.gap import GapJob
-from inspector.jobs.messages import Ended, Message, Outcome, Stage
+from inspector.jobs.messages import Ended, Message, Outcome, StageProgress
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.process import Worker
 from inspector.jobs.run import JobRun
@@ -149,7 +149,7 @@ class PointTask:
         if self.result is not None or self._running is None:
             return self.result
         for message in self._running.take(timeout):
-            if isinstance(message, Stage) and message.seconds is None:
+            if isinstance(message, StageProgress) and message.seconds is None:
                 self.stage = f"{self._what}: {message.stage}"
         outcome = self._running.outcome
         limit = self._settings.timeout

@@ -36,7 +36,7 @@ from inspector.trace.blocks import Block, trace_blocks
 from runtime.emulation.graph import GraphRun
 from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.errors import FormatError
-from schema.program import Program
+from schema.program import ProgramFile
 
 EDGE, EXPORTED = "edge", "exported"
 ONLY_OUTPUTS = (
@@ -123,7 +123,7 @@ class _Analysis:
         ]
         return GapReport(tuple(runs), () if runs else self._reasons(program))
 
-    def _reasons(self, program: Program) -> tuple[str, ...]:
+    def _reasons(self, program: ProgramFile) -> tuple[str, ...]:
         """Return the reasons why nothing is compared."""
         wanted = self._options.method
         blocks = [each for each in logged_blocks(self._session) if is_execution(each)]
@@ -137,7 +137,7 @@ class _Analysis:
         names = ", ".join(sorted(fitting))
         return (f"the method that ran is unknown, {names} fit: name one with --method",)
 
-    def _method(self, program: Program, block: Block) -> str | None:
+    def _method(self, program: ProgramFile, block: Block) -> str | None:
         """Return the method of a block; if several fit, the one that the user names."""
         method = method_of(block, self._session.record, program)
         named = self._options.method or self._options.assumed
@@ -145,7 +145,7 @@ class _Analysis:
             return named if named in _fitting(program, block) else None
         return method
 
-    def _wanted(self, program: Program) -> list[tuple[int, Block, int, str]]:
+    def _wanted(self, program: ProgramFile) -> list[tuple[int, Block, int, str]]:
         """Return the runs of methods in the order in which they ran."""
         session, options = self._session, self._options
         found: list[tuple[int, int, int, Block, int, str]] = []
@@ -205,7 +205,9 @@ class _Analysis:
             return reference
 
     # ---- one run
-    def _run(self, program: Program, number: int, block: Block, run: int, method: str) -> RunGap:
+    def _run(
+        self, program: ProgramFile, number: int, block: Block, run: int, method: str
+    ) -> RunGap:
         log = self._log(program, block, run, method)
         found = GapComparison(log, self._options.tolerance, self._kept)
         case = block.bundled_input_index
@@ -237,7 +239,7 @@ class _Analysis:
         member = reference.graph.member
         return RunGap(method, number, run, case, inputs.source, member, rows, tuple(notes))
 
-    def _log(self, program: Program, block: Block, run: int, method: str) -> RunLog:
+    def _log(self, program: ProgramFile, block: Block, run: int, method: str) -> RunLog:
         session = self._session
         logged = logged_run(program, method, block, run)
         join = join_method(session, method)
@@ -266,7 +268,7 @@ class _Analysis:
 
     def _inputs(
         self,
-        program: Program,
+        program: ProgramFile,
         method: str,
         case: int,
         reference: _MappedReference,
@@ -299,5 +301,5 @@ def _own(value: Any) -> Sides:  # noqa: ANN401 - a tensor, a scalar or None
     return _shared(value)
 
 
-def _fitting(program: Program, block: Block) -> list[str]:
+def _fitting(program: ProgramFile, block: Block) -> list[str]:
     return [match.method for match in match_methods(program, block) if not match.mismatch]

@@ -15,7 +15,7 @@ from schema.bundled import BundledTensor, TestCase
 from schema.errors import FormatError
 from schema.etdump import DebugTensor
 from schema.etdump.debug_buffer import DebugBuffer
-from schema.etrecord import ETRecord, TensorData
+from schema.etrecord import RecordFile, TensorData
 from schema.etrecord.members import FORWARD
 
 TEST_CASE = "test case of the bundled program"
@@ -80,7 +80,7 @@ def run_inputs(
     session: Session,
     method: str,
     case: int,
-    record: ETRecord | None,
+    record: RecordFile | None,
     reference: ReferenceGraph,
     given: Any,  # noqa: ANN401 - any tree of tensors
 ) -> Inputs:
@@ -127,7 +127,7 @@ def _test_case(session: Session, method: str, case: int) -> TestCase | None:
     return None
 
 
-def recorded_inputs(record: ETRecord | None, method: str) -> tuple[Any, ...] | None:
+def recorded_inputs(record: RecordFile | None, method: str) -> tuple[Any, ...] | None:
     """Return the representative inputs of a record, None where it has none of this method."""
     if record is None or (method != FORWARD and len(record.methods) > 1):
         return None  # they are those of the forward method

@@ -17,7 +17,7 @@ from runtime.emulation.calls import DIM_ORDER, graph_of, operator_of, tensor_of
 from runtime.emulation.recorded import RecordedGraph
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
-from schema.etrecord import ETRecord, TensorData
+from schema.etrecord import RecordFile, TensorData
 from schema.graph import Graph, GraphNode, NodeKind
 
 _HELD = ("parameter", "buffer", "tensor_constant")
@@ -34,7 +34,7 @@ class ReferenceGraph:
         program: torch's object of it; None where the graph is run as it was read
     """
 
-    record: ETRecord
+    record: RecordFile
     member: str
     graph: RecordedGraph
     program: Any = None
@@ -54,7 +54,7 @@ class ReferenceGraph:
         return self.long_way().program.example_inputs
 
 
-def reference_graph(record: ETRecord, member: str) -> ReferenceGraph:
+def reference_graph(record: RecordFile, member: str) -> ReferenceGraph:
     """Return a recorded program ready to run.
 
     Args:
@@ -67,12 +67,12 @@ def reference_graph(record: ETRecord, member: str) -> ReferenceGraph:
     return _rebuilt(record, member) if graph is None else ReferenceGraph(record, member, graph)
 
 
-def _rebuilt(record: ETRecord, member: str) -> ReferenceGraph:
+def _rebuilt(record: RecordFile, member: str) -> ReferenceGraph:
     program = rebuilt(record, member, delegates=True)
     return ReferenceGraph(record, member, exported_graph(program), program)
 
 
-def plain_graph(record: ETRecord, member: str) -> RecordedGraph | None:
+def plain_graph(record: RecordFile, member: str) -> RecordedGraph | None:
     """Return a recorded program ready to run, None if it is more than plain operators.
 
     Its results are not kept: it is run to look at what its operators return.

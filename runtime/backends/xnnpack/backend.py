@@ -23,7 +23,7 @@ from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
-    Measurement,
+    PartitionEngine,
 )
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.program.named_data import NamedDataMap
@@ -86,11 +86,11 @@ class XnnpackBackend(BackendInterface):
         return PartitionSteps(handle.engine, inputs, store)
 
     @override
-    def measurement(self, name: str, handle: XnnpackPartition) -> Measurement:
+    def measurement(self, name: str, handle: XnnpackPartition) -> PartitionEngine:
         """Return the engine of a partition."""
         engine = handle.engine
         name_of_engine = TORCH if engine.time_source is TimeSource.HOST else NATIVE
-        return Measurement(name, name_of_engine, engine.time_source.value, handle.note)
+        return PartitionEngine(name, name_of_engine, engine.time_source.value, handle.note)
 
     @override
     def destroy(self, handle: XnnpackPartition) -> None:

@@ -18,7 +18,7 @@ from schema.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
-class CompileSpec:
+class RecordedCompileSpec:
     """One setting the delegate was compiled with."""
 
     key: str
@@ -26,7 +26,7 @@ class CompileSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedData:
+class RecordedNamedData:
     """One named blob that the delegate stored in the program.
 
     Attributes:
@@ -60,9 +60,9 @@ class LoweredModule:
     name: str
     backend_id: str
     processed: bytes
-    compile_specs: tuple[CompileSpec, ...]
+    compile_specs: tuple[RecordedCompileSpec, ...]
     original: Graph
-    named_data: tuple[NamedData, ...] = ()
+    named_data: tuple[RecordedNamedData, ...] = ()
     saved_state_dict: bytes = b""
     saved_constants: bytes = b""
 
@@ -94,7 +94,8 @@ def lowered_modules(graph: Graph) -> dict[str, LoweredModule]:
 def read_lowered(name: str, tree: Json, original: Graph, named: Json) -> LoweredModule:
     """Return a lowered module of its JSON, its decoded graph and its parsed named data."""
     specs = [
-        CompileSpec(text(spec["key"]), from_base64(spec["value"])) for spec in tree["compile_specs"]
+        RecordedCompileSpec(text(spec["key"]), from_base64(spec["value"]))
+        for spec in tree["compile_specs"]
     ]
     return LoweredModule(
         name,
@@ -116,7 +117,7 @@ def from_base64(encoded: Json) -> bytes:
         raise FormatError("base64 text", str(error), field="lowered module") from None
 
 
-def _named_data(tree: Json) -> tuple[NamedData, ...]:
+def _named_data(tree: Json) -> tuple[RecordedNamedData, ...]:
     if not tree:
         return ()
     blobs = [_blob(entry) for entry in tree["buffers"]]
@@ -141,13 +142,13 @@ def _alignment(entry: Json) -> int:
 
 def _entries(
     blobs: list[tuple[bytes, int]], entries: Mapping[str, Json], tag: str
-) -> list[NamedData]:
-    found: list[NamedData] = []
+) -> list[RecordedNamedData]:
+    found: list[RecordedNamedData] = []
     for key, entry in entries.items():
         plain = isinstance(entry, int)
         index: Json = entry if plain else entry["buffer_index"]
         if not isinstance(index, int) or not 0 <= index < len(blobs):
             raise FormatError(f"one of {len(blobs)} buffers", f"{index}", field="named data")
         data, alignment = blobs[index]
-        found.append(NamedData(key, data, alignment if plain else _alignment(entry), tag))
+        found.append(RecordedNamedData(key, data, alignment if plain else _alignment(entry), tag))
     return found

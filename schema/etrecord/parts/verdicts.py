@@ -17,7 +17,7 @@ MEMBER = "etscope/verdicts_constants"
 VERSION = 1
 
 
-class Outcome(str, Enum):
+class NodeOutcome(str, Enum):
     """The outcome of a node."""
 
     DELEGATED = "delegated"
@@ -53,7 +53,7 @@ class Verdict:
     debug_handle: int | None
     partitioner: str
     rule: str
-    outcome: Outcome
+    outcome: NodeOutcome
     reason: str
     source: str = ""
     backend: str = ""
@@ -121,4 +121,4 @@ def _verdict(entry: dict[str, Any]) -> Verdict:
         raise TypeError("a verdict with a field that is not a string")
     if handle is not None and handle.__class__ is not int:
         raise TypeError("a debug handle that is not an integer")
-    return Verdict(**texts, debug_handle=handle, outcome=Outcome(entry["outcome"]))
+    return Verdict(**texts, debug_handle=handle, outcome=NodeOutcome(entry["outcome"]))

@@ -40,7 +40,7 @@ Features = tuple[list[GraphValue], ...]
 
 
 @dataclass(slots=True)
-class Program:
+class CoreMLProgram:
     """The decoded ``model.mlmodel``.
 
     Attributes:
@@ -69,13 +69,13 @@ class Program:
         return next(iter(self.functions), "")
 
 
-def read_model(data: memoryview) -> Program:
+def read_model(data: memoryview) -> CoreMLProgram:
     """Return the program of a ``model.mlmodel``.
 
     Raises: FormatError if the protobuf is damaged
     """
     budget = FieldBudget()
-    program = Program()
+    program = CoreMLProgram()
     features: Features = ([], [])
     models: dict[int, list[memoryview]] = {}
     for number_, value in fields(data, budget):
@@ -99,7 +99,7 @@ def _default(description: memoryview, budget: FieldBudget) -> str:
 
 
 def _read(
-    program: Program, kind: int, message: memoryview, features: Features, budget: FieldBudget
+    program: CoreMLProgram, kind: int, message: memoryview, features: Features, budget: FieldBudget
 ) -> None:
     if kind == _ML_PROGRAM:
         program.kind = "ML program"
@@ -113,17 +113,17 @@ def _read(
         program.kind = _OTHERS.get(kind, f"model of type {kind}")
 
 
-def read_text(data: memoryview) -> Program:
+def read_text(data: memoryview) -> CoreMLProgram:
     """Return the program of a compiled model, stored as text.
 
     Raises: FormatError for any other text
     """
-    program = Program(kind="compiled ML program")
+    program = CoreMLProgram(kind="compiled ML program")
     _keep(program, read_listing(data))
     return program
 
 
-def _keep(program: Program, functions: Mapping[str, Function]) -> None:
+def _keep(program: CoreMLProgram, functions: Mapping[str, Function]) -> None:
     for name, function in functions.items():
         program.functions[name] = function.graph
         program.weights[name] = dict(function.weights)

@@ -14,9 +14,9 @@ from typing import Any, cast
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph, GraphNode, GraphValue
 from schema.payloads.coreml import blobs
-from schema.payloads.coreml.model import Program, Weight, read_model, read_text
+from schema.payloads.coreml.model import CoreMLProgram, Weight, read_model, read_text
 from schema.payloads.coreml.tree import File, FileTree, read_tree
-from schema.payloads.model import INLINE, Constant, Part, Payload, Source
+from schema.payloads.model import INLINE, Constant, Part, Payload, PayloadSource
 from schema.payloads.named import named_constant
 from schema.payloads.parts import carve, cover
 
@@ -26,7 +26,7 @@ _MAX_JSON = 64 << 20
 _Handles = Mapping[str, tuple[int, ...]]
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode a Core ML payload or a reference to one in named data.
 
     Raises: FormatError if it contains no folder
@@ -36,7 +36,7 @@ def decode_payload(source: Source) -> Payload:
     return _folder(source, source.data, "")
 
 
-def _reference(source: Source) -> Payload:
+def _reference(source: PayloadSource) -> Payload:
     data = source.data
     facts = _json(data[4:], "reference")
     key, function = str(facts.get("key", "")), str(facts.get("functionName", ""))
@@ -78,7 +78,7 @@ def _json(data: memoryview, what: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _folder(source: Source, data: memoryview, function: str) -> Payload:
+def _folder(source: PayloadSource, data: memoryview, function: str) -> Payload:
     issues: list[Issue] = []
     tree = read_tree(data, issues)
     files = {file.path: file for file in tree.files}
@@ -135,7 +135,7 @@ def _symbols(info: Mapping[str, Any]) -> _Handles:
     )
 
 
-def _program(files: Mapping[str, File], issues: list[Issue]) -> Program:
+def _program(files: Mapping[str, File], issues: list[Issue]) -> CoreMLProgram:
     for path, file in files.items():
         if not path.endswith((".mlmodel", "/model.mil")):
             continue
@@ -143,10 +143,10 @@ def _program(files: Mapping[str, File], issues: list[Issue]) -> Program:
             return read_text(file.data) if path.endswith(".mil") else read_model(file.data)
         except FormatError as error:
             issues.append(Issue(Severity.ERROR, _WHERE, str(error.inside(path))))
-            return Program()
+            return CoreMLProgram()
     text = "it contains no readable program"
     issues.append(Issue(Severity.INFO, _WHERE, text))
-    return Program()
+    return CoreMLProgram()
 
 
 def _claims(tree: FileTree, data: memoryview, weights: Mapping[str, list[Part]]) -> list[Part]:
@@ -234,7 +234,7 @@ def _names(metadata: object, key: str) -> list[str]:
 
 
 def _summary(
-    program: Program,
+    program: CoreMLProgram,
     metadata: Mapping[str, Any],
     files: Mapping[str, File],
     graph: Graph | None,

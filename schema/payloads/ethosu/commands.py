@@ -40,7 +40,7 @@ _ADDRESSES = {"ifm_offset": 0x4000, "ofm_offset": 0x4010}
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class NpuOperation:
     """An operation of the NPU.
 
     Attributes:
@@ -65,7 +65,7 @@ class CommandStream:
 
     version: str
     words: int
-    operations: tuple[Operation, ...]
+    operations: tuple[NpuOperation, ...]
     synchronisations: int
 
 
@@ -98,8 +98,8 @@ def _stream(words: np.ndarray) -> tuple[int, int]:
     raise FormatError("a command stream after the driver header", "none", field="cmd_data")
 
 
-def _operations(words: list[int]) -> tuple[tuple[Operation, ...], int]:
-    built: list[Operation] = []
+def _operations(words: list[int]) -> tuple[tuple[NpuOperation, ...], int]:
+    built: list[NpuOperation] = []
     state: dict[int, int] = {}
     waits = at = 0
     while at < len(words):
@@ -111,7 +111,7 @@ def _operations(words: list[int]) -> tuple[tuple[Operation, ...], int]:
         elif code in OPERATIONS:
             if len(built) >= _MAX_OPERATIONS:
                 raise FormatError(f"at most {_MAX_OPERATIONS} NPU operations", "more")
-            built.append(Operation(OPERATIONS[code], _facts(code, parameter, state)))
+            built.append(NpuOperation(OPERATIONS[code], _facts(code, parameter, state)))
         elif code in _SYNCHRONISATION:
             waits += 1
         else:

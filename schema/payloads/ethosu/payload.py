@@ -15,7 +15,7 @@ from types import MappingProxyType
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads.ethosu.commands import CommandStream, read_commands
-from schema.payloads.model import INLINE, Constant, NamedData, Part, Payload, Source
+from schema.payloads.model import INLINE, Constant, NamedData, Part, Payload, PayloadSource
 from schema.payloads.named import missing_constants, named_constant
 from schema.payloads.parts import cover
 from schema.payloads.reading import span, unpack
@@ -42,7 +42,7 @@ class PayloadBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class RegionTensor:
     """An input or output: padded shape, bytes an element, offset in its region."""
 
     shape: tuple[int, ...]
@@ -51,7 +51,7 @@ class Tensor:
     region: int
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode a Vela block stream.
 
     Raises: FormatError if the bytes are not one
@@ -127,7 +127,7 @@ def _content(block: PayloadBlock, named_data: NamedData) -> memoryview | None:
     return named_data.get(block.key) if block.key else block.data
 
 
-def _tensors(data: memoryview | None, what: str) -> tuple[Tensor, ...]:
+def _tensors(data: memoryview | None, what: str) -> tuple[RegionTensor, ...]:
     if data is None:
         return ()
     (count,) = unpack(struct.Struct("<i"), data, 0, what)
@@ -139,7 +139,7 @@ def _tensors(data: memoryview | None, what: str) -> tuple[Tensor, ...]:
     width = words // count
     numbers = struct.unpack_from(f"<{words}i", data, 4)
     entries = [numbers[start : start + width] for start in range(0, words, width)]
-    return tuple(Tensor(entry[:-3], *entry[-3:]) for entry in entries)
+    return tuple(RegionTensor(entry[:-3], *entry[-3:]) for entry in entries)
 
 
 def _commands(data: memoryview | None, issues: list[Issue]) -> CommandStream | None:
@@ -174,7 +174,9 @@ def _claims(blocks: list[PayloadBlock]) -> list[Part]:
 
 
 def _graph(
-    inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], commands: CommandStream | None
+    inputs: tuple[RegionTensor, ...],
+    outputs: tuple[RegionTensor, ...],
+    commands: CommandStream | None,
 ) -> Graph:
     """Return the NPU's operations in order; the stream has no names and thus no edges."""
     values = {
@@ -198,7 +200,7 @@ def _graph(
     )
 
 
-def _meta(tensor: Tensor) -> TensorMeta:
+def _meta(tensor: RegionTensor) -> TensorMeta:
     scalar_type = _BY_BYTES.get(tensor.element_bytes, -1)
     return TensorMeta(scalar_type, tensor.shape, type_name=f"{8 * tensor.element_bytes}-bit")
 
@@ -206,8 +208,8 @@ def _meta(tensor: Tensor) -> TensorMeta:
 def _summary(
     blocks: list[PayloadBlock],
     contents: Mapping[str, memoryview | None],
-    inputs: tuple[Tensor, ...],
-    outputs: tuple[Tensor, ...],
+    inputs: tuple[RegionTensor, ...],
+    outputs: tuple[RegionTensor, ...],
     commands: CommandStream | None,
 ) -> Mapping[str, object]:
     facts: dict[str, object] = {

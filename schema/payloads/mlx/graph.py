@@ -14,7 +14,7 @@ from typing import Any, cast
 from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
-from schema.payloads.mlx.operations import COLUMNS, Operation, OperationColumn
+from schema.payloads.mlx.operations import COLUMNS, MlxOperation, OperationColumn
 from schema.payloads.mlx.tables import (
     SLOT_KINDS,
     TENSOR_SLOT,
@@ -58,7 +58,7 @@ class _Use:
 def kind_of(instruction: Instruction) -> str:
     """Return the name of an instruction's operation."""
     op = instruction.op
-    return op.kind if isinstance(op, Operation) else f"Unknown({op.tag})" if op else "None"
+    return op.kind if isinstance(op, MlxOperation) else f"Unknown({op.tag})" if op else "None"
 
 
 def node_name(graph: MLXGraph, chain: int, index: int) -> str:
@@ -106,7 +106,7 @@ def _slot(variant: SlotVariant) -> Slot:
 
 def _use(instruction: Instruction) -> _Use:
     op = instruction.op
-    if not isinstance(op, Operation):
+    if not isinstance(op, MlxOperation):
         return _Use()
     arguments: list[tuple[str, tuple[Slot, ...], object]] = []
     writes: list[Slot] = []

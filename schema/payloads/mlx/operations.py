@@ -120,7 +120,7 @@ _FIELDS: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class MlxOperation:
     """An operation: its name, and its fields by name."""
 
     kind: str
@@ -185,15 +185,15 @@ COLUMNS: Mapping[str, tuple[OperationColumn, ...]] = MappingProxyType(
 )
 
 
-def _make(kind: str, **fields: object) -> Operation:
-    return Operation(kind, fields)
+def _make(kind: str, **fields: object) -> MlxOperation:
+    return MlxOperation(kind, fields)
 
 
-def _spec(kind: str) -> Spec[Operation]:
+def _spec(kind: str) -> Spec[MlxOperation]:
     return spec(f"{kind}Node", partial(_make, kind), *(row for _, row in _ALL[kind]))
 
 
-def _tag(operation: Operation) -> int:
+def _tag(operation: MlxOperation) -> int:
     return NAMES.index(operation.kind) + 1
 
 

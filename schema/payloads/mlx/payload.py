@@ -12,7 +12,7 @@ from types import MappingProxyType
 from schema.errors import FormatError
 from schema.payloads.mlx.graph import WHERE, instruction_counts, node_name, to_graph
 from schema.payloads.mlx.tables import COUNTS, GRAPH, TENSOR_SLOT, MLXGraph
-from schema.payloads.model import Constant, Part, Payload, Source
+from schema.payloads.model import Constant, Part, Payload, PayloadSource
 from schema.payloads.named import missing_constants, named_constant
 from schema.payloads.parts import Owner, cover, flatbuffer_claims
 from schema.payloads.reading import PayloadReader, span, unpack
@@ -22,7 +22,7 @@ _HEADER = struct.Struct("<I4sQQ")
 _OPERATION = r"MLXGraph\.instruction_chains\[(\d+)\]\.instructions\[(\d+)\]"
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode an MLX payload.
 
     Raises: FormatError for any other payload, or unreadable tables
@@ -55,7 +55,7 @@ def decode_payload(source: Source) -> Payload:
     )
 
 
-def _constants(graph: MLXGraph, source: Source) -> dict[int, Constant]:
+def _constants(graph: MLXGraph, source: PayloadSource) -> dict[int, Constant]:
     """Return the constants by slot; inputs, outputs and buffers have names too, but no blob."""
     return {
         named.slot.idx: named_constant(named.name, source.named_data)

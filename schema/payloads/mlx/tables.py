@@ -10,7 +10,7 @@ from typing import Annotated
 
 from schema.flatbuf.declare import i8, i32, named, table_of, u8, u32
 from schema.flatbuf.spec import UnknownMember
-from schema.payloads.mlx.operations import UNION, Operation
+from schema.payloads.mlx.operations import UNION, MlxOperation
 
 TENSOR_SLOT = 0
 SLOT_KINDS = ("tensor", "int", "float", "bool")
@@ -20,7 +20,7 @@ SLOT_KINDS = ("tensor", "int", "float", "bool")
 class Instruction:
     """A wrapper of an operation."""
 
-    op: Annotated[Operation | UnknownMember | None, UNION] = None
+    op: Annotated[MlxOperation | UnknownMember | None, UNION] = None
 
 
 @named("InstructionChain")

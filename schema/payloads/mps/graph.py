@@ -77,7 +77,7 @@ def _node(name: str, node: t.Node, types: Types) -> GraphNode:
     facts: dict[str, object] = {}
     arguments: list[Argument] = []
     outputs: list[str] = []
-    if isinstance(inner, t.Operation):
+    if isinstance(inner, t.MpsOperation):
         for field in t.FIELD_ORDER[inner.kind]:
             item = inner.fields[field]
             if (inner.kind, field) in t.UNUSED:

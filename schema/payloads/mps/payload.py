@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from schema.errors import FormatError, Issue, Severity
 from schema.flatbuf.spec import UnknownMember
-from schema.payloads.model import INLINE, Constant, Part, Payload, Source, total_bytes
+from schema.payloads.model import INLINE, Constant, Part, Payload, PayloadSource, total_bytes
 from schema.payloads.mps import tables as t
 from schema.payloads.mps.graph import node_names, to_graph, value_name
 from schema.payloads.parts import Owners, cover, flatbuffer_claims
@@ -24,7 +24,7 @@ _SCATTER = t.NODE_KINDS.index("Scatter")
 _WHERE = "MPS payload"
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode an MPS payload.
 
     Raises: FormatError for any other payload, or unreadable tables
@@ -70,7 +70,7 @@ def _segment(data: memoryview) -> tuple[int, int] | None:
 
 def _age(graph: t.MPSGraph, has_header: bool) -> list[Issue]:
     tags = [node.mpsnode_union for node in graph.mps_nodes]
-    kinds = {tag.kind for tag in tags if isinstance(tag, t.Operation)}
+    kinds = {tag.kind for tag in tags if isinstance(tag, t.MpsOperation)}
     late = kinds & set(t.NODE_KINDS[_SCATTER:])
     if has_header or not (late or any(isinstance(tag, UnknownMember) for tag in tags)):
         return []

@@ -54,15 +54,15 @@ TYPE_FIELDS = frozenset({"dtype", "output_dtype"})
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class MpsOperation:
     """A node: its kind and fields by name."""
 
     kind: str
     fields: Mapping[str, Any]
 
 
-def _make(kind: str, **fields: Any) -> Operation:  # noqa: ANN401 - any field value
-    return Operation(kind, fields)
+def _make(kind: str, **fields: Any) -> MpsOperation:  # noqa: ANN401 - any field value
+    return MpsOperation(kind, fields)
 
 
 _PADS = "padding_left:i32 padding_right:i32 padding_top:i32 padding_bottom:i32"
@@ -161,7 +161,7 @@ def _node(kind: str) -> Spec[Any]:
     return spec(f"MPS{kind}", partial(_make, kind), *_COLUMNS[kind])
 
 
-def _tag(operation: Operation) -> int:
+def _tag(operation: MpsOperation) -> int:
     return NODE_KINDS.index(operation.kind) + 1
 
 
@@ -182,7 +182,7 @@ class MinMax:
 class Node:
     """An operation with optional bounds."""
 
-    mpsnode_union: Annotated[Operation | UnknownMember | None, _UNION] = None
+    mpsnode_union: Annotated[MpsOperation | UnknownMember | None, _UNION] = None
     min_max: MinMax | None = None
 
 

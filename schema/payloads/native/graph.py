@@ -80,7 +80,7 @@ def _meta(meta: t.TensorMeta | None) -> g.TensorMeta | None:
         name = f"{name} ({width}-bit groups of {scheme.group_size or 'a channel'})"
         kind = "per_group" if scheme.group_size else "per_channel"
         group = scheme.group_size or None
-        quantization = g.Quantization(kind, axis=max(len(sizes) - 1, 0), group_size=group)
+        quantization = g.QuantizationParameters(kind, axis=max(len(sizes) - 1, 0), group_size=group)
         code = -1  # packed: the sizes are logical
     elif isinstance(scheme, t.PackedQuant):
         name, code = scheme.codec, -1

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from schema.graph import Graph
-from schema.payloads.model import Constant, NamedData, Payload, Source, total_bytes
+from schema.payloads.model import Constant, NamedData, Payload, PayloadSource, total_bytes
 from schema.payloads.named import missing_constants, named_constant
 from schema.payloads.native import tables as t
 from schema.payloads.native.graph import method_graph
@@ -21,7 +21,7 @@ _WHERE = "native payload"
 _GRAPH = r"Program\.methods\[(\d+)\]\.graph\."
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode a native payload.
 
     Raises: FormatError for any other payload, or unreadable tables

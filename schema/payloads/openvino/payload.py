@@ -20,7 +20,7 @@ import numpy as np
 
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph
-from schema.payloads.model import INLINE, Constant, Part, Payload, Source
+from schema.payloads.model import INLINE, Constant, Part, Payload, PayloadSource
 from schema.payloads.names import unique
 from schema.payloads.openvino.graph import to_graph
 from schema.payloads.openvino.ir import Layer, Net, read_ir
@@ -37,7 +37,7 @@ _MOST_FACTS = 16
 _WHERE = "OpenVINO payload"
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode an exported model of the CPU plugin; that of another device is opaque.
 
     Raises: FormatError for any other layout
@@ -69,7 +69,7 @@ def _is_stream(data: memoryview) -> bool:
     return bytes(data[:8]) == _HEADER.size.to_bytes(8, "little")
 
 
-def _foreign(source: Source, device: str) -> Payload:
+def _foreign(source: PayloadSource, device: str) -> Payload:
     kind = "ELF" if bytes(source.data[:4]) == b"\x7fELF" else "unknown"
     text = f"the export format of the {device} plugin is not public"
     return Payload(
@@ -83,7 +83,9 @@ def _foreign(source: Source, device: str) -> Payload:
     )
 
 
-def _stream(source: Source, data: memoryview, start: int, facts: dict[str, object]) -> Payload:
+def _stream(
+    source: PayloadSource, data: memoryview, start: int, facts: dict[str, object]
+) -> Payload:
     custom, custom_size, area, area_size, model, model_size = unpack(_HEADER, data, 0, "header")
     if custom != _HEADER.size:
         raise FormatError(

@@ -10,7 +10,7 @@ import struct
 from types import MappingProxyType
 
 from schema.errors import FormatError
-from schema.payloads.model import Constant, Part, Payload, Source, total_bytes
+from schema.payloads.model import Constant, Part, Payload, PayloadSource, total_bytes
 from schema.payloads.named import missing_constants, named_constant
 from schema.payloads.parts import cover
 
@@ -21,7 +21,7 @@ _ELF_MACHINES = {3: "x86", 40: "Arm", 62: "x86-64", 183: "AArch64", 243: "RISC-V
 _MACH_O = {0x01000007: "x86-64", 0x0100000C: "AArch64"}
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode the keys, one per line; without any they follow from the method's name.
 
     Raises: FormatError if the payload is not such a string
@@ -62,7 +62,7 @@ def _lines(data: memoryview) -> list[tuple[int, str]]:
     return found
 
 
-def _old_keys(source: Source) -> list[tuple[int, str]]:
+def _old_keys(source: PayloadSource) -> list[tuple[int, str]]:
     name = next((value for key, value in source.compile_specs if key == "method_name"), b"")
     method = bytes(name).decode("utf-8", "backslashreplace")
     return [(0, f"{method}_{tail}" if method else tail) for tail in _ROLES]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from schema.errors import FormatError
 from schema.graph import Graph, GraphNode, NodeKind
-from schema.payloads.model import Part, Payload, Source
+from schema.payloads.model import Part, Payload, PayloadSource
 from schema.payloads.parts import cover
 from schema.program import decode, sniff
 
@@ -23,7 +23,7 @@ _OPERATION = re.compile(r"op:(?:demo::)?([^,]+), numel:([^,]+), dtype:(.+)")
 _HANDLE = "<debug_handle>"
 
 
-def decode_text(source: Source) -> Payload:
+def decode_text(source: PayloadSource) -> Payload:
     """Decode the instruction text of BackendWithCompilerDemo and similar backends.
 
     ``1version:0#op:demo::aten.sin.default, numel:1, dtype:torch.float32<debug_handle>1#``
@@ -85,7 +85,7 @@ def _node(piece: str, index: int) -> GraphNode:
     )
 
 
-def decode_plain_text(source: Source) -> Payload:
+def decode_plain_text(source: PayloadSource) -> Payload:
     """Decode a payload that is only a string, such as ``imqnncompiled`` or a printed graph.
 
     Raises: FormatError if it is not a string
@@ -102,7 +102,7 @@ def decode_plain_text(source: Source) -> Payload:
     )
 
 
-def decode_program(source: Source) -> Payload:
+def decode_program(source: PayloadSource) -> Payload:
     """Decode a payload that is a complete program (ExecutorBackend).
 
     Its plans are read by the program reader; the payload only provides the file.

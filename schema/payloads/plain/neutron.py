@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from schema.errors import FormatError, Issue, Severity
-from schema.payloads.model import INLINE, Constant, Part, Payload, Source
+from schema.payloads.model import INLINE, Constant, Part, Payload, PayloadSource
 from schema.payloads.parts import cover
 from schema.payloads.reading import span, unpack
 
@@ -43,7 +43,7 @@ class _Header:
         return -(-self.nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode a Neutron payload.
 
     Raises: FormatError if the payload is shorter than its header

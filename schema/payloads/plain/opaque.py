@@ -10,14 +10,14 @@ import re
 
 import numpy as np
 
-from schema.payloads.model import Payload, Source
+from schema.payloads.model import Payload, PayloadSource
 from schema.payloads.parts import whole
 
 _CHUNK = 1 << 20
 _OVERLAP = 256  # longest string that is still found across two chunks
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Return a payload without a graph: id and size are all that is known."""
     return Payload(
         source.backend_id,

@@ -9,7 +9,7 @@ import struct
 from types import MappingProxyType
 
 from schema.errors import FormatError, Issue, Severity
-from schema.payloads.model import Constant, Part, Payload, Source
+from schema.payloads.model import Constant, Part, Payload, PayloadSource
 from schema.payloads.named import missing_constants, named_constant
 from schema.payloads.parts import cover, whole
 from schema.payloads.reading import unpack
@@ -20,7 +20,7 @@ _SHARED_BLOB = "ExtractSharedBlobKey"
 _WHERE = "MediaTek payload"
 
 
-def decode_mediatek(source: Source) -> Payload:
+def decode_mediatek(source: PayloadSource) -> Payload:
     """Decode the header of a Neuropilot payload; weights may be shared, as a named blob.
 
     Raises: FormatError if the header is missing
@@ -52,13 +52,13 @@ def decode_mediatek(source: Source) -> Payload:
     )
 
 
-def _shared(source: Source) -> tuple[Constant, ...]:
+def _shared(source: PayloadSource) -> tuple[Constant, ...]:
     keys = [value for key, value in source.compile_specs if key == _SHARED_BLOB]
     names = dict.fromkeys(bytes(key).decode("utf-8", "backslashreplace") for key in keys)
     return tuple(named_constant(name, source.named_data) for name in names)
 
 
-def decode_samsung(source: Source) -> Payload:
+def decode_samsung(source: PayloadSource) -> Payload:
     """Describe an Exynos payload: the body is opaque, the options are in the compile specs."""
     data = source.data
     return Payload(

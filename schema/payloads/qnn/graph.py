@@ -13,7 +13,7 @@ from schema.graph import (
     GraphNode,
     GraphValue,
     NodeKind,
-    Quantization,
+    QuantizationParameters,
     TensorMeta,
 )
 from schema.payloads.model import INLINE, Constant
@@ -30,7 +30,7 @@ def constant_name(graph: int, tensor: int) -> str:
     return f"t{tensor}" if not graph else f"t{graph}.{tensor}"
 
 
-def node_names(graph: t.GraphTable, number: int) -> tuple[str, ...]:
+def node_names(graph: t.QnnGraphTable, number: int) -> tuple[str, ...]:
     """Return a unique name for each node, its own where possible."""
     taken: set[str] = set()
     return tuple(
@@ -39,7 +39,7 @@ def node_names(graph: t.GraphTable, number: int) -> tuple[str, ...]:
     )
 
 
-def to_graph(graph: t.GraphTable, number: int, issues: list[Issue]) -> Graph:
+def to_graph(graph: t.QnnGraphTable, number: int, issues: list[Issue]) -> Graph:
     """Return the graph; invalid indices become values of kind other."""
     values = {
         constant_name(number, index): _value(constant_name(number, index), tensor)
@@ -62,7 +62,7 @@ def to_graph(graph: t.GraphTable, number: int, issues: list[Issue]) -> Graph:
     )
 
 
-def _of_type(graph: t.GraphTable, number: int, kind: int) -> tuple[str, ...]:
+def _of_type(graph: t.QnnGraphTable, number: int, kind: int) -> tuple[str, ...]:
     return tuple(
         constant_name(number, index)
         for index, tensor in enumerate(graph.tensors)
@@ -70,7 +70,7 @@ def _of_type(graph: t.GraphTable, number: int, kind: int) -> tuple[str, ...]:
     )
 
 
-def _node(name: str, node: t.Operator, graph: t.GraphTable, number: int) -> GraphNode:
+def _node(name: str, node: t.Operator, graph: t.QnnGraphTable, number: int) -> GraphNode:
     inputs = [Argument(values=(constant_name(number, index),)) for index in node.inputs]
     params = [
         Argument(
@@ -102,7 +102,7 @@ def _value(name: str, tensor: t.Tensor) -> GraphValue:
     return GraphValue(name, meta, constant=name, constant_bytes=tensor.size)
 
 
-def _quantization(param: t.QuantizeParam | None) -> Quantization | None:
+def _quantization(param: t.QuantizeParam | None) -> QuantizationParameters | None:
     """Return the scales; a QNN offset is added to the stored integer, a zero point subtracted."""
     if param is None or not 0 <= param.type < len(t.SCHEMES):
         return None
@@ -113,7 +113,9 @@ def _quantization(param: t.QuantizeParam | None) -> Quantization | None:
         return None
     scheme = t.SCHEMES[param.type]
     zeros = tuple(-offset for offset in offsets)
-    return Quantization(scheme, scales, zeros, None if scheme == "per_tensor" else param.axis)
+    return QuantizationParameters(
+        scheme, scales, zeros, None if scheme == "per_tensor" else param.axis
+    )
 
 
 def constants_of(context: t.Context, area: memoryview, issues: list[Issue]) -> tuple[Constant, ...]:

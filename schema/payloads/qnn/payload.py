@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from schema.errors import Issue, Severity
 from schema.graph import Graph
-from schema.payloads.model import Part, Payload, Source
+from schema.payloads.model import Part, Payload, PayloadSource
 from schema.payloads.parts import Owner, cover, flatbuffer_claims, is_zero, whole
 from schema.payloads.qnn.graph import WHERE, constant_name, constants_of, node_names, to_graph
 from schema.payloads.qnn.tables import CONTEXT, Context
@@ -28,7 +28,7 @@ _MAGIC, _QCIR_MAGIC = 0x5678ABCD, 0x1234ABCD
 _PADDED = 256  # where the context binary begins since release 1.2; before, after the header
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode the header of a QNN payload; without it the payload is the context binary.
 
     Raises: FormatError if the header announces more bytes than the payload has
@@ -49,7 +49,7 @@ def decode_payload(source: Source) -> Payload:
     )
 
 
-def _context(source: Source) -> Payload:
+def _context(source: PayloadSource) -> Payload:
     data = source.data
     _, signature, size = unpack(_HEADER, data, 0, "header")
     padded = len(data) >= _PADDED and is_zero(data[_HEADER.size : _PADDED])
@@ -74,7 +74,7 @@ def _context(source: Source) -> Payload:
     )
 
 
-def _qcir(source: Source) -> Payload:
+def _qcir(source: PayloadSource) -> Payload:
     data = source.data
     _, flat_size, tensor_size = unpack(_QCIR_HEADER, data, 0, "header")
     start = _QCIR_HEADER.size

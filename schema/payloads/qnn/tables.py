@@ -88,7 +88,7 @@ class Operator:
 
 @named("Graph")
 @dataclass(frozen=True, slots=True)
-class GraphTable:
+class QnnGraphTable:
     """One graph of a context."""
 
     name: str = ""
@@ -100,7 +100,7 @@ class GraphTable:
 class Context:
     """The root table."""
 
-    graphs: tuple[GraphTable, ...] = ()
+    graphs: tuple[QnnGraphTable, ...] = ()
 
 
 CONTEXT = table_of(Context)

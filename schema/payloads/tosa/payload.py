@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from schema.payloads.model import INLINE, Constant, Payload, Source
+from schema.payloads.model import INLINE, Constant, Payload, PayloadSource
 from schema.payloads.parts import Owners, cover, flatbuffer_claims
 from schema.payloads.reading import PayloadReader, expect_identifier, span
 from schema.payloads.tosa import tables as t
@@ -18,7 +18,7 @@ _WHERE = "TOSA payload"
 _BLOCK = r"TosaGraph\.regions\[(\d+)\]\.blocks\[(\d+)\]\."
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode a TOSA flatbuffer.
 
     Raises: FormatError for any other flatbuffer, or unreadable tables

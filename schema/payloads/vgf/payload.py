@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from schema.errors import FormatError, Issue
 from schema.flatbuf.spec import Spec
-from schema.payloads.model import INLINE, Constant, Part, Payload, Source
+from schema.payloads.model import INLINE, Constant, Part, Payload, PayloadSource
 from schema.payloads.parts import Owners, carve, cover, flatbuffer_claims
 from schema.payloads.reading import PayloadReader, span, unpack
 from schema.payloads.vgf import tables as t
@@ -65,7 +65,7 @@ class _Container:
         return found
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode a VGF container.
 
     Raises: FormatError for any other payload, or unreadable sections

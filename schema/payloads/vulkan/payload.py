@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from schema.errors import FormatError, Issue, Severity
 from schema.flatbuf.spec import Spec
-from schema.payloads.model import INLINE, Constant, NamedData, Part, Payload, Source
+from schema.payloads.model import INLINE, Constant, NamedData, Part, Payload, PayloadSource
 from schema.payloads.named import missing_constants, named_constant
 from schema.payloads.parts import Owners, cover, flatbuffer_claims
 from schema.payloads.reading import PayloadReader, expect_identifier, span, unpack
@@ -26,7 +26,7 @@ _WHERE = "Vulkan payload"
 Header = tuple[int, int, int, int]  # flatbuffer offset and size, byte area offset and size
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode a Vulkan payload.
 
     Raises: FormatError for any other payload, or unreadable tables

@@ -14,7 +14,7 @@ from schema.graph import (
     GraphNode,
     GraphValue,
     NodeKind,
-    Quantization,
+    QuantizationParameters,
     TensorMeta,
 )
 from schema.payloads.model import Constant
@@ -108,17 +108,17 @@ def _value(name: str, value: m.XValue, constants: dict[int, Constant]) -> GraphV
     return GraphValue(name, meta, constant=constant.name, constant_bytes=constant.nbytes)
 
 
-def _quantization(value: m.XValue) -> Quantization | None:
+def _quantization(value: m.XValue) -> QuantizationParameters | None:
     params = value.quantization
     if isinstance(params, m.PerTensorQuant):
-        return Quantization("per_tensor", (params.scale,), (params.zero_point,))
+        return QuantizationParameters("per_tensor", (params.scale,), (params.zero_point,))
     if isinstance(params, m.PerChannelQuant):
-        return Quantization("per_channel", params.scale, axis=params.channel_dim)
+        return QuantizationParameters("per_channel", params.scale, axis=params.channel_dim)
     if isinstance(params, m.PerTokenDynamicQuant):
-        return Quantization("per_token")
+        return QuantizationParameters("per_token")
     if isinstance(params, m.PerChannelGroupQuant):
         scale = params.scale or tuple(bf16(item) for item in params.scale_bf16)
-        return Quantization(
+        return QuantizationParameters(
             "per_group", scale, axis=params.channel_dim, group_size=params.group_size
         )
     return None

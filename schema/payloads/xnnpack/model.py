@@ -190,7 +190,7 @@ class ConstantDataOffset:
 
 @named("XNNGraph")
 @dataclass(frozen=True, slots=True)
-class GraphTable:
+class XnnGraphTable:
     """The root table; None for an absent vector."""
 
     version: str | None = None
@@ -204,7 +204,7 @@ class GraphTable:
     constant_data: tuple[ConstantDataOffset, ...] | None = None
 
 
-GRAPH = table_of(GraphTable)
+GRAPH = table_of(XnnGraphTable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class XNNGraph:
         issues: inconsistencies that did not prevent reading
     """
 
-    table: GraphTable
+    table: XnnGraphTable
     constants: memoryview = EMPTY_BYTES
     identifier: str = "XN01"
     has_header: bool = True

@@ -14,7 +14,7 @@ from schema.payloads.model import (
     NamedData,
     Part,
     Payload,
-    Source,
+    PayloadSource,
     total_bytes,
 )
 from schema.payloads.named import missing_constants
@@ -29,7 +29,7 @@ from schema.payloads.xnnpack.model import GRAPH
 _WHERE = "XNNPACK payload"
 
 
-def decode_payload(source: Source) -> Payload:
+def decode_payload(source: PayloadSource) -> Payload:
     """Decode an XNNPACK payload.
 
     Raises: FormatError for any other payload, or unreadable tables

@@ -18,7 +18,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.backends.xnnpack.configs import UnsqueezeCopyConfig
 from compiler.delegate.preprocess import BackendError
 from runtime import Runtime
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from tests.compiler.stock import Stock
 from tests.compiler.xnnpack import quantising as q
 
@@ -98,7 +98,7 @@ def assert_runs(
 
 def left(manager: Any) -> list[str]:
     verdicts = manager.verdicts["forward"]
-    return [f"{v.operator}: {v.reason}" for v in verdicts if v.outcome is not Outcome.DELEGATED]
+    return [f"{v.operator}: {v.reason}" for v in verdicts if v.outcome is not NodeOutcome.DELEGATED]
 
 
 @pytest.mark.interop
@@ -164,9 +164,9 @@ def test_what_would_infer_two_sizes_is_refused_with_their_names(name: str, stock
     program = torch.export.export(module, calls[0], dynamic_shapes=shapes)
     manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
     verdicts = manager.verdicts["forward"]
-    refused = [v.reason for v in verdicts if v.outcome is Outcome.REJECTED]
+    refused = [v.reason for v in verdicts if v.outcome is NodeOutcome.REJECTED]
     assert any(re.search(r"s\d+, s\d+ (are|of)", reason) for reason in refused), verdicts
-    assert any(v.outcome is Outcome.DELEGATED for v in verdicts)
+    assert any(v.outcome is NodeOutcome.DELEGATED for v in verdicts)
     assert_runs(manager, module, calls, stock, 1e-5)
 
 

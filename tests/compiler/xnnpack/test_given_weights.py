@@ -11,7 +11,7 @@ from torch import nn
 
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from tests.compiler.programs import Apply
 from tests.compiler.stock import Stock
 from tests.compiler.xnnpack import quantising as q
@@ -51,7 +51,7 @@ def test_weights_stay_outside(
     manager = lowered(torch.export.export(module, (x,)), whole=whole)
     assert outside(manager) == 2 + 2 * bias
     verdicts = manager.verdicts["forward"]
-    assert all(v.outcome is Outcome.DELEGATED for v in verdicts), verdicts
+    assert all(v.outcome is NodeOutcome.DELEGATED for v in verdicts), verdicts
     assert_runs(manager, module, [(x,)], stock, 1e-5)
 
 

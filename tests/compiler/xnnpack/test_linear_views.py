@@ -17,7 +17,7 @@ from torch.export import Dim
 
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import ConfigPrecisionType, XnnpackPartitioner
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.payloads.xnnpack import decode
 from schema.payloads.xnnpack.graph import node_kind
 from tests.compiler.stock import Stock
@@ -61,7 +61,7 @@ CONFIGS = {"channel": q.STATIC, "tensor": q.PER_TENSOR, "dynamic": q.DYNAMIC, "n
 
 def left(manager: Any) -> list[str]:
     verdicts = manager.verdicts["forward"]
-    return [f"{v.operator}: {v.reason}" for v in verdicts if v.outcome is not Outcome.DELEGATED]
+    return [f"{v.operator}: {v.reason}" for v in verdicts if v.outcome is not NodeOutcome.DELEGATED]
 
 
 def kinds(manager: Any) -> list[Counter[str]]:

@@ -13,7 +13,7 @@ from torch import nn
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner, configs
 from compiler.pipeline.edge_manager import EdgeProgramManager
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.payloads.identity import node_identity
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind
@@ -73,7 +73,7 @@ def test_nodes_left_outside_are_those_of_the_stock_partitioner_or_fewer(
         path = tmp_path / f"{name}.pt2"
         torch.export.save(exported(EVERY[name], module_of(EVERY[name])), path)
         verdicts = delegated(EVERY[name]).verdicts["forward"]
-        left = (v.operator for v in verdicts if v.outcome is not Outcome.DELEGATED)
+        left = (v.operator for v in verdicts if v.outcome is not NodeOutcome.DELEGATED)
         ours = Counter(RENAMED.get(op, op) for op in left if RENAMED.get(op, op))
         answer = stock.ask("lowered", exported=str(path))
         assert not ours - Counter(answer["left"]), name
@@ -148,7 +148,7 @@ def test_rules_and_modes_decide_what_is_taken() -> None:
     only = delegated(sample, configs=[configs.ReLUConfig, configs.AddConfig])
     assert len(modules(only)) == 2
     reasons = {v.operator: v for v in only.verdicts["forward"]}
-    assert reasons["aten.sin.default"].outcome is Outcome.NO_RULE
+    assert reasons["aten.sin.default"].outcome is NodeOutcome.NO_RULE
     assert len(modules(delegated(sample, per_op_mode=True))) == 3
     assert len(modules(delegated(sample))) == 1
 

@@ -15,7 +15,7 @@ from torch import nn
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import ConfigPrecisionType, XnnpackPartitioner
 from inspector.files.load import load_session
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind
 from tests.compiler.stock import Stock
@@ -32,7 +32,7 @@ def lowered(program: Any, **options: Any) -> Any:
 
 def left(manager: Any) -> set[str]:
     verdicts = manager.verdicts["forward"]
-    return {v.operator for v in verdicts if v.outcome is not Outcome.DELEGATED}
+    return {v.operator for v in verdicts if v.outcome is not NodeOutcome.DELEGATED}
 
 
 def payloads(manager: Any) -> list[XNNGraph]:

@@ -14,7 +14,7 @@ from compiler.backends.xnnpack import (
 )
 from compiler.backends.xnnpack.configs import ALL_PARTITIONER_CONFIGS
 from compiler.pipeline.edge_manager import EdgeProgramManager
-from schema.etrecord.parts.verdicts import Outcome
+from schema.etrecord.parts.verdicts import NodeOutcome
 from tests.compiler.stock import Stock
 from tests.compiler.xnnpack.cases import NARROW_TYPES, REFUSED, TAKEN, Case
 
@@ -29,7 +29,7 @@ def lowered(case: Case, **options: Any) -> EdgeProgramManager:
 def left(manager: EdgeProgramManager) -> list[str]:
     """Return what was not delegated, and why."""
     verdicts = manager.verdicts["forward"]
-    return [f"{v.operator}: {v.reason}" for v in verdicts if v.outcome is not Outcome.DELEGATED]
+    return [f"{v.operator}: {v.reason}" for v in verdicts if v.outcome is not NodeOutcome.DELEGATED]
 
 
 @pytest.mark.interop
@@ -62,7 +62,7 @@ def test_narrow_floats_run_on_the_stock_kernels_as_in_eager(name: str, stock: St
 def test_what_a_rule_refuses_has_a_verdict_with_the_offending_value(name: str) -> None:
     for case in REFUSED[name]:
         manager = lowered(case)
-        found = [v for v in manager.verdicts["forward"] if v.outcome is Outcome.REJECTED]
+        found = [v for v in manager.verdicts["forward"] if v.outcome is NodeOutcome.REJECTED]
         assert any(case.reason in v.reason for v in found), (case.reason, manager.verdicts)
         assert all(v.rule in {r.name for r in ALL_PARTITIONER_CONFIGS} for v in found)
 

@@ -168,7 +168,7 @@ class Payload:
             else:
                 values[ident] = x.XValue(new)
         ends = len(self.inputs) + len(self._results)
-        table = x.GraphTable(
+        table = x.XnnGraphTable(
             "0",
             tuple(self.nodes),
             tuple(values),

@@ -59,11 +59,11 @@ def rows() -> Case:
     return made.case("rows")
 
 
-Change = Callable[[x.GraphTable], x.GraphTable]
+Change = Callable[[x.XnnGraphTable], x.XnnGraphTable]
 
 
 def node(index: int, **changes: Any) -> Change:
-    def change(table: x.GraphTable) -> x.GraphTable:
+    def change(table: x.XnnGraphTable) -> x.XnnGraphTable:
         nodes = list(table.xnodes)
         own = {name: changes[name] for name in changes if name in _OF_NODE}
         form: Any = nodes[index].xnode_union
@@ -78,7 +78,7 @@ _OF_NODE = {"xnode_union", "output_min_max"}
 
 
 def value(index: int, **changes: Any) -> Change:
-    def change(table: x.GraphTable) -> x.GraphTable:
+    def change(table: x.XnnGraphTable) -> x.XnnGraphTable:
         values = list(table.xvalues)
         old = values[index].xvalue_union
         if isinstance(old, x.QuantizedTensorValue):
@@ -298,7 +298,7 @@ def test_shape_that_kernels_refuse_names_the_node() -> None:
     assert "3 channels" in raised.value.reason
 
 
-def _numbers(table: x.GraphTable, generator: random.Random) -> x.GraphTable:
+def _numbers(table: x.XnnGraphTable, generator: random.Random) -> x.XnnGraphTable:
     """Return a table with one number of one node or value replaced."""
     bad = generator.choice([0, 1, 2, 3, 5, 7, 255, 65536, (1 << 31) - 1, (1 << 32) - 1])
     if generator.random() < 0.6:
