@@ -106,6 +106,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope run model.pte -o run --library operators.py",
         "etscope run model.pte -o run --toolchain executorch --toolchain-python ~/et/bin/python",
     ),
+    "device": (
+        "etscope device add pi --ssh pi@raspberrypi.local --runner"
+        " '~/bin/executor_runner --model_path={program} --inputs={inputs} --output_file={output}"
+        " --num_executions={runs} --etdump_path={etdump}'",
+        "etscope device test pi",
+    ),
     "verify": (
         "etscope verify model.bpte",
         "etscope verify model.bpte --method forward --rtol 1e-3 --atol 1e-5",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
+from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
     add_program_data,
     add_timeout,
@@ -80,6 +81,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     _add_recording(parser)
     add_program_data(parser)
     add_toolchain(parser, "runs it")
+    parser.add_argument(
+        "--device", metavar="NAME", default="", help="run on a device; etscope device list"
+    )
+    parser.add_argument(
+        "--tidy", action="store_true", help="with --device: remove what was pushed afterwards"
+    )
     add_timeout(parser)
 
 
@@ -196,6 +203,8 @@ def _job(options: Namespace) -> RunJob:
     if (options.debug_module or options.debug_handles) and not options.record:
         words = "--debug-module and --debug-handle need --record MODEL.etrecord"
         raise CommandError(f"{words}: the program names neither", USAGE)
+    if options.device:
+        check_known(options.device)
     if case is not None and options.inputs is not None:
         raise CommandError("--inputs and --bundled both name inputs", USAGE)
     return RunJob(
@@ -220,6 +229,8 @@ def _job(options: Namespace) -> RunJob:
         toolchain=options.toolchain,
         python=toolchain_python(options),
         print_output=options.print_output,
+        device=options.device,
+        tidy=options.tidy,
     )
 
 
@@ -262,16 +273,21 @@ def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
     )
 
 
+def _threads(count: int | None) -> str:
+    """Return words for the number of threads, which not every runner of a device takes."""
+    return "" if count is None else f" on {plural(count, 'thread')}"
+
+
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
-    times = report["run_ms"] or [report["first_run_ms"]]
+    times = report["run_ms"] or [report["first_run_ms"] or 0.0]
     total = f"{sum(times):.6g} ms"
     tool = report["toolchain"]["name"]
     by = f" by {report['where']}" if toolchain_named(tool).has_interpreter else ""
     lines = [
         f"{folder}: {files}, {REPORT}",
         f"Model executed successfully {len(times)} time(s) in {total}:"
-        f" {report['method']} on {plural(report['threads'], 'thread')}{by}",
+        f" {report['method']}{_threads(report['threads'])}{by}",
     ]
     for place, one in enumerate(report["outputs"]):
         lines.append(f"output {place}: {said(one)}")

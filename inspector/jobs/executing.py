@@ -64,6 +64,8 @@ class RunJob:
         python: the interpreter with it, empty for the current one
         print_output: how much of the outputs the report shows: off, summary (the first and last
             ten elements) or all
+        device: name of the device it runs on, empty for this machine
+        tidy: whether what was pushed to the device is removed afterwards
     """
 
     program: str
@@ -88,6 +90,8 @@ class RunJob:
     toolchain: str = ""
     python: str = ""
     print_output: str = PRINTED[0]
+    device: str = ""
+    tidy: bool = False
 
     @property
     def logs_values(self) -> bool:

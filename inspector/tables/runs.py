@@ -30,14 +30,15 @@ _NAMES = {
 
 def times_table(report: Mapping[str, Any]) -> Table:
     """Return the times of a run: loading, and statistics of its runs."""
-    rows: list[tuple[str, float]] = [
-        ("load the program", report["load_ms"]),
-        ("load the method", report["init_ms"]),
-    ]
+    once = {
+        "load the program": "load_ms",
+        "load the method": "init_ms",
+        "first run": "first_run_ms",
+    }
+    found = [(name, report.get(word)) for name, word in once.items()]
+    rows: list[tuple[str, float]] = [(name, time) for name, time in found if time is not None]
     latency: Mapping[str, float | None] = report["latency_ms"]
     runs: Sequence[float] = report["run_ms"]
-    if "first_run_ms" in report:  # not in reports of earlier versions
-        rows.append(("first run", report["first_run_ms"]))
     if len(runs) == 1:
         rows.append(("run", runs[0]))
     elif runs:
@@ -46,7 +47,8 @@ def times_table(report: Mapping[str, Any]) -> Table:
         traced: Mapping[str, float | None] = report.get("traced_latency_ms", {})
         if (mean := traced.get("mean")) is not None:
             rows.append(("mean with a trace", mean))
-    shortest = latency.get("mean") or max(value for _, value in rows)  # loading may take seconds
+    longest = max((value for _, value in rows), default=0.0)
+    shortest = latency.get("mean") or longest  # loading may take seconds
     unit = choose_unit(Quantity.TIME, shortest * 1e6)
     return Table(
         (

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from inspector.devices.errors import DeviceError
 from inspector.jobs.executing import ExecutingJob, MeasureJob, RunJob, StepJob, VerifyJob
+from inspector.jobs.table import resolved
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
 from inspector.worker.bundle_job import bundle_into
@@ -47,6 +49,8 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
 
     Raises: errors of ``execute``, ToolchainError
     """
+    if isinstance(job, RunJob) and job.device:
+        return resolved("inspector.worker.device_run:work")(job, task)
     if isinstance(job, RunJob):
         return toolchain_named(job.toolchain).run(job, task)
     if isinstance(job, StepJob) and task.command is not None:
@@ -100,6 +104,8 @@ def _libraries(job: ExecutingJob) -> tuple[str, ...]:
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    if isinstance(error, DeviceError):
+        return {"sentence": str(error), "blame": error.blame, "details": error.details}
     if isinstance(error, ExecutionError):
         file, _, line = error.source.rpartition(":")
         place = {"file": file, "line": int(line)} if file and line.isdigit() else {}

@@ -265,7 +265,7 @@ def _report(
     }
 
 
-def times_of(first_ms: float, passes: Passes) -> dict[str, Any]:
+def times_of(first_ms: float | None, passes: Passes) -> dict[str, Any]:
     """Return the report of the times of all runs; the program's own are the bare ones."""
     cost = None
     if passes.timed and passes.bare:

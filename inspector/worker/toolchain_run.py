@@ -47,7 +47,7 @@ _FEW_RUNS = 3  # of a method with state: a cache may have no room for more
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class GivenProgram:
     """A program and its inputs.
 
     Attributes:
@@ -55,12 +55,14 @@ class _Given:
         plan: the method
         inputs: its inputs
         has_state: whether it carries values from run to run, which nothing resets here
+        method_names: of the program, in its order
     """
 
     path: str
     plan: m.ExecutionPlan
     inputs: list[Any]
     has_state: bool
+    method_names: tuple[str, ...]
 
 
 def work(job: RunJob, task: Task) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def run_with_executorch(
     Raises: ReportedError if the other interpreter has reported why it failed; ToolchainError,
         AnswerError, FormatError, ValuesError, OSError
     """
-    given = _given(job, folder)
+    given = given_program(job, folder)
     warnings: list[str] = _without_effect(job)
     few = job.runs is None and given.has_state
     question = {
@@ -96,7 +98,7 @@ def run_with_executorch(
         "warmup": 1 if few and job.warmup is None else job.warmup,
         "timed": job.timed,
         "traced": job.records_times,
-        "debug_bytes": _debug_bytes(job, given.plan),
+        "debug_bytes": debug_bytes(job, given.plan),
         "threads": job.threads,
         "folder": str(folder),
     }
@@ -106,10 +108,14 @@ def run_with_executorch(
     answer = ask(python, question, notify) if tool is None else tool.ask(question, notify)
     for name in (_EXTRACTED,) if job.logs_values else (_INPUTS, _EXTRACTED):
         (folder / name).unlink(missing_ok=True)
-    return _written(_report(job, given, answer, folder, warnings), folder)
+    return report_written(_report(job, given, answer, folder, warnings), folder)
 
 
-def _given(job: RunJob, folder: Path) -> _Given:
+def given_program(job: RunJob, folder: Path) -> GivenProgram:
+    """Return the program of a job with its inputs, which are written into a folder as well.
+
+    Raises: AnswerError, ToolchainError, FormatError, ValuesError, OSError
+    """
     data, file = read(job.program)
     path, buffer = job.program, data
     cases: bundled.BundledFile | None = None
@@ -130,7 +136,8 @@ def _given(job: RunJob, folder: Path) -> _Given:
     else:
         inputs = read_values(job.inputs)
     _save_values(folder / _INPUTS, inputs)
-    return _Given(path, plan, inputs, bool(state_values(decoded, plan.name)))
+    names = tuple(one.name for one in decoded.plans)
+    return GivenProgram(path, plan, inputs, bool(state_values(decoded, plan.name)), names)
 
 
 def _save(path: Path, data: bytes) -> None:
@@ -175,7 +182,7 @@ def _without_effect(job: RunJob) -> list[str]:
     return found
 
 
-def _debug_bytes(job: RunJob, plan: m.ExecutionPlan) -> int:
+def debug_bytes(job: RunJob, plan: m.ExecutionPlan) -> int:
     """Return an upper bound of the debug buffer size; the stock runtime aborts when it is full.
 
     Raises: ToolchainError if it exceeds the limit
@@ -211,7 +218,7 @@ def _nbytes(plan: m.ExecutionPlan, place: int) -> int:
 
 
 def _report(
-    job: RunJob, given: _Given, answer: Response, folder: Path, warnings: Sequence[str]
+    job: RunJob, given: GivenProgram, answer: Response, folder: Path, warnings: Sequence[str]
 ) -> dict[str, Any]:
     found = answer.result
     version = answer.versions.get(EXECUTORCH, "unknown")
@@ -292,7 +299,11 @@ def _cut_warm_up(found: Mapping[str, Any], path: Path, warnings: list[str]) -> i
     return sum(len(run.events) for run in kept.run_data)
 
 
-def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
+def report_written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Write the report of a run with the list of its files, and return it.
+
+    Raises: ToolchainError if it cannot be written
+    """
     paths = sorted(folder.iterdir())
     report["files"] = [{"path": path.name, "bytes": path.stat().st_size} for path in paths]
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"

@@ -13,7 +13,7 @@ from schema.dtypes.scalar_type import tensor_nbytes
 from schema.etdump import AnyEvent, DebugEvent, ETDump, RunData
 from schema.etdump.values import DebugTensor
 
-_EXECUTE = "Execute"  # name of a run in the stock runtime
+EXECUTE = "Execute"  # name of a run in the stock runtime
 _PIECE = 1 << 20  # bytes copied at once, so that a large debug buffer needs little memory
 
 
@@ -27,7 +27,7 @@ def measured_only(dump: ETDump, warmup: int, runs: int) -> ETDump | None:
 
     Returns: None if the runs cannot be identified
     """
-    found = [run for run in dump.run_data if run.name == _EXECUTE]
+    found = [run for run in dump.run_data if run.name == EXECUTE]
     if len(found) != warmup + runs:
         return None if warmup else dump
     before = {id(run) for run in found[:warmup]}

@@ -1,0 +1,195 @@
+"""Devices: descriptions, the command of a runner, sentences, and a shell of this machine as one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from inspector.devices import device as devices
+from inspector.devices.device import Device, check_device, device_named, known_devices, store_device
+from inspector.devices.errors import DeviceError
+from inspector.devices.lock import locked
+from inspector.devices.remote import RemoteFolder
+from inspector.devices.runner import DEFAULT_RUNNER, printed_times, runner_words, shell_command
+from inspector.devices.transport import transport_of
+from tests.inspector.cli_runs import run, valid
+
+HERE = "sh -c {command}"
+
+
+@pytest.fixture(autouse=True)
+def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def here(tmp_path: Path, runner: str = DEFAULT_RUNNER) -> Device:
+    """A device that is a folder of this machine."""
+    device = Device("here", "command", HERE, runner, str(tmp_path / "a place; touch oops"))
+    store_device(device, new=False)
+    return device
+
+
+def remote_folder(device: Device) -> RemoteFolder:
+    found = RemoteFolder(device, transport_of(device))
+    found.open()
+    return found
+
+
+def script(tmp_path: Path, text: str) -> str:
+    """A runner of a few lines of shell."""
+    path = tmp_path / "runner.sh"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return f"{path} {{program}} {{runs}}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="another folder")
+def test_a_device_is_described_changed_and_forgotten_on_the_command_line() -> None:
+    assert run("device", "list").code == 0
+    added = run("device", "add", "pi", "--ssh", "pi@pi.local", "--clock", "us", "--format", "json")
+    assert valid(added, "device")["data"]["devices"][0]["address"] == "pi@pi.local"
+    assert "edit pi" in run("device", "add", "pi", "--ssh", "x").err
+    assert run("device", "edit", "pi", "--runner", "~/r --m={program}").code == 0
+    assert device_named("pi").runner == "~/r --m={program}"
+    assert (device_named("pi").clock, list(known_devices())) == ("us", ["pi"])
+    assert "pi.local" in run("device", "show", "pi").out
+    assert run("device", "remove", "pi").code == 0
+    gone = run("run", "m.pte", "-o", "x", "--device", "pi")
+    assert (gone.code, "etscope device add" in gone.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "../pi"},
+        {"name": "-pi"},
+        {"name": "a b"},
+        {"transport": "telnet"},
+        {"address": "-oProxyCommand=touch oops"},
+        {"address": "host; touch oops"},
+        {"address": "$(touch oops)"},
+        {"transport": "adb", "address": "-a"},
+        {"transport": "command", "address": "sh -c true"},
+        {"runner": "r {programme}"},
+        {"runner": "r '{program}"},
+        {"runner": "r {inputs}"},
+        {"folder": "/"},
+        {"folder": "../.."},
+        {"clock": "weeks"},
+        {"timeout": 0.0},
+    ],
+)
+def test_a_hostile_or_impossible_device_is_refused_before_anything_runs(
+    changes: dict[str, object],
+) -> None:
+    fields: dict[str, object] = {"name": "pi", "transport": "ssh", "address": "pi"}
+    with pytest.raises(DeviceError) as found:
+        check_device(Device(**{**fields, **changes}))  # type: ignore[arg-type]
+    assert found.value.blame == "usage"
+
+
+def test_a_damaged_description_is_named() -> None:
+    path = store_device(Device("pi", "ssh", "pi"), new=True)
+    path.write_text("{}")
+    with pytest.raises(DeviceError, match=r"pi\.json"):
+        device_named("pi")
+    assert known_devices() == {}
+
+
+def test_words_without_a_value_are_left_out() -> None:
+    template = "run -m {program} --t {etdump} --n={runs} --w={warmup} -v"
+    assert runner_words(template, {"program": "a b", "runs": "3"}) == shlex.split(
+        "run -m 'a b' --n=3 -v"
+    )
+    whole = {"program": "p", "etdump": "e", "runs": "1", "warmup": "2"}
+    assert runner_words(template, whole) == ["run", "-m", "p", "--t", "e", "--n=1", "--w=2", "-v"]
+    assert shell_command(["~/a b", "$(x)"]) == "\"$HOME\"/'a b' '$(x)'"
+
+
+def test_times_are_read_as_executor_runner_prints_them() -> None:
+    found = printed_times(
+        "I 00:00 x.cpp:1] Model loaded in 1.5 ms.\nI x] Iteration 1 of 2: 0.25 ms\n"
+        "I x] Iteration 2 of 2: 2.5e-1 ms\nModel executed successfully 2 time(s) in 0.5 ms.\n"
+    )
+    assert (found.each, found.runs, found.total, found.loaded) == ((0.25, 0.25), 2, 0.5, 1.5)
+    assert printed_times("hello").total is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_file_is_pushed_once_and_everything_is_removed(tmp_path: Path) -> None:
+    device = here(tmp_path)
+    local = tmp_path / "$(touch oops) 'x"
+    local.write_bytes(bytes(range(256)) * 1000)
+    first, second = remote_folder(device), remote_folder(device)
+    place = first.put(local, ".bin")
+    second.open()
+    assert (second.put(local, ".bin"), len(first.pushed), second.pushed) == (place, 1, [])
+    assert run("device", "clean", "here").code == 0
+    assert not Path(device.folder).exists()
+    assert not list(tmp_path.rglob("oops"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("kill -9 $$", "killed (SIGKILL), most likely because memory ran out"),
+        ("kill -11 $$", "crashed (SIGSEGV)"),
+        ("echo no such operator; exit 3", "exit code 3: no such operator"),
+        ("echo No space left on device; exit 1", "disk is full"),
+        ("exec /nowhere/at-all", "is not there"),
+        ("sleep 30", "did not finish within 0.5 s"),
+        ("yes x | head -c 9000000", "more than"),
+    ],
+)
+def test_a_runner_that_fails_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    device = here(tmp_path, script(tmp_path, text))
+    device = devices.changed(device, {"timeout": 0.5 if text.startswith("sleep") else None})
+    with pytest.raises(DeviceError) as found:
+        remote_folder(device).run({"program": "p", "runs": "1"})
+    assert words in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_files_of_a_run_have_names_and_sizes(tmp_path: Path) -> None:
+    device = here(tmp_path, script(tmp_path, "printf abc > 'a b'; echo hi $1 $2"))
+    folder = remote_folder(device)
+    finished = folder.run({"program": "$(touch oops)", "runs": "7"})
+    assert (finished.output.strip(), finished.sizes) == ("hi $(touch oops) 7", {"a b": 3})
+    assert folder.get(finished, "a b", tmp_path / "back")
+    assert (tmp_path / "back").read_text() == "abc"
+    assert not folder.get(finished, "run.etdp", tmp_path / "none")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_second_job_waits_for_the_device(tmp_path: Path) -> None:
+    device = here(tmp_path)
+    said: list[str] = []
+    order: list[str] = []
+
+    def other() -> None:
+        with locked(device, said.append):
+            order.append("second")
+
+    thread = threading.Thread(target=other)
+    with locked(device, said.append):
+        thread.start()
+        while not said:
+            pass
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    assert "waiting" in said[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_description_is_json(tmp_path: Path) -> None:
+    device = here(tmp_path)
+    content = json.loads((devices.devices_folder() / "here.json").read_text())
+    assert content["runner"] == device.runner
