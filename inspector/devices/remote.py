@@ -22,7 +22,7 @@ _LARGEST = 8 << 30  # bytes of a file that comes back
 _FACTS = {
     "system": "uname -srm",
     "model": "getprop ro.product.model 2>/dev/null || tr -d '\\000' < /proc/device-tree/model",
-    "cores": "nproc",
+    "cores": "nproc --all",
     "governor": "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "frequency_khz": "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq",
     "load": "cut -d' ' -f1 /proc/loadavg",
