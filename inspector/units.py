@@ -22,6 +22,9 @@ class Quantity(str, Enum):
     SIZE = "size"  # bytes
     TICKS = "ticks"  # a clock of unknown rate
     COUNT = "count"
+    OPERATIONS = "operations"  # FLOPs
+    OPERATION_RATE = "operation rate"  # FLOPs a second
+    BANDWIDTH = "bandwidth"  # bytes a second
     SHARE = "share"  # 0 ... 1
     PLAIN = "plain"
     ADDRESS = "address"  # shown in hexadecimal
@@ -47,6 +50,19 @@ SIZE_UNITS = (
     Unit("MiB", 1024.0**2),
     Unit("GiB", 1024.0**3),
 )
+_PREFIXES = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+
+
+def _decimal(symbol: str) -> tuple[Unit, ...]:
+    return tuple(Unit(prefix + symbol, factor) for prefix, factor in _PREFIXES)
+
+
+# peaks of machines are stated in powers of ten, also those of memory
+_DECIMAL = {
+    Quantity.OPERATIONS: _decimal("FLOP"),
+    Quantity.OPERATION_RATE: _decimal("FLOP/s"),
+    Quantity.BANDWIDTH: _decimal("B/s"),
+}
 _FIXED = {
     Quantity.TICKS: Unit("ticks", 1.0),
     Quantity.SHARE: Unit("%", 0.01),
@@ -54,7 +70,12 @@ _FIXED = {
     Quantity.PLAIN: Unit("", 1.0),
     Quantity.ADDRESS: Unit("", 1.0),
 }
-_BASE_SYMBOL = {Quantity.TIME: "ns", Quantity.SIZE: "B", Quantity.TICKS: "ticks"}
+_BASE_SYMBOL = {
+    Quantity.TIME: "ns",
+    Quantity.SIZE: "B",
+    Quantity.TICKS: "ticks",
+    **{quantity: units[0].symbol for quantity, units in _DECIMAL.items()},
+}
 
 
 def units_of(quantity: Quantity) -> tuple[Unit, ...]:
@@ -63,7 +84,7 @@ def units_of(quantity: Quantity) -> tuple[Unit, ...]:
         return TIME_UNITS
     if quantity is Quantity.SIZE:
         return SIZE_UNITS
-    return (_FIXED[quantity],)
+    return _DECIMAL.get(quantity) or (_FIXED[quantity],)
 
 
 def base_symbol(quantity: Quantity) -> str:
@@ -83,7 +104,7 @@ def choose_unit(quantity: Quantity, largest: float, choice: str = "auto") -> Uni
         return fixed
     size = abs(largest) if math.isfinite(largest) else 0.0
     fitting = [unit for unit in units if size >= 0.5 * unit.factor]
-    if quantity is Quantity.SIZE:
+    if quantity is Quantity.SIZE or quantity in _DECIMAL:
         fitting = [unit for unit in units if size >= unit.factor]
     return fitting[-1] if fitting else units[0]
 
@@ -144,7 +165,7 @@ def column_formatter(quantity: Quantity, unit: Unit, largest: float) -> Formatte
         return _address_text
     if quantity is Quantity.PLAIN:
         return _plain_or_missing
-    if quantity in (Quantity.COUNT, Quantity.TICKS) or unit.symbol in ("B", ""):
+    if quantity in (Quantity.COUNT, Quantity.TICKS) or unit.symbol in ("B", "FLOP", ""):
         return _integer_text
     decimals = 1 if quantity is Quantity.SHARE else decimals_for(largest / unit.factor)
     factor = unit.factor

@@ -73,6 +73,7 @@ class Backend:
         logs_kernel_layout: tensors logged inside have the layout of the kernels
         start_times_synthesized: it logs durations only, laid one after the other
         logs_cycles: it logs processor cycles
+        work_rules: a mapping from a kind of payload node to the rule of its FLOPs and bytes
         checks: None if nothing inside payloads is comparable
     """
 
@@ -95,6 +96,7 @@ class Backend:
     logs_kernel_layout: bool = False
     start_times_synthesized: bool = False
     logs_cycles: bool = False
+    work_rules: str = ""
     checks: PayloadChecks | None = None
 
     @property
@@ -130,6 +132,7 @@ _XNNPACK = Backend(
     has_program_handles=True,
     logs_kernel_layout=True,
     start_times_synthesized=True,
+    work_rules="inspector.roofline.payload_nodes:RULES",
     checks=PayloadChecks(
         r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)",
         frozenset(("Conv2d", "DepthwiseConv2d", "FullyConnected", "BatchMatrixMultiply")),

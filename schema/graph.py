@@ -57,6 +57,7 @@ class TensorMeta:
         dim_order: outermost dimension first; empty if unknown
         type_name: name shown for the dtype
         quantization: None for plain tensors
+        dynamism: TensorShapeDynamism of a program: 0 static, 1 sizes are upper bounds, 2 unbounded
     """
 
     scalar_type: int
@@ -64,6 +65,7 @@ class TensorMeta:
     dim_order: tuple[int, ...] = ()
     type_name: str = ""
     quantization: QuantizationParameters | None = None
+    dynamism: int = 0
 
     @property
     def dtype(self) -> str:

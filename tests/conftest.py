@@ -64,6 +64,14 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let no test read what this machine has measured, or write into the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _forked_workers() -> Iterator[None]:
     """Let workers be forks of one process that has loaded torch (see tests/tools/forked.py)."""
     forks = Forks(REAL_START)

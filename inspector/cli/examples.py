@@ -25,6 +25,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope memory model.pte",
         "etscope memory model.pte model.etrecord --all",
     ),
+    "roofline": (
+        "etscope roofline model.pte model.etrecord run.etdp",
+        "etscope roofline runs/mobilenet --calibrate --threads 4",
+        "etscope roofline model.pte --format csv -o work.csv",
+    ),
     "size": (
         "etscope size model.pte --top 20",
         "etscope size model.pte weights.ptd --duplicates",

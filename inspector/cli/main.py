@@ -33,6 +33,7 @@ VERBS: dict[str, str] = {
     "profile": "times by event",
     "delegation": "delegated and remaining operators",
     "memory": "planned buffers, peak and its values",
+    "roofline": "FLOPs, bytes and rates of operators beside the limits of the machine",
     "size": "every byte of the files and its owner",
     "table": "any table of the window by name, filtered, sorted, grouped",
     "tensors": "constants, planned values and logged tensors",

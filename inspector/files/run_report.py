@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from inspector.files.machine import Machine
 from schema.errors import FormatError
 from schema.etdump import ETDump
 from schema.objects.codec import from_json, read_json
@@ -27,11 +28,15 @@ class RunReport:
         method: that ran
         run_ms: each run without a trace
         warnings: about the measurement, such as threads without a core of their own
+        threads: of torch, None if unknown
+        machine: that ran it, None in reports of older versions
     """
 
     method: str
     run_ms: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
+    threads: int | None = None
+    machine: Machine | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for a time that is none."""

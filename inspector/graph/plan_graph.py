@@ -179,7 +179,9 @@ def _values(
 def _value(plan: m.ExecutionPlan, index: int, name: str) -> GraphValue:
     value = plan.values[index].val
     if isinstance(value, m.Tensor):
-        meta = TensorMeta(value.scalar_type, value.sizes, value.dim_order)
+        meta = TensorMeta(
+            value.scalar_type, value.sizes, value.dim_order, dynamism=value.shape_dynamism
+        )
         constant = value.data_buffer_idx > 0 or _is_external(value)
         nbytes = known_nbytes(value.scalar_type, value.sizes) if constant else None
         return GraphValue(name, meta, constant=name if constant else "", constant_bytes=nbytes)

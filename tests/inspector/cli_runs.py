@@ -27,6 +27,7 @@ READING = (
     "profile",
     "delegation",
     "memory",
+    "roofline",
     "size",
     "tensors",
     "graph",

@@ -1,0 +1,165 @@
+"""roofline: FLOPs, bytes, rates, and the limits of the machine that ran them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from inspector.cli.answer import Answer, Shown, shown
+from inspector.cli.job_runs import count
+from inspector.cli.options import add_files, methods, open_files
+from inspector.roofline.calibration import Calibration, Ceiling, load_calibration
+from inspector.roofline.rows import Roofline, RooflineRow, limits_of, rate_text, roofline
+from inspector.roofline.work import Work
+from inspector.tables.roofline import note, roofline_table
+from inspector.tables.selection import AUTOMATIC
+from inspector.units import (
+    Quantity,
+    format_bytes,
+    format_quantity,
+    format_share,
+    format_time,
+    plural,
+)
+from schema.errors import FormatError, Issue, Severity
+
+_ADVICE = "not calibrated: etscope roofline FILES… --calibrate measures this machine once"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_files(parser)
+    parser.add_argument(
+        "--threads", type=count, metavar="N", help="limits of N threads; default: those of the run"
+    )
+
+
+def run(options: Namespace) -> Answer:
+    """Return the operators of every method held against the limits of this machine."""
+    session = open_files(options)
+    issues: list[Issue] = []
+    calibration = _calibration(issues)
+    limits = limits_of(session, calibration, options.threads)
+    found = {name: roofline(session, name, limits) for name in methods(session, options)}
+    lines = [_limits_line(calibration, limits.threads)]
+    lines += [limits.note] if limits.note else []
+    lines += [line for one in found.values() for line in _lines(one)]
+    data = {
+        "methods": {name: roofline_json(one) for name, one in found.items()},
+        "limits": {
+            "threads": limits.threads,
+            "note": limits.note or None,
+            "calibration": None if calibration is None else calibration_json(calibration),
+        },
+    }
+    return Answer(data, lines=lines, tables=[_table(one) for one in found.values()], issues=issues)
+
+
+def _calibration(issues: list[Issue]) -> Calibration | None:
+    """Return the calibration of this machine; one that cannot be used is an issue."""
+    try:
+        return load_calibration()
+    except (FormatError, OSError) as error:
+        issues.append(Issue(Severity.WARNING, "calibration", f"{error}; calibrate again"))
+        return None
+
+
+def _table(one: Roofline) -> Shown:
+    return shown(roofline_table(one.rows, one.method.label, AUTOMATIC), one.method.label)
+
+
+def _limits_line(calibration: Calibration | None, threads: int) -> str:
+    if calibration is None:
+        return _ADVICE
+    peaks = [
+        f"{one.what} {format_quantity(one.median, Quantity.OPERATION_RATE)}"
+        for one in calibration.compute
+        if one.threads == threads
+    ]
+    bandwidth = calibration.bandwidth(threads)
+    if bandwidth is not None:
+        peaks.append(f"memory {format_quantity(bandwidth.median, Quantity.BANDWIDTH)}")
+    with_threads = f"{plural(threads, 'thread')}: {', '.join(peaks) or 'not measured'}"
+    return f"{calibration.described}; {with_threads}"
+
+
+def _lines(one: Roofline) -> list[str]:
+    whole = one.method
+    words = f"method {whole.label}: {work_text(whole.work)}"
+    if whole.time_ns is not None and whole.flops_per_s is not None:
+        words += f" in {format_time(whole.time_ns)}: {rate_text(whole)}"
+    if whole.share is not None:
+        words += f", {format_share(whole.share)} of the limit"
+    lines = [words]
+    if one.unknown:
+        names = ", ".join(sorted({f"{label} ({why})" for label, why in one.unknown})[:5])
+        lines.append(f"  {plural(len(one.unknown), 'operator')} without FLOPs or bytes: {names}")
+    return lines
+
+
+def work_text(work: Work) -> str:
+    """Return FLOPs, bytes and intensity in words."""
+    at_most = "at most " if work.bounded else ""
+    flops = format_quantity(work.flops, Quantity.OPERATIONS)
+    flops = f"{at_most}{flops}" if work.flops is not None else "FLOPs missing"
+    moved = f"{format_bytes(work.nbytes)} moved" if work.nbytes is not None else "bytes missing"
+    words = f"{flops}, {moved}"
+    return words if work.intensity is None else f"{words}, {work.intensity:.3g} FLOPs a byte"
+
+
+def roofline_json(one: Roofline) -> dict[str, Any]:
+    """Return the JSON of one method."""
+    return {
+        "total": _row_json(one.method),
+        "operators": [_row_json(row) for row in one.rows],
+        "unknown": [{"operator": label, "reason": why} for label, why in one.unknown],
+    }
+
+
+def _row_json(row: RooflineRow) -> dict[str, Any]:
+    work = row.work
+    return {
+        "operator": row.label,
+        "module": row.module or None,
+        "delegate": row.delegate or None,
+        "instruction": row.instruction,
+        "node": row.node or None,
+        "passes": row.passes,
+        "time_ns": row.time_ns,
+        "flops": work.flops,
+        "read_bytes": work.read,
+        "written_bytes": work.written,
+        "intensity": work.intensity,
+        "flops_per_s": row.flops_per_s,
+        "bytes_per_s": row.bytes_per_s,
+        "share": row.share,
+        "limit": row.bound.value or None,
+        "dtype": work.dtype or None,
+        "upper_bound": work.bounded,
+        "note": note(row) or None,
+    }
+
+
+def calibration_json(found: Calibration) -> dict[str, Any]:
+    """Return the JSON of a calibration."""
+    return {
+        "cpu": found.machine.cpu,
+        "cores": found.machine.cores,
+        "torch": found.torch,
+        "date": found.date,
+        "stale": found.stale,
+        "compute": [_ceiling_json(one) for one in found.compute],
+        "memory": [_ceiling_json(one) for one in found.memory],
+        "missing": list(found.missing),
+    }
+
+
+def _ceiling_json(one: Ceiling) -> dict[str, Any]:
+    return {
+        "what": one.what,
+        "threads": one.threads,
+        "median": one.median,
+        "p10": one.low,
+        "p90": one.high,
+        "blocks": one.blocks,
+    }

@@ -1,0 +1,61 @@
+"""Identity of the machine that measures: what its times and its calibration belong to."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_MODELS = ("model name", "Hardware", "Processor", "cpu model", "CPU part")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as far as times depend on it.
+
+    Attributes:
+        cpu: model of the processor
+        cores: logical cores of the machine
+        system: operating system and architecture
+    """
+
+    cpu: str
+    cores: int
+    system: str
+
+    def __str__(self) -> str:
+        """Return the machine in words."""
+        return f"{self.cpu}, {self.cores} core{'' if self.cores == 1 else 's'}"
+
+
+@cache
+def this_machine() -> Machine:
+    """Return the machine of this process."""
+    system = f"{platform.system()} {platform.machine()}"
+    return Machine(
+        cpu_model(_CPUINFO) or platform.processor() or "unknown", os.cpu_count() or 1, system
+    )
+
+
+def cpu_model(cpuinfo: Path) -> str:
+    """Return the name of the processor in a file like ``/proc/cpuinfo``, empty if unknown."""
+    try:
+        lines = cpuinfo.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
+    named = {key.strip(): " ".join(value.split()) for key, value in facts.items()}
+    return next((named[key] for key in _MODELS if named.get(key)), "")
+
+
+@cache
+def torch_release() -> str:
+    """Return the release of the installed torch without importing it, empty without one."""
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,326 @@
+"""Operators with their work, their time and the limit that they are near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from inspector.files.machine import Machine, this_machine
+from inspector.files.run_report import run_report
+from inspector.files.session import Session
+from inspector.profile.attribution import mean
+from inspector.profile.methods import analyse_profile
+from inspector.profile.operator_columns import INNER, KINDS, OPERATOR
+from inspector.profile.operator_rows import OperatorRow, operator_rows
+from inspector.roofline.calibration import Calibration
+from inspector.roofline.method_work import MethodWork, method_work
+from inspector.roofline.work import NO_WORK, Work, total, unknown
+from inspector.units import Quantity, format_quantity, format_time
+from schema.backends import short_backend
+from schema.objects.identity_cache import identity_cache
+
+NEAR = 0.5  # share of a limit from which an operator is bound by it
+LOW = 0.2  # share of both limits below which neither explains the time
+IN_CACHE = 1.1  # share of the memory's bandwidth above which bytes did not come from there
+SHORT_NS = 20_000.0  # a call this short is mostly dispatch where both shares are low
+_FLOAT32 = "float32"
+
+
+class Bound(str, Enum):
+    """The limit that an operator is near."""
+
+    COMPUTE = "compute-bound"
+    MEMORY = "memory-bound"
+    OVERHEAD = "overhead-bound"
+    NEITHER = "near no limit"
+    UNKNOWN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits that the operators of one session are held against.
+
+    Attributes:
+        calibration: of this machine, None if it is not calibrated
+        threads: of the run; of the calibration where the run is unknown
+        note: what the comparison assumes, empty for nothing
+    """
+
+    calibration: Calibration | None = None
+    threads: int = 1
+    note: str = ""
+
+    def peak(self, dtype: str) -> float | None:
+        """Return the FLOP/s of a dtype; float32 where an operator has no dtype of matmuls."""
+        found = self.calibration
+        one = found.peak(dtype or _FLOAT32, self.threads) if found is not None else None
+        return None if one is None else one.median
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Return the bytes a second of the memory."""
+        one = self.calibration.bandwidth(self.threads) if self.calibration is not None else None
+        return None if one is None else one.median
+
+
+@dataclass(frozen=True, slots=True)
+class RooflineRow:
+    """An operator, or a method as a whole.
+
+    Attributes:
+        label: operator name; node name inside of a delegate
+        module: dotted path, empty when unknown
+        delegate: ``XNNPACK 0``, empty when not delegated
+        backend: short name, empty when not delegated
+        instruction: index over all chains, None if unknown
+        event: row of the profile, None without a trace
+        node: recorded node or payload node, empty if unknown
+        index: of the delegate, None outside
+        passes: how often it happens in a run
+        work: of all passes
+        time_ns: of all passes, the statistic of the project; None without one
+        share_of_time: of the method's time
+        flops_per_s: achieved
+        bytes_per_s: achieved
+        share: of what is attainable at its intensity
+        bound: the limit it is near
+    """
+
+    label: str
+    module: str
+    delegate: str
+    backend: str
+    instruction: int | None
+    event: int | None
+    node: str
+    index: int | None
+    passes: int
+    work: Work
+    time_ns: float | None
+    share_of_time: float | None
+    flops_per_s: float | None = None
+    bytes_per_s: float | None = None
+    share: float | None = None
+    bound: Bound = Bound.UNKNOWN
+
+    @property
+    def words(self) -> str:
+        """Return the limit in words, with the time of a call where that is what it costs."""
+        if self.bound is not Bound.OVERHEAD or self.time_ns is None:
+            return self.bound.value
+        return f"{self.bound.value}: {format_time(self.time_ns / max(1, self.passes))} a call"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Roofline:
+    """The operators of a method and the method itself.
+
+    Attributes:
+        rows: in the order of the trace, else of the instructions
+        method: all of them together, with the time of the method
+        limits: they were held against
+        unknown: labels of operators whose work is missing, with the reason
+    """
+
+    rows: tuple[RooflineRow, ...]
+    method: RooflineRow
+    limits: Limits
+    unknown: tuple[tuple[str, str], ...]
+
+
+def limits_of(
+    session: Session, calibration: Calibration | None, threads: int | None = None
+) -> Limits:
+    """Return the limits for a session, with what has to be said about them.
+
+    Args:
+        session: whose traces are held against them
+        calibration: of this machine
+        threads: instead of those of the run
+    """
+    reports = [run_report(dump) for dump in session.timed_dumps]
+    known = {report.machine for report in reports if report is not None and report.machine}
+    used = {report.threads for report in reports if report is not None and report.threads}
+    count = threads or (max(used) if used else 1)
+    notes = [_machine_note(session, known)]
+    if session.timed_dumps and not used and threads is None:
+        notes.append("threads of the run unknown, 1 assumed")
+    if calibration is not None and count not in calibration.threads:
+        notes.append(f"not calibrated for {count} threads: --calibrate --threads {count}")
+    return Limits(calibration, count, "; ".join(filter(None, notes)))
+
+
+def _machine_note(session: Session, known: set[Machine]) -> str:
+    if not session.timed_dumps:
+        return ""
+    others = [machine for machine in known if machine != this_machine()]
+    if others:
+        return f"the trace is of another machine ({others[0]}), the limits are of {this_machine()}"
+    return (
+        "" if known else f"the trace does not say where it ran; the limits are of {this_machine()}"
+    )
+
+
+def roofline(session: Session, method: str, limits: Limits) -> Roofline:
+    """Return the operators of a method held against limits."""
+    work = method_work(session, method)
+    timed = [row for row in operator_rows(session, method) if row.kind in _COUNTED]
+    if timed:
+        rows = [_timed(row, found, limits) for row, found in _works(work, timed)]
+    else:
+        rows = [_untimed(work, at) for at in range(len(work.operators))]
+    parts = operator_rows(session, method).parts
+    done = total(row.work for row in rows) if timed and len(parts) == 1 else work.total
+    whole = measured(_whole(session, method, done), limits)
+    return Roofline(tuple(rows), whole, limits, _missing(rows))
+
+
+_COUNTED = (KINDS[OPERATOR], KINDS[INNER])
+
+
+def _missing(rows: list[RooflineRow]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (row.label, row.work.reason)
+        for row in rows
+        if row.work.flops is None or row.work.nbytes is None
+    )
+
+
+def _works(work: MethodWork, rows: list[OperatorRow]) -> list[tuple[OperatorRow, Work]]:
+    """Return each row with its work.
+
+    A node that logs several events, such as an addition and its activation, is counted once, with
+    the first of them.
+    """
+    seen: dict[tuple[object, ...], str] = {}
+    found: list[tuple[OperatorRow, Work]] = []
+    for row in rows:
+        nodes = row.link.payload_nodes or ((row.link.node,) if row.link.node else row.link.nodes)
+        key = (row.block, row.instruction, nodes)
+        first = seen.setdefault(key, row.label) if nodes and row.kind == KINDS[INNER] else ""
+        again = bool(first) and first is not row.label
+        own = replace(NO_WORK, reason=f"counted with {first}") if again else _work_of(work, row)
+        found.append((row, own))
+    return found
+
+
+def _work_of(work: MethodWork, row: OperatorRow) -> Work:
+    link, step = row.link, row.instruction
+    found = None
+    if row.kind == KINDS[OPERATOR]:
+        found = work.of_step(step) if step is not None else None
+    elif step is not None and link.payload_nodes:
+        found = work.inside(step, link.payload_nodes)
+    if found is not None:
+        return found
+    names = (link.node,) if link.node else link.nodes
+    parts = [work.recorded[name] for name in names if name in work.recorded]
+    if not names or len(parts) != len(names):
+        return unknown("not matched to a node")
+    return total(parts)
+
+
+def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
+    time = float(mean(row.samples_ns)) if row.samples_ns is not None else None
+    link = row.link
+    node = (link.payload_nodes or (link.node,) if row.kind == KINDS[INNER] else (link.node,))[0]
+    made = RooflineRow(
+        row.label,
+        row.module,
+        row.delegate,
+        short_backend(link.backend) if link.backend else "",
+        row.instruction,
+        row.event,
+        node,
+        link.delegate,
+        row.passes,
+        work.times(row.passes),
+        time,
+        row.share,
+    )
+    return measured(made, limits)
+
+
+def _untimed(work: MethodWork, at: int) -> RooflineRow:
+    one = work.operators[at]
+    backend = short_backend(one.backend) if one.backend else ""
+    delegate = f"{backend} {one.delegate}" if one.delegate is not None else backend
+    return RooflineRow(
+        one.label,
+        "",
+        delegate,
+        backend,
+        one.instruction,
+        None,
+        one.node,
+        one.delegate,
+        1,
+        one.work,
+        None,
+        None,
+    )
+
+
+def _whole(session: Session, method: str, done: Work) -> RooflineRow:
+    """Return the method as a row: its time is the headline of the project, without a trace."""
+    times = [one for one in analyse_profile(session).methods if one.method in (method, "")]
+    time = times[0].latency_ms * 1e6 if len(times) == 1 else None
+    return RooflineRow(method, "", "", "", None, None, "", None, 1, done, time, None)
+
+
+def measured(row: RooflineRow, limits: Limits) -> RooflineRow:
+    """Return a row with its rates and its share of what is attainable."""
+    work, time = row.work, row.time_ns
+    if not time or time <= 0:
+        return row
+    flops = None if work.flops is None else work.flops / (time * 1e-9)
+    moved = None if work.nbytes is None else work.nbytes / (time * 1e-9)
+    found = replace(row, flops_per_s=flops, bytes_per_s=moved)
+    return replace(found, share=_share(found, limits), bound=_bound(found, limits))
+
+
+def _shares(row: RooflineRow, limits: Limits) -> tuple[float, float] | None:
+    peak, bandwidth = limits.peak(row.work.dtype), limits.bandwidth
+    if not peak or not bandwidth or row.flops_per_s is None or row.bytes_per_s is None:
+        return None
+    return row.flops_per_s / peak, row.bytes_per_s / bandwidth
+
+
+def _share(row: RooflineRow, limits: Limits) -> float | None:
+    """Return the achieved fraction of min(peak, intensity * bandwidth).
+
+    Of the two shares the larger one is that of the lower limit. Where bytes came from a cache, the
+    memory is no limit and the share is that of the peak.
+    """
+    shares = _shares(row, limits)
+    if shares is None or not row.work.nbytes:
+        return None
+    compute, memory = shares
+    return compute if memory > IN_CACHE else max(compute, memory)
+
+
+def _bound(row: RooflineRow, limits: Limits) -> Bound:
+    shares = _shares(row, limits)
+    if shares is None or not row.work.nbytes:
+        return Bound.UNKNOWN
+    compute, memory = shares
+    if compute >= NEAR and compute >= memory:
+        return Bound.COMPUTE
+    if NEAR <= memory <= IN_CACHE:
+        return Bound.MEMORY
+    each = (row.time_ns or 0.0) / max(1, row.passes)
+    if compute < LOW and memory < LOW and each < SHORT_NS:
+        return Bound.OVERHEAD
+    return Bound.NEITHER
+
+
+def rate_text(row: RooflineRow) -> str:
+    """Return what an operator achieved in words."""
+    flops = format_quantity(row.flops_per_s, Quantity.OPERATION_RATE)
+    return f"{flops}, {format_quantity(row.bytes_per_s, Quantity.BANDWIDTH)}"
+
+
+@identity_cache
+def session_roofline(session: Session, method: str, limits: Limits) -> Roofline:
+    """Return the roofline of a method, kept for the session."""
+    return roofline(session, method, limits)
