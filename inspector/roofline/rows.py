@@ -26,7 +26,7 @@ SHORT_NS = 20_000.0  # a call this short is mostly dispatch where both shares ar
 _FLOAT32 = "float32"
 
 
-class Bound(str, Enum):
+class Limit(str, Enum):
     """The limit that an operator is near."""
 
     COMPUTE = "compute-bound"
@@ -101,12 +101,12 @@ class RooflineRow:
     flops_per_s: float | None = None
     bytes_per_s: float | None = None
     share: float | None = None
-    bound: Bound = Bound.UNKNOWN
+    bound: Limit = Limit.UNKNOWN
 
     @property
     def words(self) -> str:
         """Return the limit in words, with the time of a call where that is what it costs."""
-        if self.bound is not Bound.OVERHEAD or self.time_ns is None:
+        if self.bound is not Limit.OVERHEAD or self.time_ns is None:
             return self.bound.value
         return f"{self.bound.value}: {format_time(self.time_ns / max(1, self.passes))} a call"
 
@@ -131,7 +131,7 @@ class Roofline:
 def limits_of(
     session: Session, calibration: Calibration | None, threads: int | None = None
 ) -> Limits:
-    """Return the limits for a session, with what has to be said about them.
+    """Return the limits for a session, and what the comparison assumes.
 
     Args:
         session: whose traces are held against them
@@ -157,7 +157,7 @@ def _machine_note(session: Session, known: set[Machine]) -> str:
     if others:
         return f"the trace is of another machine ({others[0]}), the limits are of {this_machine()}"
     return (
-        "" if known else f"the trace does not say where it ran; the limits are of {this_machine()}"
+        "" if known else f"the machine of the trace is unknown; the limits are of {this_machine()}"
     )
 
 
@@ -290,7 +290,7 @@ def _share(row: RooflineRow, limits: Limits) -> float | None:
     """Return the achieved fraction of min(peak, intensity * bandwidth).
 
     Of the two shares the larger one is that of the lower limit. Where bytes came from a cache, the
-    memory is no limit and the share is that of the peak.
+    memory limits nothing and the share is that of the peak.
     """
     shares = _shares(row, limits)
     if shares is None or not row.work.nbytes:
@@ -299,19 +299,19 @@ def _share(row: RooflineRow, limits: Limits) -> float | None:
     return compute if memory > IN_CACHE else max(compute, memory)
 
 
-def _bound(row: RooflineRow, limits: Limits) -> Bound:
+def _bound(row: RooflineRow, limits: Limits) -> Limit:
     shares = _shares(row, limits)
     if shares is None or not row.work.nbytes:
-        return Bound.UNKNOWN
+        return Limit.UNKNOWN
     compute, memory = shares
     if compute >= NEAR and compute >= memory:
-        return Bound.COMPUTE
+        return Limit.COMPUTE
     if NEAR <= memory <= IN_CACHE:
-        return Bound.MEMORY
+        return Limit.MEMORY
     each = (row.time_ns or 0.0) / max(1, row.passes)
     if compute < LOW and memory < LOW and each < SHORT_NS:
-        return Bound.OVERHEAD
-    return Bound.NEITHER
+        return Limit.OVERHEAD
+    return Limit.NEITHER
 
 
 def rate_text(row: RooflineRow) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from inspector.roofline.work import NO_WORK, Call, Operand, Rule, UnknownWorkError, Work
+from inspector.roofline.work import NO_WORK, Call, CallTensor, Rule, UnknownWorkError, Work
 
 
 def no_work(_call: Call) -> Work:
@@ -119,7 +119,9 @@ def _is_set(call: Call, position: int) -> bool:
     return bool(call.literal(position, "transposed"))
 
 
-def _convolution_flops(given: Operand, weight: Operand, result: Operand, transposed: bool) -> int:
+def _convolution_flops(
+    given: CallTensor, weight: CallTensor, result: CallTensor, transposed: bool
+) -> int:
     rank = len(weight.sizes) - 2
     if rank < 0:
         raise UnknownWorkError(f"{weight.name} has no dimensions of a filter")

@@ -26,7 +26,7 @@ _CHANNEL_SCALE, _GROUP_SCALE = 4, 2  # bytes: float32 a channel, bfloat16 a grou
 
 
 class UnknownWorkError(Exception):
-    """The work of a call cannot be computed; the message says why."""
+    """The work of a call cannot be computed; with the reason as its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _dominant(parts: tuple[Work, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class CallTensor:
     """A tensor that a call reads or writes.
 
     Attributes:
@@ -173,8 +173,8 @@ class Call:
 
     target: str
     args: tuple[Argument, ...]
-    tensors: tuple[tuple[Operand, ...], ...]
-    outputs: tuple[Operand, ...]
+    tensors: tuple[tuple[CallTensor, ...], ...]
+    outputs: tuple[CallTensor, ...]
     facts: Mapping[str, object]
 
     def _place(self, position: int, name: str) -> int | None:
@@ -182,7 +182,7 @@ class Call:
             return next((n for n, arg in enumerate(self.args) if arg.name == name), None)
         return position if position < len(self.args) else None
 
-    def tensor(self, position: int, name: str = "") -> Operand:
+    def tensor(self, position: int, name: str = "") -> CallTensor:
         """Return the first tensor of an argument, by name where the source has names.
 
         Raises: UnknownWorkError if there is none
@@ -208,7 +208,7 @@ class Call:
         return value
 
     @property
-    def output(self) -> Operand:
+    def output(self) -> CallTensor:
         """Return the first output.
 
         Raises: UnknownWorkError if there is none
@@ -218,7 +218,7 @@ class Call:
         return self.outputs[0]
 
     @property
-    def inputs(self) -> tuple[Operand, ...]:
+    def inputs(self) -> tuple[CallTensor, ...]:
         """Return the tensors read, each once."""
         found = {one.name: one for group in self.tensors for one in group}
         return tuple(found.values())
@@ -265,8 +265,8 @@ def _call(node: GraphNode, values: Mapping[str, GraphValue]) -> Call:
     return Call(node.target, node.args, tensors, outputs, MappingProxyType(dict(node.attributes)))
 
 
-def _operands(names: Iterable[str], values: Mapping[str, GraphValue]) -> tuple[Operand, ...]:
-    found: list[Operand] = []
+def _operands(names: Iterable[str], values: Mapping[str, GraphValue]) -> tuple[CallTensor, ...]:
+    found: list[CallTensor] = []
     for name in names:
         value = values.get(name)
         if value is not None and value.tensor is not None:
@@ -276,7 +276,7 @@ def _operands(names: Iterable[str], values: Mapping[str, GraphValue]) -> tuple[O
     return tuple(found)
 
 
-def _operand(name: str, value: GraphValue, tensor: TensorMeta) -> Operand:
+def _operand(name: str, value: GraphValue, tensor: TensorMeta) -> CallTensor:
     sizes: list[int] = []
     for size in tensor.sizes:
         if not isinstance(size, int) or size < 0 or tensor.dynamism == UNBOUNDED:
@@ -284,7 +284,7 @@ def _operand(name: str, value: GraphValue, tensor: TensorMeta) -> Operand:
         sizes.append(size)
     stored = value.constant_bytes if value.constant else None
     scheme = tensor.quantization
-    return Operand(
+    return CallTensor(
         name,
         tuple(sizes),
         _bits(tensor),

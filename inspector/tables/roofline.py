@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
 from inspector.roofline.calibration import load_calibration
-from inspector.roofline.rows import Bound, Limits, RooflineRow, limits_of, roofline
+from inspector.roofline.rows import Limit, Limits, RooflineRow, limits_of, roofline
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total
 from inspector.units import Quantity
 from schema.errors import FormatError
 
-_TONES = {Bound.COMPUTE: "good", Bound.MEMORY: "accent", Bound.OVERHEAD: "warn"}
+_TONES = {Limit.COMPUTE: "good", Limit.MEMORY: "accent", Limit.OVERHEAD: "warn"}
 
 
 def _tone(value: object) -> str:

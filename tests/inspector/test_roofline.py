@@ -16,7 +16,7 @@ from inspector.files.machine import this_machine
 from inspector.join.node_index import base_operator
 from inspector.roofline.calibration import COPY, Calibration, Ceiling
 from inspector.roofline.method_work import MethodWork, method_work, operator_rule
-from inspector.roofline.rows import Bound, Limits, RooflineRow, measured, roofline
+from inspector.roofline.rows import Limit, Limits, RooflineRow, measured, roofline
 from inspector.roofline.work import Work, node_work
 from schema.graph import (
     Argument,
@@ -244,5 +244,5 @@ def test_the_limit_follows_from_both_shares(row: RooflineRow, share: float, word
 
 def test_without_a_calibration_there_is_no_share() -> None:
     found = measured(_row(1000, 1000, 1e6), Limits())
-    assert (found.share, found.bound) == (None, Bound.UNKNOWN)
+    assert (found.share, found.bound) == (None, Limit.UNKNOWN)
     assert found.flops_per_s == pytest.approx(1e6)
