@@ -43,7 +43,7 @@ class AdbTransport(ShellTransport):
             raise
         if local.stat().st_size != size:
             local.unlink()
-            raise self.error("the connection was lost")
+            raise self.failed(Called(1, ""), _SECONDS)
 
     def _copy(self, words: list[str], size: int) -> None:
         self._connect()

@@ -55,7 +55,8 @@ class Device:
 
     def describe(self) -> str:
         """Return a short description, as in ``pi (ssh pi.local)``."""
-        return f"{self.name} ({self.transport} {self.address})"
+        how = "a command" if self.transport == COMMAND else f"{self.transport} {self.address}"
+        return f"{self.name} ({how})"
 
 
 def check_device(device: Device) -> Device:

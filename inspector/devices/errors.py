@@ -18,6 +18,10 @@ _RULES: tuple[tuple[str, str], ...] = (
         "unknown host: check the address, or the alias in the configuration of {client}",
     ),
     (
+        r"closed by remote host|Connection reset|Broken pipe|client_loop|not responding",
+        "the connection was lost in the middle; nothing here was changed, so run it again",
+    ),
+    (
         r"Connection refused|timed out|No route to host|unreachable|Connection closed by"
         r"|kex_exchange|failed to connect|cannot connect to \S+:\d",
         "it cannot be reached: is it on, and in this network?",
@@ -40,7 +44,7 @@ _RULES: tuple[tuple[str, str], ...] = (
         "its disk is full: etscope device clean {name} removes what was pushed there",
     ),
     (
-        r"[Rr]ead-only file system|[Pp]ermission denied",
+        r"[Rr]ead-only file system|[Pp]ermission denied|mkdir: ",
         "it does not permit writing to {folder}: name another folder with etscope device edit"
         " {name} --folder",
     ),

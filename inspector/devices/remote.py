@@ -197,7 +197,7 @@ exit $code"""
         return ran.output
 
     def _error(self, sentence: str, details: str = "") -> DeviceError:
-        return DeviceError(f"{self.transport.describe()}: {sentence}", details=details)
+        return DeviceError(f"{self.device.describe()}: {sentence}", details=details)
 
 
 def _digest(path: Path) -> str:

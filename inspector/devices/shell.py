@@ -44,7 +44,7 @@ class ShellTransport:
         """
         mark = f"etscope-{secrets.token_hex(8)}"
         found = bytearray()
-        whole = f"( {script}\n)\nprintf '\\n{mark} %d\\n' $?"
+        whole = f"( {script}\n) 2>&1\nprintf '\\n{mark} %d\\n' $?"
         called = call(self.command(whole), found.extend, timeout=timeout, limit=limit)
         text = found.decode("utf-8", "replace").replace("\r\n", "\n")
         output, known, code = text.rpartition(f"\n{mark} ")
@@ -97,7 +97,7 @@ class ShellTransport:
         if called.too_much:
             return self.error("it sent more than there was to expect", text)
         if not called.error.strip():
-            return self.error("the connection was lost", text)
+            return self.error(in_words("Broken pipe", **self.facts()), text)
         return self.error(in_words(text, **self.facts()), text)
 
     def error(self, sentence: str, details: str = "") -> DeviceError:
