@@ -59,16 +59,16 @@ class Stages:
         """
         if self.cancelled is not None and self.cancelled():
             raise CancelledError(f"cancelled before stage {name} of method {method or 'all'}")
-        self._tell(StageEvent(name, method, None))
+        self._notify(StageEvent(name, method, None))
         result = StageResult()
         start = time.perf_counter()
         yield result
         seconds = time.perf_counter() - start
         self.events.append(StageEvent(name, method, seconds, result.calls()))
         left = result.snapshot()
-        self._tell(StageEvent(name, method, seconds, result.calls(), left, result.modules))
+        self._notify(StageEvent(name, method, seconds, result.calls(), left, result.modules))
 
-    def _tell(self, event: StageEvent) -> None:
+    def _notify(self, event: StageEvent) -> None:
         if self.observer is not None:
             self.observer(event)
 

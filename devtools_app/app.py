@@ -108,10 +108,10 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     warming = Warming()
     warming.start_after_first_paint(window)
 
-    def tell(text: str, details: str) -> None:
+    def show_error(text: str, details: str) -> None:
         window.notice(Notice(text, "error", details))
 
-    hook.happened.connect(tell)
+    hook.happened.connect(show_error)
     window.show()
     from inspector.files.mapped import guard  # not before: the window is on the screen sooner
 

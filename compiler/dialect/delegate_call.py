@@ -35,7 +35,7 @@ class CallDelegate(HigherOrderOperator):
         return whole.__call__(lowered_module, *args)
 
 
-def _made() -> CallDelegate:
+def _own_operator() -> CallDelegate:
     """Return our operator; a stock package that was loaded before keeps its operator of that name.
 
     Otherwise the generated code of graphs, which names it, must find ours: torch also has one,
@@ -50,7 +50,7 @@ def _made() -> CallDelegate:
     return ours
 
 
-executorch_call_delegate: Any = _made()
+executorch_call_delegate: Any = _own_operator()
 
 
 def is_lowered_module(value: object) -> bool:

@@ -30,7 +30,7 @@ def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # 
         return lower_control_flow(outer, node, args)
     module = args[0]
     name = _name_of(outer, module)
-    given = [_as_made_for(outer, outer.node_of(leaf), want) for leaf, want in _pairs(module, args)]
+    given = [_in_layout_of(outer, outer.node_of(leaf), want) for leaf, want in _pairs(module, args)]
     _check_flat(module, node.meta["val"])
     home = outer.graph.create_node("get_attr", name, name=name)
     # Backends read the handle of every node that is neither an input nor the output.
@@ -72,7 +72,7 @@ def _pairs(module: Any, args: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401
     return list(zip(pytree.tree_leaves(list(args[1:])), wanted, strict=True))
 
 
-def _as_made_for(outer: GraphLowering, node: Any, wanted: Any) -> Any:  # noqa: ANN401
+def _in_layout_of(outer: GraphLowering, node: Any, wanted: Any) -> Any:  # noqa: ANN401
     """Return an input in the layout the module was lowered for."""
     if not isinstance(node, torch.fx.Node) or not isinstance(wanted, torch.Tensor):
         return node

@@ -52,7 +52,7 @@ class Symbols:
         """
         self._graph = graph
         self._describe = describe
-        self._made: dict[Any, Any] = {}
+        self._created: dict[Any, Any] = {}
         self._homes: dict[Any, tuple[Any, int | None, Any]] = {}
 
     def learn(self, placeholder: torch.fx.Node) -> None:
@@ -80,9 +80,9 @@ class Symbols:
             expression = _sympy.Piecewise((1.0, expression.args[0]), (0.0, True))
         if expression.is_number or (expression.is_Boolean and not expression.args):
             return bool(expression) if expression.is_Boolean else float(expression)
-        if expression not in self._made:
-            self._made[expression] = self._make(expression, shape_env)
-        return self._made[expression]
+        if expression not in self._created:
+            self._created[expression] = self._make(expression, shape_env)
+        return self._created[expression]
 
     def _make(self, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
         home = self._homes.get(expression)

@@ -122,7 +122,7 @@ class _Checks:
         self._after = f"after the pass {after}: " if after else ""
         self._of_operator: dict[EdgeOp, str] = {}
         self._accepted: set[Any] = set()
-        self._odd: set[Node] = set()  # nodes whose tensor is not contiguous
+        self._strided: set[Node] = set()  # nodes whose tensor is not contiguous
 
     def run(
         self, module: torch.fx.GraphModule, signature: ExportGraphSignature | None = None
@@ -148,8 +148,8 @@ class _Checks:
                 yield f"the placeholder {node.name} follows a call: {at(node)}"
             calls = calls or node.op == "call_function"
             seen.add(node)
-            if not self._skip_dim_order and _is_odd(node.meta.get("val")):
-                self._odd.add(node)
+            if not self._skip_dim_order and _is_strided(node.meta.get("val")):
+                self._strided.add(node)
             yield from self._of_node(module, node)
 
     def _of_node(self, module: torch.fx.GraphModule, node: Node) -> Iterator[str]:
@@ -232,7 +232,7 @@ class _Checks:
         return f"{target.name()} {fault} ({shown}) -> {returned}"
 
     def _layout_fault(self, node: Node, target: EdgeOp) -> str:
-        usual = node not in self._odd and self._odd.isdisjoint(node.all_input_nodes)
+        usual = node not in self._strided and self._strided.isdisjoint(node.all_input_nodes)
         if usual or target.op.namespace != "aten":
             return ""
         tensors: Any = walk(_value, tuple(node.args))
@@ -277,7 +277,7 @@ def _of_signature(graph: torch.fx.Graph, signature: ExportGraphSignature) -> lis
     return ["; ".join(parts)]
 
 
-def _is_odd(value: Any) -> bool:  # noqa: ANN401
+def _is_strided(value: Any) -> bool:  # noqa: ANN401
     return isinstance(value, torch.Tensor) and not is_contiguous(value)
 
 

@@ -184,10 +184,10 @@ class _Emission:
         }
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
-                self._told(node, self._placeholder, node)
+                self._with_node(node, self._placeholder, node)
         for step in self.steps.steps:
             node = step.name[0] if isinstance(step, Label) else step.node
-            self._told(node, act[type(step)], step)
+            self._with_node(node, act[type(step)], step)
         for target, value in self.steps.written.items():
             if self.steps.resolve(value) != self.steps.resolve(target):
                 self._write_back(target, value)
@@ -198,7 +198,7 @@ class _Emission:
             landed = m.JumpFalseCall(jump.cond_value_index, self.labels[label])
             self.instructions[place] = m.Instruction(landed)
 
-    def _told(self, node: torch.fx.Node, act: Any, given: Any) -> None:  # noqa: ANN401
+    def _with_node(self, node: torch.fx.Node, act: Any, given: Any) -> None:  # noqa: ANN401
         try:
             act(given)
         except CompileError as error:

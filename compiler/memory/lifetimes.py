@@ -151,7 +151,7 @@ class Scheduling:
         inputs = {s.arg.name: s for s in self.program.graph_signature.input_specs}
         for node in self.nodes:
             if node.op == "placeholder":
-                self._told(node, self._placeholder, inputs[node.name])
+                self._with_node(node, self._placeholder, inputs[node.name])
         self.calls(self.program.graph_module)
         self._keep_to_the_end()
         return Schedule(
@@ -168,7 +168,7 @@ class Scheduling:
         """Add the steps of all calls of a graph."""
         for node in owner.graph.nodes:
             if node.op == "call_function" and node.target is not operator.getitem:
-                self._told(node, self._call, owner)
+                self._with_node(node, self._call, owner)
 
     def resolve(self, leaf: Any) -> Any:  # noqa: ANN401
         """Return the slot of a node; other leaves are returned unchanged."""
@@ -244,7 +244,7 @@ class Scheduling:
             if block.first < first <= block.last < end:
                 self.blocks[index] = replace(block, last=end)
 
-    def _told(self, node: torch.fx.Node, act: Any, given: Any) -> None:  # noqa: ANN401
+    def _with_node(self, node: torch.fx.Node, act: Any, given: Any) -> None:  # noqa: ANN401
         try:
             act(node, given)
         except CompileError as error:

@@ -149,7 +149,7 @@ class OutGraph:
         shared = None if block is None else self.of_block.get(block)
         values: Any = results_of(slot[0])
         value: Any = values[slot[1]]
-        spec = _made(self._steps.specs[found], value.dtype, const=block is None)
+        spec = _spec_of(self._steps.specs[found], value.dtype, const=block is None)
         if shared is not None and shared.shape == spec.shape and shared.dtype == spec.dtype:
             spec = shared
         elif block is not None:
@@ -167,7 +167,7 @@ def _spec_in(leaf: Any) -> Any:  # noqa: ANN401
     return leaf.meta.get("spec") if isinstance(leaf, torch.fx.Node) else None
 
 
-def _made(given: FrozenSpec, dtype: torch.dtype, *, const: bool) -> TensorSpec:
+def _spec_of(given: FrozenSpec, dtype: torch.dtype, *, const: bool) -> TensorSpec:
     spec = TensorSpec(dtype, given.sizes, const=const)
     spec.dim_order, spec.shape_dynamism = given.dim_order, given.dynamism
     return spec

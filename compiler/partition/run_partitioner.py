@@ -31,7 +31,7 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
     """
     answers = partitioner if callable(partitioner) else partitioner.partition
     shown = in_foreign_terms(program) if is_foreign(partitioner) else program
-    result: Any = _told(answers, shown, program)
+    result: Any = _partition(answers, shown, program)
     tags: Any = getattr(result, "partition_tags", None)
     if not isinstance(getattr(result, "tagged_exported_program", None), ExportedProgram):
         raise PartitionError(f"{name_of(partitioner)} returned {result!r}, not a PartitionResult")
@@ -58,7 +58,7 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
     return PartitionResult(program, tags)
 
 
-def _told(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401
+def _partition(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401
     same = shown is program
     with noting_stock_reasons(
         None if same else node_pairs(shown.graph_module, program.graph_module)

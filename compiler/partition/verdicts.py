@@ -113,7 +113,7 @@ class _Judging:
         reason = self._reasons.get(unit_of(node))
         if reason is None or reason.outcome is NodeOutcome.DELEGATED:
             reason = self._untold(node, tag)
-        return self._made(node, reason)
+        return self._verdict(node, reason)
 
     def _delegated(self, node: Node, tag: str, backend: str) -> Verdict:
         size = self._sizes[node.graph, tag]
@@ -124,7 +124,7 @@ class _Judging:
         if told is not None and told.outcome is NodeOutcome.DELEGATED:
             rule, text = told.rule, f"{told.text}; {text}"
         reason = Reason(rule, NodeOutcome.DELEGATED, text)
-        return self._made(node, reason, backend, tag)
+        return self._verdict(node, reason, backend, tag)
 
     def _untold(self, node: Node, tag: str | None) -> Reason:
         """Return the verdict of a node without a noted reason."""
@@ -138,7 +138,7 @@ class _Judging:
         text = f"no rule for {name} in {who}: it took none of {self._kinds[name]}, without a reason"
         return Reason(who, NodeOutcome.NO_RULE, text)
 
-    def _made(self, node: Node, reason: Reason, backend: str = "", tag: str = "") -> Verdict:
+    def _verdict(self, node: Node, reason: Reason, backend: str = "", tag: str = "") -> Verdict:
         handle = unit_of(node).meta.get("debug_handle")
         return Verdict(
             node=self._paths[node],

@@ -90,8 +90,8 @@ def same_kind(a: Any, b: Any) -> bool:  # noqa: ANN401
         )
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         ours: list[Any] = [*cast("Any", a)]
-        theirs: list[Any] = [*cast("Any", b)]
-        return len(ours) == len(theirs) and all(map(same_kind, ours, theirs))
+        others: list[Any] = [*cast("Any", b)]
+        return len(ours) == len(others) and all(map(same_kind, ours, others))
     return f"{a}" == f"{b}"
 
 

@@ -28,7 +28,7 @@ from compiler.pipeline.lowering import (
     passes_before_planning,
     transforming,
 )
-from compiler.pipeline.program_manager import ExecutorchProgramManager, asked_for
+from compiler.pipeline.program_manager import ExecutorchProgramManager, requested_record
 from compiler.record.record import ETRecord
 from compiler.stages import Observer, StageEvent, Stages
 from schema.etrecord.parts.verdicts import Verdict
@@ -168,7 +168,7 @@ class EdgeProgramManager:
 
         Raises: RuntimeError if none was requested
         """
-        return asked_for(self._etrecord)
+        return requested_record(self._etrecord)
 
     @property
     def verdicts(self) -> dict[str, tuple[Verdict, ...]]:

@@ -167,7 +167,7 @@ class ExecutorchProgramManager:
 
         Raises: RuntimeError if none was requested
         """
-        return asked_for(self._etrecord)
+        return requested_record(self._etrecord)
 
     def _recorded(self, edge: ETRecord) -> ETRecord:
         record = edge.copy()
@@ -180,7 +180,7 @@ class ExecutorchProgramManager:
         return record
 
 
-def asked_for(record: ETRecord | None) -> ETRecord:
+def requested_record(record: ETRecord | None) -> ETRecord:
     """Return a record.
 
     Raises: RuntimeError if it was not requested

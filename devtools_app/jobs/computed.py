@@ -31,7 +31,7 @@ class Computed(QObject, Generic[Made]):
         super().__init__(parent)
         self._latest = Latest(name, self)
         self._known: OrderedDict[Hashable, Made] = OrderedDict()
-        self._wanted: Hashable | None = None
+        self._requested: Hashable | None = None
         self._latest.ready.connect(self._keep)
         self._latest.failed.connect(self._fail)
         self._latest.started.connect(lambda: self.busy_changed.emit(True))
@@ -52,8 +52,8 @@ class Computed(QObject, Generic[Made]):
             self._known.move_to_end(key)
             self._drop_work()
             return self._known[key]
-        if key != self._wanted:
-            self._wanted = key
+        if key != self._requested:
+            self._requested = key
             self._latest.submit(work)
         return None
 
@@ -68,11 +68,11 @@ class Computed(QObject, Generic[Made]):
         self._latest.close()
 
     def _drop_work(self) -> None:
-        self._wanted = None
+        self._requested = None
         self._latest.cancel()
 
     def _keep(self, value: Made) -> None:
-        key, self._wanted = self._wanted, None
+        key, self._requested = self._requested, None
         self._known[key] = value
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)

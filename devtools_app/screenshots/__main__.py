@@ -36,7 +36,7 @@ def main() -> int:
 
 def _write(window: shots.MainWindow, shot: shots.Shot, path: Path) -> None:
     shots.write(window, shot, path)
-    shots.say(str(path))
+    shots.print_line(str(path))
 
 
 if __name__ == "__main__":

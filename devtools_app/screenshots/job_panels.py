@@ -136,4 +136,4 @@ def _make_room(window: MainWindow, panel: str) -> None:
 def _write(window: MainWindow, view: str, path: Path) -> None:
     chosen = window.store.state.selection
     shots.write(window, shots.Shot(view, SIZE, selection=chosen), path)
-    shots.say(str(path))
+    shots.print_line(str(path))

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
             for view, path in paths.items():
                 shot = shots.Shot(view, size, options.theme == "dark", options.scale)
                 shots.write(window, shot, path, force=options.force)
-                shots.say(str(path))
+                shots.print_line(str(path))
     except shots.NotReadyError as error:
         return _refuse(str(error), _UNREADABLE)
     except CommandError as error:

@@ -103,4 +103,4 @@ def _image(menu: QMenu) -> QPixmap:
 
 def _write(window: MainWindow, shot: shots.Shot, path: Path) -> None:
     shots.write(window, shot, path)
-    shots.say(str(path))
+    shots.print_line(str(path))

@@ -166,7 +166,7 @@ def save(pixmap: QPixmap, path: Path, *, force: bool = True) -> None:
     write_bytes(path, bytes(data.data()), force=force)
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print one line."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()

@@ -103,7 +103,7 @@ class Opener(QObject):
     def __init__(self, load: Load = load_later, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._load = load
-        self._asked = ""
+        self._requested = ""
         self._latest = Latest("opening files", self)
         self._latest.ready.connect(self.loaded)
         self._latest.failed.connect(self._failed)
@@ -119,15 +119,15 @@ class Opener(QObject):
         if not targets:
             return
         if self._latest.busy:
-            _LOG.info("%s was cancelled for a newer request", self._asked)
-        self._asked = _describe(targets)
-        self.started.emit(self._asked)
+            _LOG.info("%s was cancelled for a newer request", self._requested)
+        self._requested = _describe(targets)
+        self.started.emit(self._requested)
         self._latest.submit(lambda token: self._run(targets, options, token))
 
     def cancel(self) -> None:
         """Cancel reading."""
         if self._latest.busy:
-            _LOG.info("%s was cancelled", self._asked)
+            _LOG.info("%s was cancelled", self._requested)
         self._latest.cancel()
 
     def shut_down(self) -> None:
@@ -162,9 +162,9 @@ class Opener(QObject):
         self.progressed.emit(f"reading {Path(what).name}", share)
 
     def _failed(self, error: BaseException) -> None:
-        _LOG.error("%s failed", self._asked, exc_info=error)
+        _LOG.error("%s failed", self._requested, exc_info=error)
         target = OpenTarget(())
-        sentence = f"{self._asked} failed: {error} (this is a bug; the log has more)"
+        sentence = f"{self._requested} failed: {error} (this is a bug; the log has more)"
         self.loaded.emit((Loaded(target, (), None, sentence),))
 
 

@@ -27,7 +27,7 @@ class SelectionSync(QObject):
         self._store = store
         self._latest = Latest("selection of a variant", self)
         self._latest.ready.connect(self._found)
-        self._wanted: tuple[str, str] = ("", "")  # the session it is looked for in, its method
+        self._requested: tuple[str, str] = ("", "")  # the session it is looked for in, its method
         self._left: State | None = None  # before the variant was opened and is known
         store.changed.connect(self._changed)
 
@@ -56,12 +56,12 @@ class SelectionSync(QObject):
         session, selection, method = new.session, left.selection, left.method
         if session is None:
             return
-        self._wanted = (new.current, method)
+        self._requested = (new.current, method)
         self._latest.submit(lambda _token: _kept(former, session, method, selection))
 
     def _found(self, result: object) -> None:
         state = self._store.state
-        session, method = self._wanted
+        session, method = self._requested
         if not isinstance(result, Selection) or not result:
             return
         if state.current == session and not state.selection:

@@ -34,7 +34,7 @@ class Watcher(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_SETTLE_MS)
-        self._timer.timeout.connect(self._settled)
+        self._timer.timeout.connect(self._reload_ready)
         self._watcher.fileChanged.connect(self._touched)
         self._watcher.directoryChanged.connect(self._folder_touched)
 
@@ -86,7 +86,7 @@ class Watcher(QObject):
                 self._dirty.add(path)
                 self._timer.start()
 
-    def _settled(self) -> None:
+    def _reload_ready(self) -> None:
         ready = {path for path in self._dirty if os.path.exists(path)}
         self._dirty.clear()
         self._rewatch()

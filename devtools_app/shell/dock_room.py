@@ -43,7 +43,7 @@ class DockRoom(QObject):
         super().__init__(window)
         self._window = window
         self._docks = docks
-        self._wanted: dict[Area, int] = {}  # size of a side before it gave way
+        self._requested: dict[Area, int] = {}  # size of a side before it gave way
         self._given: dict[Area, int] = {}  # what it was left with
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
@@ -86,7 +86,7 @@ class DockRoom(QObject):
         for area, size in wanted.items():
             if size != sizes[area]:
                 if self._given.get(area) != sizes[area]:
-                    self._wanted[area] = sizes[area]
+                    self._requested[area] = sizes[area]
                 self._given[area] = size
         return wanted
 
@@ -96,13 +96,13 @@ class DockRoom(QObject):
             if area not in self._given:
                 continue
             if self._given[area] != size:  # somebody moved it: that is what is wanted now
-                del self._given[area], self._wanted[area]
+                del self._given[area], self._requested[area]
                 continue
-            more = min(spare, self._wanted[area] - size)
+            more = min(spare, self._requested[area] - size)
             spare -= more
             wanted[area] = self._given[area] = size + more
-            if wanted[area] == self._wanted[area]:
-                del self._given[area], self._wanted[area]
+            if wanted[area] == self._requested[area]:
+                del self._given[area], self._requested[area]
         return wanted
 
     def _outer(self) -> dict[Area, QDockWidget]:

@@ -108,7 +108,7 @@ class MainWindow(QMainWindow):
         self._job_line = JobLine(self.status.show_job, self.jobs, self)
         self.top_bar = TopBar(theme)
         self.bound = Actions(self, theme, self.commands.handlers())
-        self._start_wanted = False
+        self._start_requested = False
         self._build_middle()
         around = [view for view in views if view.area is not Area.CENTRE]
         self.docks = Docks(self, self.context, around, self.bound.by_name)
@@ -216,7 +216,7 @@ class MainWindow(QMainWindow):
         if dock is not None:
             dock.bring_up()
         elif name in self.centre_views():
-            self._start_wanted = False
+            self._start_requested = False
             self.store.update(view=name)
             self._show_page()
             if self.centre.current is not None:
@@ -224,7 +224,7 @@ class MainWindow(QMainWindow):
 
     def show_start_page(self) -> None:
         """Show the start page over the views until one is chosen or something is opened."""
-        self._start_wanted = True
+        self._start_requested = True
         self._show_page()
 
     def reset_layout(self) -> None:
@@ -291,7 +291,7 @@ class MainWindow(QMainWindow):
 
     def _show_state(self, old: State, new: State) -> None:
         if len(new.sessions) > len(old.sessions) or new.sweep != old.sweep:
-            self._start_wanted = False
+            self._start_requested = False
         self.top_bar.show_state(new)
         self.status.show_state(new)
         self.menus.show_state(new)
@@ -308,7 +308,7 @@ class MainWindow(QMainWindow):
 
     def _show_page(self) -> None:
         shown = self.store.state.sessions or self.store.state.sweep
-        start = self._start_wanted or not shown or not self.centre_specs
+        start = self._start_requested or not shown or not self.centre_specs
         self._pages.setCurrentIndex(0 if start else 1)
         if self.store.state.sessions:
             self.docks.unstow()

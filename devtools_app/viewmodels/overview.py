@@ -15,7 +15,7 @@ from inspector.files.session import LoadedFile, Session
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
 from inspector.tables.facts import Fact, FactGroup
-from inspector.tables.files import kind_words
+from inspector.tables.files import kind_label
 from inspector.tables.method_facts import method_group
 from inspector.tables.selection import Units
 from inspector.units import Quantity, exact_text, format_bytes, format_time, plural
@@ -221,7 +221,7 @@ def _agreement(link: FileLink) -> str:
 
 def _file(file: LoadedFile, units: Units) -> Fact:
     size = format_bytes(file.size, units.size)
-    text = f"{kind_words(file.kind)}  {size}"
+    text = f"{kind_label(file.kind)}  {size}"
     hover = f"{file.path}, {file.size:,} B"
     if file.error:
         return Fact(file_name(file.path), text, f"{hover}: {file.error}", "not readable", "bad")

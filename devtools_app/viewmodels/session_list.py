@@ -8,7 +8,7 @@ from devtools_app.appearance.colours import Palette
 from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.entries import ListEntry
 from inspector.files.session import Session
-from inspector.tables.files import KIND_WORDS, kind_words
+from inspector.tables.files import KIND_WORDS, kind_label
 from inspector.units import format_bytes
 
 
@@ -36,7 +36,7 @@ def session_line(session: Session) -> str:
     program = next((file for file in session.files if file.kind in ("pte", "bpte")), None)
     if program is not None:
         parts.append(f"{format_bytes(program.size)} {KIND_WORDS[program.kind]}")
-    others = [kind_words(file.kind) for file in session.files if file is not program]
+    others = [kind_label(file.kind) for file in session.files if file is not program]
     for word in dict.fromkeys(others):
         count = others.count(word)
         parts.append(word if count == 1 else f"{count} × {word}")

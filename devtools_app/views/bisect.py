@@ -41,12 +41,12 @@ from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended, Trying
 from inspector.tables.bisect import (
+    OFFERED_REQUIREMENTS,
     OTHER,
-    WISHES,
     bound_text,
     node_table,
+    offered_requirement,
     trial_table,
-    wish_named,
 )
 from inspector.tables.selection import Selection
 from inspector.tables.table import Table
@@ -86,10 +86,13 @@ class BisectView(QWidget):
         self.wanted = ToolbarCombo(
             context.theme, "metric", "Condition that the program has to meet"
         )
-        self.wanted.show_choices([(one.words, one.metric) for one in WISHES], WISHES[0].metric)
+        self.wanted.show_choices(
+            [(one.words, one.metric) for one in OFFERED_REQUIREMENTS],
+            OFFERED_REQUIREMENTS[0].metric,
+        )
         self.sign = QLabel()
         set_role(self.sign, "role", "muted")
-        self.value = QLineEdit(WISHES[0].value)
+        self.value = QLineEdit(OFFERED_REQUIREMENTS[0].value)
         self.value.setAccessibleName("Bound")
         self.method = ToolbarCombo(context.theme, "method", "Method whose nodes are tried")
         self._title = ElidedLabel()
@@ -174,7 +177,7 @@ class BisectView(QWidget):
     # -- what is wanted --------------------------------------------------------------------
 
     def _metric_chosen(self) -> None:
-        one = wish_named(str(self.wanted.currentData()))
+        one = offered_requirement(str(self.wanted.currentData()))
         self.sign.setText(_SIGNS.get(one.sign, ""))
         self.sign.setVisible(bool(one.sign))
         self.value.setVisible(one.metric != LOADS)

@@ -38,8 +38,8 @@ from inspector.tables.compare_lists import (
     OWNERS,
     TIMES,
     detail_table,
+    list_title,
     time_bars,
-    words_of,
 )
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class ComparePane(Pane):
         bars = time_bars(content.comparison, timed, content.letters)
         before, after = content.letters[:2]
         self.bars.show_rows(
-            f"{words_of(timed).capitalize()}: {after} − {before}, recorded runs",
+            f"{list_title(timed).capitalize()}: {after} − {before}, recorded runs",
             tuple(DeltaBar(*one) for one in bars),
         )
         self.bars.setVisible(bool(bars))
@@ -316,7 +316,7 @@ def _nothing(kind: str, content: _CompareContent) -> Need:
         return Need("Nothing to compare", "No metric is available for both sessions.")
     if kind == OWNERS and not content.comparison.graphs:
         return Need("Owners are not compared", "Open a program or an ETRecord of both.")
-    return Need(f"No difference: {words_of(kind)}")
+    return Need(f"No difference: {list_title(kind)}")
 
 
 def _compare(

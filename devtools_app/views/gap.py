@@ -86,7 +86,7 @@ class GapPane(Pane):
         self._jobs = context.jobs
         self._awaited = ""  # program whose values are being logged
         self._shown: OpenSession | None = None
-        self._asked: OpenSession | None = None  # whose comparison there is
+        self._session: OpenSession | None = None  # whose comparison there is
         self._run: RunGap | None = None
         self._current = -1
         self._own = NOTHING
@@ -117,8 +117,8 @@ class GapPane(Pane):
     @override
     def show_state(self, state: State) -> None:
         """Show the comparison of the current session, or its missing requirements."""
-        if self._asked is not None and not any(one is self._asked for one in state.sessions):
-            self._asked = None  # closed, or read again
+        if self._session is not None and not any(one is self._session for one in state.sessions):
+            self._session = None  # closed, or read again
             self.gap_runner.shut_down()
         if state.session is None:
             self._shown = None
@@ -141,7 +141,7 @@ class GapPane(Pane):
         files = tuple(file.path for file in session.files if not file.error)
         reference = str(self.references.currentData() or "edge")
         wanted = "" if reference == "edge" else reference  # the best there is, else that one
-        self._asked = self.state.open_session
+        self._session = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
         job = GapJob(files, reference=wanted, keep=_KEPT_BYTES, libraries=self._libraries())
         self.gap_runner.start(job, replace_running=True)
@@ -178,7 +178,7 @@ class GapPane(Pane):
 
     def _refresh(self) -> None:
         found = self.gap_runner.current if self._shown is not None else None
-        is_shown = self._asked is not None and self._asked is self._shown
+        is_shown = self._session is not None and self._session is self._shown
         running = is_shown and found is not None and found.running
         self._cancel.setVisible(running)
         self._start.setVisible(not running)

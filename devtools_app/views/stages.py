@@ -24,8 +24,8 @@ from inspector.tables.stage_steps import (
     Steps,
     node_table,
     rows_of,
+    step_summary,
     step_table,
-    step_words,
     steps_of,
 )
 
@@ -109,7 +109,7 @@ class StagesPane(Pane):
         step = steps.log.steps[number]
         self.nodes.set_need(_NO_GRAPH if step.after is None else _UNCHANGED)
         self.note.setText(
-            f"{step.stage} {step.method}".rstrip() + f": {step_words(steps.log, number)}"
+            f"{step.stage} {step.method}".rstrip() + f": {step_summary(steps.log, number)}"
         )
         which = str(self.which.currentData() or CHANGED)
         self.request(

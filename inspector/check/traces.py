@@ -11,9 +11,9 @@ from inspector.join.kernels import (
     foreign_kernels,
     inner_events,
     is_product,
-    is_quantised_kernel,
+    is_quantized_kernel,
     kernels_against,
-    quantised_product,
+    quantized_matmul,
 )
 from inspector.join.methods import KIND_OF_EVENT, is_execution, match_methods
 from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
@@ -163,7 +163,7 @@ def _inner_against(block: Block, record: RecordFile, method: str, graph: Graph |
             against = foreign_kernels(delegates[number].name, names)
             if against:
                 return f"instruction {number}: {against}"
-        first = next(filter(is_quantised_kernel, names), "")
+        first = next(filter(is_quantized_kernel, names), "")
         if first and not quantised:
             return (
                 f"instruction {number}: the trace has {first!r}, the record has nothing quantized"
@@ -178,7 +178,7 @@ def _inner_against(block: Block, record: RecordFile, method: str, graph: Graph |
 def _float_against(names: list[str], inside: list[GraphNode]) -> str:
     """Return why a delegate whose products are all of floats is not the one that was recorded."""
     product = next(filter(is_product, names), "")
-    recorded = quantised_product(inside) if product else ""
+    recorded = quantized_matmul(inside) if product else ""
     if not recorded:
         return ""
     return f"the trace has {product!r}, the record {recorded} of quantized values"

@@ -16,10 +16,10 @@ from inspector.cli.recipe_options import (
     PARTS,
     add_fields,
     add_move_up,
-    asked,
     check_recipe_options,
+    option_values,
+    recipe_part,
     reordered,
-    values_asked,
 )
 from inspector.cli.recipes import known_recipe, merged
 from inspector.cli.toolchains import (
@@ -130,7 +130,7 @@ def run(options: Namespace) -> Answer:
 
 def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     """Return the job of recipe and options, and issues of the recipe."""
-    job = _asked(options)
+    job = _options_of(options)
     issues: list[Issue] = []
     if options.recipe is not None:
         known, issues = known_recipe(options.recipe, own_source=not options.source)
@@ -147,14 +147,14 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     return job, issues
 
 
-def _asked(options: Namespace) -> CompileJob:
+def _options_of(options: Namespace) -> CompileJob:
     if not options.source and options.recipe is None:
         raise CommandError("nothing to compile: pass SOURCE or --recipe FILE", USAGE)
     try:
         source = parse_source(options.source) if options.source else Source("")
     except SourceError as error:
         raise CommandError(str(error), USAGE) from error
-    given = values_asked(CompileJob, options)
+    given = option_values(CompileJob, options)
     for name, check in _CHECKS.items():
         try:
             check(given[name])
@@ -164,9 +164,9 @@ def _asked(options: Namespace) -> CompileJob:
     return CompileJob(
         source,
         **given,
-        rules=asked(Rules, options),
-        quantising=asked(Quantization, options),
-        precision=asked(Precision, options),
+        rules=recipe_part(Rules, options),
+        quantising=recipe_part(Quantization, options),
+        precision=recipe_part(Precision, options),
         toolchain=options.toolchain,
         libraries=tuple(options.libraries),
     )

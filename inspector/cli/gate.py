@@ -107,14 +107,14 @@ def run(options: Namespace) -> Answer:
     try:
         return _run(options)
     except OSError as error:
-        _tell_of_error(f"{error.filename}: {error.strerror}", options)
+        _write_error(f"{error.filename}: {error.strerror}", options)
         raise
     except (CommandError, FormatError) as error:
-        _tell_of_error(str(error), options)
+        _write_error(str(error), options)
         raise
 
 
-def _tell_of_error(sentence: str, options: Namespace) -> None:
+def _write_error(sentence: str, options: Namespace) -> None:
     """Write JUnit documents about a failed gate, never overwriting inputs."""
     document = error_text(options.require, " ".join(options.files), sentence)
     if options.format == JUNIT and options.output is None:
@@ -128,7 +128,7 @@ def _tell_of_error(sentence: str, options: Namespace) -> None:
 
 
 def _run(options: Namespace) -> Answer:
-    asked = _asked(options)
+    asked = _requirements(options)
     if options.run_inputs and options.run_inputs not in MADE_INPUTS:
         check_there(options.run_inputs)
     with tempfile.TemporaryDirectory(prefix=HIDDEN, ignore_cleanup_errors=True) as scratch:
@@ -143,7 +143,7 @@ def _run(options: Namespace) -> Answer:
     return _answer(found, subject, base, options)
 
 
-def _asked(options: Namespace) -> list[Requirement]:
+def _requirements(options: Namespace) -> list[Requirement]:
     if not options.require:
         raise CommandError("no requirements: use --require 'delegated>=98%'", USAGE)
     try:

@@ -39,7 +39,7 @@ def stages_answer(session: Session, options: Namespace) -> Answer:
     return _one(found.log, options)
 
 
-def _wanted(log: StageLog, options: Namespace) -> list[int]:
+def _selected_steps(log: StageLog, options: Namespace) -> list[int]:
     return [
         at
         for at, step in enumerate(log.steps)
@@ -48,14 +48,14 @@ def _wanted(log: StageLog, options: Namespace) -> list[int]:
 
 
 def _listed(log: StageLog, options: Namespace) -> Answer:
-    steps = [(at, log.steps[at]) for at in _wanted(log, options)]
+    steps = [(at, log.steps[at]) for at in _selected_steps(log, options)]
     data = {"stages": [_step_json(at, one) for at, one in steps], "note": log.note}
     table = step_table(log, [at for at, _ in steps])
     return Answer(data, lines=[log.note] * bool(log.note), tables=(shown(table, total=True),))
 
 
 def _one(log: StageLog, options: Namespace) -> Answer:
-    allowed = set(_wanted(log, options))
+    allowed = set(_selected_steps(log, options))
     found = [at for at in log.find(options.stage) if at in allowed]
     if not found:
         names = dict.fromkeys(log.steps[at].stage for at in sorted(allowed))

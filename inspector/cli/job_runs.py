@@ -152,7 +152,7 @@ def finished(running: Running, progress: Progress, *, verbose: bool) -> Outcome:
         running.close()
     if outcome.ended is Ended.FINISHED:
         return outcome
-    progress.tell_warnings()
+    progress.write_warnings()
     if verbose and outcome.details:
         sys.stderr.write(outcome.details.rstrip("\n") + "\n")
     raise CommandError(outcome.sentence, _CODES.get(outcome.blame, FAILED))

@@ -94,7 +94,7 @@ def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
     found = find_source(frame.file, session) if frame is not None else None
     stats = row.statistics
     timed = row.raw_ms is not None and stats is not None
-    nodes = _told_nodes(row)
+    nodes = _shown_nodes(row)
     whole = len(nodes) == len(row.stack_traces)
     values = (stats.avg, stats.p10, stats.p50, stats.p90, stats.min, stats.max) if stats else ()
     names = ("avg_ms", "p10_ms", "p50_ms", "p90_ms", "min_ms", "max_ms")
@@ -126,7 +126,7 @@ def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
     }
 
 
-def _told_nodes(row: ProfileRow) -> list[str]:
+def _shown_nodes(row: ProfileRow) -> list[str]:
     """Return the nodes of an event: of very many its own, and one for each place in the code."""
     nodes = list(row.stack_traces)
     if len(nodes) <= _MOST_NODES:

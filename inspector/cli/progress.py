@@ -73,7 +73,7 @@ class Progress:
             self._stream.write(_CLEAR)
             self._stream.flush()
 
-    def tell_warnings(self) -> None:
+    def write_warnings(self) -> None:
         """Write the warnings, for when there will be no answer to hold them."""
         for warning in self.warnings:
             place = f"{warning.file}:{warning.line}: " if warning.file else ""

@@ -58,12 +58,12 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
         )
 
 
-def asked(kind: type[_Part], options: Namespace) -> _Part:
+def recipe_part(kind: type[_Part], options: Namespace) -> _Part:
     """Return the part of a recipe that the options ask for."""
-    return kind(**values_asked(kind, options))
+    return kind(**option_values(kind, options))
 
 
-def values_asked(kind: type, options: Namespace) -> dict[str, Any]:
+def option_values(kind: type, options: Namespace) -> dict[str, Any]:
     """Return by field what the options ask for; fields without a flag are left out."""
     found: dict[str, Any] = {}
     for one in fields(kind):

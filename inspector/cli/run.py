@@ -36,7 +36,7 @@ from inspector.jobs.executing import (
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD
-from inspector.tables.runs import said, times_table
+from inspector.tables.runs import described, times_table
 from inspector.toolchain.table import toolchain_named
 from inspector.units import plural
 from schema.errors import Issue, Severity
@@ -236,14 +236,14 @@ def _job(options: Namespace) -> RunJob:
 
 def _bundled(options: Namespace) -> tuple[str, str, int | None]:
     """Return the program, the bundled program of the case, and its number."""
-    said: str | None = options.bundled
-    if said is None:
+    given: str | None = options.bundled
+    if given is None:
         return options.program, "", options.case
-    if said.isascii() and said.isdigit():
-        number = int(said[:9])
+    if given.isascii() and given.isdigit():
+        number = int(given[:9])
         return options.program, "", number if options.case is None else options.case
     case = options.case or 0
-    return (options.program, said, case) if options.program else (said, "", case)
+    return (options.program, given, case) if options.program else (given, "", case)
 
 
 def _check_files(job: RunJob) -> None:
@@ -290,7 +290,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         f" {report['method']}{_threads(report['threads'])}{by}",
     ]
     for place, one in enumerate(report["outputs"]):
-        lines.append(f"output {place}: {said(one)}")
+        lines.append(f"output {place}: {described(one)}")
         lines += one.get("text", "").splitlines()
     lines += engine_lines(report["partitions"])
     memory = report["memory"]

@@ -111,11 +111,11 @@ def _crossing(graph: Graph, name: str, maker: GraphNode, reader: GraphNode) -> C
         for node, side in ((maker, "outputs"), (reader, "inputs"))
         for found in _moved(graph, node, side)
     )
-    quantising = tuple(n.name for n in (maker, reader) if is_quantising(n.target))
+    quantising = tuple(n.name for n in (maker, reader) if is_quantization(n.target))
     return Crossing(name, kind, 0 if meta is None else meta.nbytes, copies, quantising)
 
 
-def is_quantising(operator: str) -> bool:
+def is_quantization(operator: str) -> bool:
     """Return whether an operator quantizes or dequantizes, or chooses how."""
     return any(part.startswith(QUANTISING) for part in operator.replace("::", ".").split(".")[1:])
 

@@ -55,7 +55,7 @@ class Worker:
         self._dropped = 0
         self._tail: deque[str] = deque(maxlen=200)
         self._stage = "start"
-        self._said: Outcome | None = None
+        self._reported: Outcome | None = None
         self._outcome: Outcome | None = None
         self._stopping: Ended | None = None
         self._threads = [
@@ -165,7 +165,7 @@ class Worker:
             return  # written to the channel by the user's code: ignored
         with self._lock:
             if isinstance(found, Outcome):
-                self._said = found
+                self._reported = found
             elif found is not None:
                 if isinstance(found, Ready):
                     self.ready = found
@@ -182,9 +182,9 @@ class Worker:
                     self._lines.append(line)
                     self._tail.append(line)
                     self._lock.notify_all()
-                self._heard_line(line)
+                self._take_line(line)
 
-    def _heard_line(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         """Handle a printed line."""
 
     def _end_group(self) -> None:
@@ -209,18 +209,18 @@ class Worker:
             self._lock.notify_all()
 
     def _judged(self, code: int) -> Outcome:
-        finished = self._said is not None and self._said.ended is Ended.FINISHED
+        finished = self._reported is not None and self._reported.ended is Ended.FINISHED
         if self._stopping is not None and not finished:
             words = "cancelled" if self._stopping is Ended.CANCELLED else "stopped: timed out"
             return Outcome(self._stopping, f"{words} in stage {self._stage}")
         file, line = _crash_place(list(self._tail))
-        if self._said is not None:
-            if finished or self._said.file or not file:
-                return self._said
-            told = f"{file}:{line}: {self._said.sentence}"
-            return replace(self._said, sentence=told, file=file, line=line)
+        if self._reported is not None:
+            if finished or self._reported.file or not file:
+                return self._reported
+            told = f"{file}:{line}: {self._reported.sentence}"
+            return replace(self._reported, sentence=told, file=file, line=line)
         place = f"{file}:{line}: " if file else ""
-        sentence = f"{place}{_crash_words(code)} in stage {self._stage}"
+        sentence = f"{place}{_crash_text(code)} in stage {self._stage}"
         details = "\n".join(self._tail)
         return Outcome(Ended.CRASHED, sentence, file=file, line=line, details=details)
 
@@ -246,7 +246,7 @@ def _with_threads(threads: int) -> dict[str, str] | None:
     return {**os.environ, **dict.fromkeys(names, str(threads))}
 
 
-def _crash_words(code: int) -> str:
+def _crash_text(code: int) -> str:
     if code >= 0:
         return f"the process was ended from inside (exit code {code})"
     try:

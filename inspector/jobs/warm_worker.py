@@ -223,7 +223,7 @@ class WarmWorker(Worker):
                 self._stage = message.stage
             turn.report(message)
 
-    def _heard_line(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         with self._busy:
             turns = list(self._turns.values())
         for turn in turns[:1]:

@@ -67,7 +67,7 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     taken = [Counter(handles.get(number, ())) for number in calls]
     delegates = _delegate_indices(session.program, method, calls)
     backends = tuple(entries[number].name for number in calls)
-    told = _told_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
+    told = _recorded_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
     if told is not None:
         return Ownership(nodes, told, calls, delegates, backends)
     left = _operators_left(session.program, method, handles)
@@ -80,7 +80,7 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     return Ownership(nodes, tuple(owners), calls, delegates, backends)
 
 
-def _told_owners(
+def _recorded_owners(
     record: RecordFile, method: str, nodes: Sequence[ListedNode], taken: Mapping[int, Counter[int]]
 ) -> tuple[int | None, ...] | None:
     """Return the owners according to the record's verdicts; None if these are incomplete.

@@ -45,13 +45,14 @@ def _match(payload: Payload, names: tuple[str, ...]) -> tuple[PayloadMatch | Non
     places = [named_node(name) for name in names]
     if all(place is not None and place < len(payload.operators) for place in places):
         nodes = [payload.operators[place].node for place in places if place is not None]
-        return tuple(replace(_made(payload, (node,)), exact=True) for node in nodes)
+        return tuple(replace(_payload_match(payload, (node,)), exact=True) for node in nodes)
     joined = join_by_order(payload.operators, names)
     if joined is None:
         return nothing
     merged = _merged(payload, joined)
     return tuple(
-        None if node is None else _made(payload, (node, *merged.get(node, ()))) for node in joined
+        None if node is None else _payload_match(payload, (node, *merged.get(node, ())))
+        for node in joined
     )
 
 
@@ -76,7 +77,7 @@ def _merged(payload: Payload, joined: tuple[str | None, ...]) -> dict[str, list[
     return merged
 
 
-def _made(payload: Payload, nodes: tuple[str, ...]) -> PayloadMatch:
+def _payload_match(payload: Payload, nodes: tuple[str, ...]) -> PayloadMatch:
     own = (handle for name in nodes for handle in payload.debug_handles.get(name, ()))
     handles = tuple(dict.fromkeys(own))
     return PayloadMatch(nodes, handles, not handles)

@@ -70,7 +70,7 @@ def foreign_kernels(backend: str, names: list[str]) -> str:
     return ""
 
 
-def is_quantised_kernel(name: str) -> bool:
+def is_quantized_kernel(name: str) -> bool:
     """Return whether an event is a quantized convolution or matmul."""
     event = _matmul_event(name)
     return event is not None and _QUANTISED.search(event[1]["types"]) is not None
@@ -81,7 +81,7 @@ def is_product(name: str) -> bool:
     return _matmul_event(name) is not None
 
 
-def quantised_product(nodes: Sequence[GraphNode]) -> str:
+def quantized_matmul(nodes: Sequence[GraphNode]) -> str:
     """Return the operator of the first matmul here whose left operand is dequantized."""
     made = {name: node for node in nodes for name in node.outputs}
     for node in nodes:
@@ -150,7 +150,7 @@ def _against(payload: Payload, names: list[str]) -> str | None:
             f" its payload {len(nodes)}"
         )
     quantised = sum(_QUANTISED.search(match["types"]) is not None for match in events)
-    stored = sum(_is_quantised(payload.graph, node) for node in nodes)
+    stored = sum(_is_quantized(payload.graph, node) for node in nodes)
     if quantised != stored:
         return (
             f"{quantised} convolutions and matrix products of the trace are quantized,"
@@ -159,7 +159,7 @@ def _against(payload: Payload, names: list[str]) -> str | None:
     return "" if nodes else None
 
 
-def _is_quantised(graph: Graph, node: GraphNode) -> bool:
+def _is_quantized(graph: Graph, node: GraphNode) -> bool:
     """Return whether a node reads a quantized input or quantized weights."""
     tensors = [graph.values[name].tensor for name in node.inputs if name in graph.values]
     return any(tensor is not None and tensor.quantization is not None for tensor in tensors)

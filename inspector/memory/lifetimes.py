@@ -126,8 +126,8 @@ class _LifetimeWalk:
         self.kept = {i for i, v in enumerate(plan.values) if self.places[i] and _has_content(v)}
         self.contents: dict[int, _Contents] = {}
         self.written: set[int] = set()
-        self.made_at: dict[int, int] = {}  # of values that are read but never written directly
-        self.unmade: dict[int, int] = {}  # read without being written in this execution
+        self.created_at: dict[int, int] = {}  # of values that are read but never written directly
+        self.unwritten: dict[int, int] = {}  # read without being written in this execution
         self.lost: dict[tuple[int, int], Overwrite] = {}
         self.needs: list[list[tuple[int, bool]]] = [[] for _ in plan.values]
 
@@ -166,14 +166,14 @@ class _LifetimeWalk:
 
     def _read(self, value: int, step: int) -> None:
         place = self.places[value]
-        if place is None or value in self.written or value in self.made_at:
+        if place is None or value in self.written or value in self.created_at:
             return
         contents = self.contents.get(place[0])
         found = contents.entries[contents.over(*place[1:])] if contents is not None else []
         if found:
-            self.made_at[value] = min(entry.step for entry in found)
+            self.created_at[value] = min(entry.step for entry in found)
         else:
-            self.unmade.setdefault(value, step)
+            self.unwritten.setdefault(value, step)
 
     def _write(self, value: int, step: int, *, fresh: bool) -> None:
         place = self.places[value]
@@ -214,7 +214,7 @@ class _LifetimeWalk:
             for value in touched.writes
             if self.places[value]
         }
-        own = {value for value in self.unmade if value in self.written or self._is_alone(value)}
+        own = {value for value in self.unwritten if value in self.written or self._is_alone(value)}
         return frozenset((self.kept | copied | own) - self.inputs)
 
     def _is_alone(self, value: int) -> bool:
@@ -249,7 +249,7 @@ def lifetimes(plan: m.ExecutionPlan) -> Lifetimes:
     for value in walk.outputs:
         first[value] = max(int(first[value]), 0)
         last[value] = max(steps - 1, 0)  # a method without instructions is one moment
-    for value, made in walk.made_at.items():
+    for value, made in walk.created_at.items():
         first[value] = max(made, 0)
     _extend_over_sized_views(plan, last)
     state = walk.state()
@@ -258,7 +258,7 @@ def lifetimes(plan: m.ExecutionPlan) -> Lifetimes:
     _extend_over_loops(plan, operands, first, last)
     first.setflags(write=False)
     last.setflags(write=False)
-    return Lifetimes(first, last, state, walk.made_at, tuple(walk.lost.values()))
+    return Lifetimes(first, last, state, walk.created_at, tuple(walk.lost.values()))
 
 
 def _extend_over_sized_views(plan: m.ExecutionPlan, last: NDArray[np.int64]) -> None:

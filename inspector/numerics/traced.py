@@ -136,7 +136,7 @@ def logged_run(program: ProgramFile, method: str, block: Block, run: int) -> Log
         args = steps[step][2].instr_args if 0 <= step < len(steps) else None
         if not outputs or not tensors:
             continue
-        wanted = _wanted(plan, args, outputs)
+        wanted = _logged(plan, args, outputs)
         passes = _passes(plan, wanted, tensors)
         if passes is None:
             mismatched.add(step)
@@ -287,7 +287,7 @@ def _by_instruction(block: Block, run: int) -> dict[int, list[DebugTensor]]:
     return found
 
 
-def _wanted(plan: m.ExecutionPlan, args: object, outputs: Sequence[InstructionOutput]) -> list[int]:
+def _logged(plan: m.ExecutionPlan, args: object, outputs: Sequence[InstructionOutput]) -> list[int]:
     """Return the values an instruction logs, in order."""
     if isinstance(args, m.DelegateCall):
         return [index for index in args.args if tensor_of(plan, index) is not None]

@@ -241,7 +241,7 @@ def _compute_in(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
     return change
 
 
-def _quantise_as(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
+def _quantize_as(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
     def change(job: CompileJob, target: EditTarget) -> CompileJob:
         how = job.quantising
         if not how.mode and word in ("none", ""):
@@ -332,7 +332,7 @@ EDITS: tuple[Edit, ...] = (
             f"quantise-{word}",
             f"Quantise: {word}",
             _OF_ONE,
-            _quantise_as(word),
+            _quantize_as(word),
             f"{{0}} is quantized: {word}",
             word,
         )
@@ -342,7 +342,7 @@ EDITS: tuple[Edit, ...] = (
         "quantise-as-rest",
         "Quantize as the rest",
         _OF_ONE,
-        _quantise_as(""),
+        _quantize_as(""),
         "{0} is quantized like the rest",
     ),
 )

@@ -42,7 +42,7 @@ _TRIALS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class OfferedRequirement:
     """A requirement offered for a program.
 
     Attributes:
@@ -58,28 +58,28 @@ class Wish:
     value: str = ""
 
 
-WISHES = (
-    Wish("output.max_abs", "largest error of the outputs", "<=", "1e-3"),
-    Wish("output.snr_db", "signal to noise of the outputs", ">=", "40 dB"),
-    Wish("output.mse", "mean squared error of the outputs", "<=", "1e-6"),
-    Wish("gap.max_abs", "largest error of any node", "<=", "1e-3"),
-    Wish("latency", "median latency", "<=", "5 ms"),
-    Wish(LOADS, "it loads"),
-    Wish(OTHER, "a bound as text", "", "output.cosine>=0.999"),
+OFFERED_REQUIREMENTS = (
+    OfferedRequirement("output.max_abs", "largest error of the outputs", "<=", "1e-3"),
+    OfferedRequirement("output.snr_db", "signal to noise of the outputs", ">=", "40 dB"),
+    OfferedRequirement("output.mse", "mean squared error of the outputs", "<=", "1e-6"),
+    OfferedRequirement("gap.max_abs", "largest error of any node", "<=", "1e-3"),
+    OfferedRequirement("latency", "median latency", "<=", "5 ms"),
+    OfferedRequirement(LOADS, "it loads"),
+    OfferedRequirement(OTHER, "a bound as text", "", "output.cosine>=0.999"),
 )
 
 
-def wish_named(metric: str) -> Wish:
+def offered_requirement(metric: str) -> OfferedRequirement:
     """Return the requirement of a metric.
 
     Raises: StopIteration for an unknown name
     """
-    return next(one for one in WISHES if one.metric == metric)
+    return next(one for one in OFFERED_REQUIREMENTS if one.metric == metric)
 
 
 def bound_text(metric: str, value: str) -> str:
     """Return the requested bound as it is written."""
-    one = wish_named(metric)
+    one = offered_requirement(metric)
     if metric == LOADS:
         return LOADS
     return value.strip() if metric == OTHER else f"{metric}{one.sign}{value.strip()}"

@@ -67,7 +67,7 @@ _WIDEST = 72  # characters of a value; JSON has all
 _SMALL = 0.05  # of the largest difference
 
 
-def words_of(kind: str) -> str:
+def list_title(kind: str) -> str:
     """Return the title of a list."""
     return dict(LISTS)[kind]
 

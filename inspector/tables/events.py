@@ -19,7 +19,7 @@ from inspector.tables.event_keys import EventKeys
 from inspector.tables.operators import (
     JOIN_WORDS,
     OperatorsTable,
-    backend_words,
+    backend_label,
     join_column,
     time_columns,
 )
@@ -79,7 +79,7 @@ class _Cells:
 
         def words(event: int) -> str:
             link = self.found.links[int(self.found.codes[event])]
-            return backend_words(link.backend, inside=bool(delegated[event]))
+            return backend_label(link.backend, inside=bool(delegated[event]))
 
         return _coded(pack(self.found.codes, delegated), words)
 
@@ -94,7 +94,7 @@ def _coded(keys: Ints, text: Callable[[int], str | None]) -> tuple[Ints, list[st
     return codes, [text(event) for event in first.tolist()]
 
 
-def _node_words(links: BlockLinks, link: Link) -> tuple[str, str]:
+def _node_labels(links: BlockLinks, link: Link) -> tuple[str, str]:
     if link is NO_LINK or not (link.handles or link.node):
         return "", ""
     nodes = [node for handle in link.handles for node in links.nodes.get(handle, ())]
@@ -111,7 +111,7 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     sources = profile.rows.sources
     labels = block_labels([source.block for source in sources])
     cells = [_Cells(session, source, label) for source, label in zip(sources, labels, strict=True)]
-    words = [[_node_words(one.source.links, link) for link in one.found.links] for one in cells]
+    words = [[_node_labels(one.source.links, link) for link in one.found.links] for one in cells]
     timed = _joined([one.timed for one in cells], np.bool_)
     steps = _joined([one.steps for one in cells], np.int64)
     rows = len(profile.rows)
@@ -122,18 +122,18 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
         raw = np.where(timed, np.nan, _median_ticks(profile.rows.sources))
         ticks = (number_column("p50 of ticks", raw, Quantity.TICKS, missing="—"),)
 
-    def said(texts: Callable[[int], Sequence[str]]) -> Categories:
+    def coded(texts: Callable[[int], Sequence[str]]) -> Categories:
         return Categories.of(one.of_links(texts(number)) for number, one in enumerate(cells))
 
     joins = [[JOIN_WORDS[link.grade.value] for link in one.found.links] for one in cells]
     columns = (
         text_column("event", Categories.of(one.names() for one in cells), width=22),
-        text_column("operators", said(lambda n: [w for w, _ in words[n]]), missing="", width=22),
-        text_column("module", said(lambda n: [w for _, w in words[n]]), missing="", width=16),
+        text_column("operators", coded(lambda n: [w for w, _ in words[n]]), missing="", width=22),
+        text_column("module", coded(lambda n: [w for _, w in words[n]]), missing="", width=16),
         text_column("identifier", Categories.of(one.identifiers() for one in cells), missing=""),
         *times[:3],
         share_column("share of method", np.where(timed, profile.rows.column("share"), np.nan)),
-        join_column(said(lambda n: joins[n])),
+        join_column(coded(lambda n: joins[n])),
         *times[3:],
         *ticks,
         number_column(

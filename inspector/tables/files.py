@@ -68,7 +68,7 @@ def _own_unit(value: object) -> str:
 
 
 def _kind(file: LoadedFile) -> str:
-    return f"not readable: {file.error}" if file.error else kind_words(file.kind)
+    return f"not readable: {file.error}" if file.error else kind_label(file.kind)
 
 
 def issue_table(issues: tuple[Issue, ...]) -> Table:
@@ -96,7 +96,7 @@ def all_issues(session: Session) -> tuple[Issue, ...]:
     return (*session.all_issues(), *inside)
 
 
-def kind_words(kind: str) -> str:
+def kind_label(kind: str) -> str:
     """Return the display name of a kind of file."""
     return KIND_WORDS.get(kind, kind)
 

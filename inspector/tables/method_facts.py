@@ -34,8 +34,8 @@ def method_group(session: Session, method: str, units: Units) -> FactGroup:
     program = session.program
     plan = program.plan(method) if program is not None else None
     if plan is not None:
-        facts += _values("input", [_value_words(plan, one) for one in plan.inputs])
-        facts += _values("output", [_value_words(plan, one) for one in plan.outputs])
+        facts += _values("input", [_described_value(plan, one) for one in plan.inputs])
+        facts += _values("output", [_described_value(plan, one) for one in plan.outputs])
         facts.append(_instructions(plan))
     else:
         facts += _recorded(session, method)
@@ -67,7 +67,7 @@ def _values(label: str, words: list[str]) -> list[Fact]:
     return [*shown, Fact("", f"and {rest:,} more {label}s")] if rest > 0 else shown
 
 
-def _value_words(plan: m.ExecutionPlan, index: int) -> str:
+def _described_value(plan: m.ExecutionPlan, index: int) -> str:
     """Return type and shape of a value; its kind when it is not a tensor."""
     if not 0 <= index < len(plan.values):
         return f"value {index}, which does not exist"
@@ -95,17 +95,17 @@ def _recorded(session: Session, method: str) -> list[Fact]:
     passive = len(inputs) + len(outputs)
     made = {value.name: value for node in graph.nodes for value in node.values}
     return [
-        *_values("input", [_words(node) for node in inputs]),
-        *_values("output", _output_words(outputs, made)),
+        *_values("input", [_label(node) for node in inputs]),
+        *_values("output", _output_labels(outputs, made)),
         Fact("operators", f"{len(graph.nodes) - passive:,}"),
     ]
 
 
-def _words(node: ModelNode) -> str:
+def _label(node: ModelNode) -> str:
     return value_text(node.values[0]) if node.values else short_description(node.node.target)
 
 
-def _output_words(outputs: list[ModelNode], made: dict[str, GraphValue]) -> list[str]:
+def _output_labels(outputs: list[ModelNode], made: dict[str, GraphValue]) -> list[str]:
     names = [name for node in outputs for name in node.node.inputs]
     return [value_text(made[name]) if name in made else name for name in names]
 

@@ -180,7 +180,7 @@ def _modules(part: BlockRows) -> tuple[Ints, Sequence[str]]:
 def _by_kind(parts: Sequence[BlockRows], words: Callable[[Link, int, bool], str]) -> Categories:
     """Return a column of strings for links by kind of row, inside of delegates or not."""
 
-    def said(part: BlockRows) -> tuple[Ints, list[str]]:
+    def coded(part: BlockRows) -> tuple[Ints, list[str]]:
         inside = part.in_delegate
         codes, first = ranks(pack(part.link, part.kind, inside))
         texts = [
@@ -189,7 +189,7 @@ def _by_kind(parts: Sequence[BlockRows], words: Callable[[Link, int, bool], str]
         ]
         return codes, texts
 
-    return Categories.of(map(said, parts))
+    return Categories.of(map(coded, parts))
 
 
 def _join(link: Link, kind: int, _inside: bool) -> str:
@@ -197,7 +197,7 @@ def _join(link: Link, kind: int, _inside: bool) -> str:
 
 
 def _backend(link: Link, kind: int, inside: bool) -> str:
-    return UNATTRIBUTED if kind == LEFT else backend_words(link.backend, inside=inside)
+    return UNATTRIBUTED if kind == LEFT else backend_label(link.backend, inside=inside)
 
 
 def _nodes(link: Link, kind: int, _inside: bool) -> str:
@@ -211,7 +211,7 @@ def _delegate(link: Link, _kind: int, inside: bool) -> str:
     return delegate_label(link) or ("unknown" if inside else "—")
 
 
-def backend_words(backend: str, *, inside: bool) -> str:
+def backend_label(backend: str, *, inside: bool) -> str:
     """Return a backend in short; a trace alone does not name the one a delegate ran on."""
     if backend:
         return short_backend(backend)

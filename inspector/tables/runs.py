@@ -129,7 +129,7 @@ def bundled_table(cases: Sequence[Mapping[str, Any]]) -> Table:
 
 def outputs_text(report: Mapping[str, Any]) -> str:
     """Return one line per output, and notes on memory and the trace."""
-    lines = [f"output {place}  {said(one)}" for place, one in enumerate(report["outputs"])]
+    lines = [f"output {place}  {described(one)}" for place, one in enumerate(report["outputs"])]
     memory = report["memory"]
     lines.append(f"planned   {sum(memory['planned_bytes']):,} bytes")
     if memory["peak_bytes"] is not None:
@@ -157,7 +157,7 @@ def _ran(partition: Mapping[str, Any]) -> str:
     return "emulated" if partition["engine"] == "emulated" else str(partition["source"])
 
 
-def said(value: Mapping[str, Any]) -> str:
+def described(value: Mapping[str, Any]) -> str:
     """Return a short description of a value."""
     if value["kind"] == "tensor":
         return f"{value['dtype']} {value['shape']}"

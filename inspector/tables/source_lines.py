@@ -88,7 +88,7 @@ def source_files(session: Session, method: str, units: Units) -> SourceFiles:
     """Return the source lines of the nodes of a method; empty without stack traces."""
     graph = model_graph(session, method)
     if graph is None:
-        return _made({}, {}, None, 0, units)
+        return _built({}, {}, None, 0, units)
     times = node_times(session, method, graph)
     files: dict[str, dict[int, SourceLine]] = {}
     line_of: dict[str, LineKey] = {}
@@ -110,7 +110,7 @@ def source_files(session: Session, method: str, units: Units) -> SourceFiles:
             known = line.nanoseconds
             line.nanoseconds = own if np.isnan(known) else known + own
     _slowest_first(files, graph, times)
-    return _made(files, line_of, times, unplaced, units)
+    return _built(files, line_of, times, unplaced, units)
 
 
 def _slowest_first(
@@ -124,7 +124,7 @@ def _slowest_first(
             line.nodes.sort(key=cost)
 
 
-def _made(
+def _built(
     files: Mapping[str, Mapping[int, SourceLine]],
     line_of: Mapping[str, LineKey],
     times: NodeTimes | None,

@@ -83,7 +83,7 @@ def _counts(title: str, values: Sequence[int | None]) -> Column:
     return number_column(title, values, Quantity.COUNT, missing="")
 
 
-def step_words(log: StageLog, number: int) -> str:
+def step_summary(log: StageLog, number: int) -> str:
     """Return a line about the effect of a stage."""
     step = log.steps[number]
     if step.change is None:

@@ -213,7 +213,7 @@ def scatter(
         x, y = in_base(across, one.metrics.get(across)), in_base(up, one.metrics.get(up))
         if one.status is not Status.DONE or x is None or y is None:
             continue
-        dots.append(Dot(one.key, x, y, front, _words(one, (across, up))))
+        dots.append(Dot(one.key, x, y, front, _tooltip(one, (across, up))))
     if not dots:
         return None
     units = (time_unit, size_unit)
@@ -225,7 +225,7 @@ def scatter(
     )
 
 
-def _words(one: PointResult, names: Sequence[str]) -> str:
+def _tooltip(one: PointResult, names: Sequence[str]) -> str:
     changes = ", ".join(f"{field}={value_text(value)}" for field, value in one.changes.items())
     values = [f"{name} {metric_text(one, name)}" for name in dict.fromkeys(names)]
     return "\n".join([f"{one.number}: {changes}", *values])

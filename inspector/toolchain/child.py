@@ -20,7 +20,7 @@ GREETING_SECONDS = 60.0  # a Python interpreter greets within it; torch is impor
 GRACE_SECONDS = 5.0
 _MOST_GARBAGE = 1 << 20  # limit of other output before the first message, in bytes
 _LONGEST_LINE, _LONGEST_GREETING = 1 << 26, 1 << 16  # bytes of a message
-_BEFORE_USERS = ("", "load executorch")  # stages in which nobody's code but the package's runs
+_BEFORE_USERS = ("", "load executorch")  # stages without code of the user
 _KEPT_LINES = 200
 _SHOWN = 300  # characters of a line that is told
 _FATAL = "Fatal Python error"  # the stack of a crash follows
@@ -29,7 +29,7 @@ _INSTALL = "-m pip install executorch"
 Say = Callable[..., None]
 
 
-def nobody(_kind: str, **_content: object) -> None:
+def ignore_message(_kind: str, **_content: object) -> None:
     """Ignore a message."""
 
 
@@ -64,7 +64,7 @@ class Response:
     result: Mapping[str, Any]
 
 
-def install_words(python: str) -> str:
+def install_hint(python: str) -> str:
     """Return installation instructions of the package."""
     return f"install it with `{python} {_INSTALL}`, or name an interpreter that has it"
 
@@ -95,10 +95,10 @@ class Interpreter:
         Raises: ToolchainError if it cannot be started
         """
         self._python = python
-        self._say: Say = nobody
+        self._notify: Say = ignore_message
         self._versions: dict[str, str] = {}
         self._result: dict[str, Any] | None = None
-        self._told = ""
+        self._message = ""
         self._missing: list[str] = []
         self._stage = ""
         self._runs_users_code = False
@@ -128,11 +128,11 @@ class Interpreter:
 
         Raises: ReportedError if it failed with a reason, ToolchainError for any other end
         """
-        self._say, self._result, self._told, self._stage = notify, None, "", ""
+        self._notify, self._result, self._message, self._stage = notify, None, "", ""
         self._runs_users_code = question.get("do") == "compile"
         self._hand_over(question)
         self._listen(notify)
-        if self._result is None and not self._told:
+        if self._result is None and not self._message:
             self.close()  # the exit status is part of the message
         return self._judged()
 
@@ -157,7 +157,7 @@ class Interpreter:
                 self._garbage += len(line)
                 if self._garbage > _MOST_GARBAGE:
                     return
-            if self._result is not None or self._told or self._missing:
+            if self._result is not None or self._message or self._missing:
                 return
 
     def _longest(self) -> int:
@@ -182,7 +182,7 @@ class Interpreter:
             self._result = message["result"]
         else:
             if kind == "failed":
-                self._told = str(message.get("sentence", "")) or "no reason was given"
+                self._message = str(message.get("sentence", "")) or "no reason was given"
             if kind == "stage" and message.get("seconds") is None:
                 self._stage = str(message.get("stage", ""))
             notify(kind, **message)
@@ -197,7 +197,7 @@ class Interpreter:
                 text = line.decode("utf-8", "replace").rstrip("\n")
                 self._tail.append(text)
                 if not self._runs_users_code or self._stage in _BEFORE_USERS:
-                    self._say("log", text=text)
+                    self._notify("log", text=text)
                 else:
                     with contextlib.suppress(OSError):
                         os.write(2, line)
@@ -222,18 +222,18 @@ class Interpreter:
 
     def _judged(self) -> Response:
         """Return the answer, or raise the error instead."""
-        if self._told:
-            raise ReportedError(self._told)
+        if self._message:
+            raise ReportedError(self._message)
         if self._missing:
             names = " and no ".join(self._missing)
-            words = f"{self._python} has no {names}; {install_words(self._python)}"
+            words = f"{self._python} has no {names}; {install_hint(self._python)}"
             raise ToolchainError(words, blame="usage")
         if self._result is not None:
             return Response(self._versions, self._result)
         details = "\n".join(self._tail)
         if not self._greeted.is_set():
             raise ToolchainError(self._no_python(), blame="usage", details=details)
-        ended = _end_words(self._process.returncode)
+        ended = _end_text(self._process.returncode)
         stage = f" in stage {self._stage}" if self._stage else ""
         who = f"executorch {self._versions['executorch']}" if self._versions else self._python
         last = self._last_error()
@@ -245,7 +245,7 @@ class Interpreter:
         elif self._garbage > _MOST_GARBAGE:
             said = "it prints other output endlessly"
         else:
-            said = f"it {_end_words(self._process.returncode)}{self._last_error()}"
+            said = f"it {_end_text(self._process.returncode)}{self._last_error()}"
         return f"{self._python} is not a Python interpreter that can run executorch: {said}"
 
     def _last_error(self) -> str:
@@ -257,7 +257,7 @@ class Interpreter:
         return f": {chosen[-1][:_SHOWN]}" if chosen else ""
 
 
-def _end_words(code: int | None) -> str:
+def _end_text(code: int | None) -> str:
     if code is None or code >= 0:
         return f"ended with exit code {code}"
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inspector.recipes.compile_job import EXECUTORCH
-from inspector.toolchain.child import ReportedError, ToolchainError, ask, nobody
+from inspector.toolchain.child import ReportedError, ToolchainError, ask, ignore_message
 from inspector.toolchain.interpreter import interpreter
 
 
@@ -30,7 +30,7 @@ def stock_partitioners(python: str) -> dict[str, Any]:
     Raises: ListingError
     """
     try:
-        answer = ask(interpreter(python), {"do": "list"}, nobody)
+        answer = ask(interpreter(python), {"do": "list"}, ignore_message)
     except ReportedError as error:
         raise ListingError(str(error), usage=False) from error
     except ToolchainError as error:

@@ -56,7 +56,7 @@ def built_in_script(job: CompileJob) -> str:
     imported, loading = source[0], source[1:]
     libraries = [f"load_libraries({job.libraries!r})"] if job.libraries else []
     lines = [_HEAD, *_imports(job, imported), "", *libraries, *loading]
-    lines += _quantising(job.quantising)
+    lines += _quantization_lines(job.quantising)
     lines += _precision(job.precision)
     lines += _delegation(job)
     lines += list(_emission(job))
@@ -101,7 +101,7 @@ def _lower(job: CompileJob) -> str:
     return "to_edge" if plain else "to_edge_transform_and_lower"
 
 
-def _quantising(how: Quantization) -> Iterator[str]:
+def _quantization_lines(how: Quantization) -> Iterator[str]:
     if not how.wanted:
         return
     yield from (

@@ -18,9 +18,9 @@ from inspector.worker import executing, exporter
 from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.compile_job import MessageCollector, source_of
 from inspector.worker.exported_file import UnreadableExportError
-from inspector.worker.exporter import AnswerError, Say, told
+from inspector.worker.exporter import AnswerError, Say, timed_stage
 from inspector.worker.guarding import origins_of
-from inspector.worker.lowering import backend_config, check_words
+from inspector.worker.lowering import backend_config, check_names
 from inspector.worker.probing import Probe, ProbeError
 from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
@@ -38,7 +38,7 @@ def work(job: BisectJob, task: Task) -> dict[str, Any]:
 
 def bisect_built_in(job: BisectJob, task: Task) -> dict[str, Any]:
     """Bisect programs of the built-in toolchain; see ``bisect``."""
-    check_words(job.compile)
+    check_names(job.compile)
     return bisect(job, task.folder, task.notify, task.options)
 
 
@@ -60,13 +60,13 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
     Raises: AnswerError, RequirementError, and errors of the source or its first compile
     """
     heard = MessageCollector(notify)
-    exporter.tell_what_is_said(heard)
+    exporter.redirect_logs(heard)
     bound = parse_bound(job.bound)
     warm = Warm()
     source = warm.source(job.compile, lambda: source_of(job.compile, folder, heard), heard)
-    source = warm.quantised(job.compile.quantising, source, heard)
+    source = warm.quantize_source(job.compile.quantising, source, heard)
     trying = _Trials(job, bound, Probe(job, bound, source, folder), warm, heard)
-    with told(heard, "lower"):
+    with timed_stage(heard, "lower"):
         nodes = trying.candidates()
     return searched(nodes, trying.trial, notify, how)
 
@@ -81,7 +81,7 @@ class _Trials:
         self._bound = bound
         self._probe = probe
         self._warm = warm
-        self._heard = heard
+        self._counts = heard
         self._nodes: list[CandidateNode] = []
 
     def candidates(self) -> list[CandidateNode]:
@@ -107,7 +107,7 @@ class _Trials:
 
     def trial(self, removed: Ranges) -> Trial:
         """Return the trial of a program without some of its delegated nodes."""
-        return tried(removed, self._bound, lambda: self._value(removed), self._heard, _UNHELPFUL)
+        return tried(removed, self._bound, lambda: self._value(removed), self._counts, _UNHELPFUL)
 
     def _value(self, removed: Ranges) -> Valued:
         job = without(self._job.compile, self._nodes, removed)

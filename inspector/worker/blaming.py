@@ -16,7 +16,7 @@ from schema.errors import FormatError
 
 
 @contextmanager
-def told_lines(record: str) -> Generator[None, None, None]:
+def located_errors(record: str) -> Generator[None, None, None]:
     """Add operator and source line of the node to errors of delegates.
 
     Args:

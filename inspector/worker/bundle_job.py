@@ -14,8 +14,8 @@ from torch.utils import _pytree as _untyped_pytree
 from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_file import MADE
 from inspector.recipes.compile_job import CompileJob, SourceKind, parse_source
-from inspector.worker.exporter import AnswerError, Say, exported, told
-from inspector.worker.inputs import chosen_method, described, made_inputs, read_cases
+from inspector.worker.exporter import AnswerError, Say, exported, timed_stage
+from inspector.worker.inputs import chosen_method, described, generated_inputs, read_cases
 from inspector.worker.recording import NotWrittenError
 from runtime.bundled import (
     BundledProgram,
@@ -57,14 +57,14 @@ def bundle_into(job: BundleJob, folder: Path, notify: Say) -> dict[str, Any]:
     buffer, modules = _sources(job, notify)
     file = decode_program(memoryview(buffer), job.source)
     suites: dict[str, list[_Case]] = {}
-    with told(notify, "cases"):
+    with timed_stage(notify, "cases"):
         for name in _methods(job, file, modules):
             suites[name] = _cases(job, file.plan(name), modules.get(name))
             for number, case in enumerate(suites[name]):
                 _check(file.plan(name), number, case)
     if any(case.expected is None for cases in suites.values() for case in cases):
         notify("warning", text="no expected outputs are known: cases are run, not compared")
-    with told(notify, "write"):
+    with timed_stage(notify, "write"):
         data = _bundle(buffer, suites)
         try:
             (folder / MADE).write_bytes(data)
@@ -78,7 +78,7 @@ def _sources(job: BundleJob, notify: Say) -> tuple[bytes, Mapping[str, ExportedP
     if _is_module(job.source):
         programs, constants = _exported(job.source, job, notify)
         return _compiled(job.source, programs, constants, notify), programs
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         data, file = read(job.source)
         if bundled.sniff(bytes(data[:8])):
             data = bundled.decode(data, file=file).program
@@ -101,7 +101,7 @@ def _exported(
     if source.kind is SourceKind.PYTHON:
         found = exported(source.path, source.function, methods, notify)
     elif source.kind is SourceKind.EXPORTED:
-        with told(notify, "load"):
+        with timed_stage(notify, "load"):
             found = export_of_file(source.path, methods)
     else:
         raise AnswerError(f"{text} names nothing to run; expected file.py:function or a .pt2 file")
@@ -150,7 +150,7 @@ def _cases(job: BundleJob, plan: m.ExecutionPlan, module: ExportedProgram | None
                 f"{len(given)}"
             )
         for at, values in enumerate(given):
-            asked = None if module is None or outputs is not None else _asked(module, values)
+            asked = None if module is None or outputs is not None else _outputs_of(module, values)
             cases.append(_Case(values, asked if outputs is None else outputs[at]))
     return cases
 
@@ -160,13 +160,13 @@ def _given(
 ) -> list[list[Any]]:
     """Return the inputs of each case in a file, or generated inputs of one case."""
     if text in MADE_INPUTS:
-        return [made_inputs(plan, text, number)]
+        return [generated_inputs(plan, text, number)]
     if text or module is None:
         return read_cases(text, len(plan.inputs))
     return [_pytree.tree_flatten(module.example_inputs)[0]]
 
 
-def _asked(module: ExportedProgram, values: Sequence[Any]) -> list[Any]:
+def _outputs_of(module: ExportedProgram, values: Sequence[Any]) -> list[Any]:
     """Return the outputs of a module, whose state is reset for each case."""
     spec: Any = module.call_spec.in_spec
     if len(values) != spec.num_leaves:
@@ -194,7 +194,7 @@ def _check(plan: m.ExecutionPlan, number: int, case: _Case) -> None:
                 f"case {number} has {len(values)} {what}, method {plan.name!r} has {len(places)}"
             )
         for at, (place, value) in enumerate(zip(places, values, strict=True)):
-            wanted = _wanted(plan.values[place].val)
+            wanted = _kind_of(plan.values[place].val)
             about = described(value)
             found = about.get("dtype", about["kind"])
             if found != wanted:
@@ -204,7 +204,7 @@ def _check(plan: m.ExecutionPlan, number: int, case: _Case) -> None:
                 )
 
 
-def _wanted(held: m.KernelType) -> str:
+def _kind_of(held: m.KernelType) -> str:
     """Return the dtype of a tensor of a program, or the kind of another value."""
     if isinstance(held, m.Tensor):
         return str(dtype_of(held.scalar_type)).removeprefix("torch.")

@@ -49,7 +49,7 @@ class Channel:
     def send(self, kind: str, **content: object) -> None:
         """Send a message; a forked copy prints warnings, and exits for any other message."""
         if self._out < 0:
-            _say_in_copy(kind, content)
+            _print_in_fork(kind, content)
             return
         data = json.dumps({"type": kind, **content}).encode() + b"\n"
         with self._lock:
@@ -121,7 +121,7 @@ def _remove(request: dict[str, Any]) -> None:
         shutil.rmtree(request["folder"], ignore_errors=True)
 
 
-def _say_in_copy(kind: str, content: Mapping[str, object]) -> None:
+def _print_in_fork(kind: str, content: Mapping[str, object]) -> None:
     """Print a warning of a forked copy; a copy that continues as the worker exits."""
     if kind not in ("warning", "log"):
         os._exit(1)

@@ -26,12 +26,12 @@ from inspector.toolchain.child import ReportedError
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
 from inspector.worker.exported_file import UnreadableExportError, read_exported
-from inspector.worker.exporter import AnswerError, Exported, Say, told
+from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
 from inspector.worker.guarding import MOST_ROUNDS, guard_file, is_checkable
+from inspector.worker.job_result import JobResult, report, save, write_program, write_record
 from inspector.worker.kernels import kernels_missing
 from inspector.worker.libraries import lacking, load_libraries, unregistered
-from inspector.worker.lowering import backend_config, check_words, rules_without_effect
-from inspector.worker.made import Made, report, save, write_program, write_record
+from inspector.worker.lowering import backend_config, check_names, rules_without_effect
 from inspector.worker.recorded import recorded_programs
 from inspector.worker.stage_tables import QUANTIZE, StageTables
 from inspector.worker.tasks import Task
@@ -109,7 +109,7 @@ def work(job: CompileJob, task: Task) -> dict[str, Any]:
 
 def compile_built_in(job: CompileJob, task: Task) -> dict[str, Any]:
     """Compile by the built-in toolchain; see ``work``."""
-    check_words(job)
+    check_names(job)
     guard, stages = str(task.options.get("guard", OFF)), bool(task.options.get("stages"))
     return compile_into(job, task.folder, task.notify, guard, task.warm, stages=stages)
 
@@ -143,15 +143,15 @@ def compile_into(
     Raises: errors of the user's code, torch or the compiler
     """
     heard, warm = MessageCollector(notify, StageTables() if stages else None), warm or Warm()
-    exporter.tell_what_is_said(heard)
+    exporter.redirect_logs(heard)
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = warm.source(job, lambda: source_of(job, folder, heard), heard)
     _note_exported(heard, ("export", "load"), source)
-    source = warm.quantised(job.quantising, source, heard)
+    source = warm.quantize_source(job.quantising, source, heard)
     if job.quantising.wanted:
         _note_exported(heard, (QUANTIZE,), source)
     try:
-        done = _made(job, source, folder, heard, guarding, warm)
+        done = _lower_and_write(job, source, folder, heard, guarding, warm)
     except (UnboundedShapeError, UnsupportedError, SpecViolationError) as error:
         exporter.point_to(error, source.asked)
         raise
@@ -159,7 +159,7 @@ def compile_into(
     noted = rules_without_effect(job, source.programs, done.edge)
     for text in filter(None, (*noted, kernels_missing(done.program))):
         heard("warning", text=text, file="", line=0)
-    with told(heard, "record"):
+    with timed_stage(heard, "record"):
         write_record(done, folder, replace(recipe, job=replace(recipe.job, rules=job.rules)))
     if heard.tables is not None:
         log = replace(heard.tables.log, program_sha256=sha256_of(str(folder / PROGRAM)))
@@ -177,14 +177,14 @@ def _note_exported(heard: MessageCollector, stages: tuple[str, ...], source: Exp
         heard.tables.attach(stages, method, program.graph_module)
 
 
-def _made(
+def _lower_and_write(
     job: CompileJob,
     source: Exported,
     folder: Path,
     heard: MessageCollector,
     guarding: str,
     warm: Warm,
-) -> Made:
+) -> JobResult:
     """Lower, write and guard; to exclude refused nodes, repeat until none is refused."""
     vetoed: list[str] = []
     for made in itertools.count(1):
@@ -192,16 +192,16 @@ def _made(
         if heard.tables is not None:
             heard.tables.complete(edge)
         program = edge.to_executorch(backend_config(job), observer=heard.observe)
-        with told(heard, "write"):
+        with timed_stage(heard, "write"):
             write_program(program, folder)
         if guarding == OFF or not is_checkable(program.delegate_map):
-            return Made(job, edge, program, _nothing_left(made, vetoed))
-        with told(heard, "guard"):
+            return JobResult(job, edge, program, _nothing_left(made, vetoed))
+        with timed_stage(heard, "guard"):
             found = guard_file(folder, edge, program, always=guarding != AUTO)
         found = replace(found, rounds=made, vetoed=tuple(vetoed)) if found else None
         again = repaired(job, found.refusals) if found and guarding == FIX else job
         if again == job or made == MOST_ROUNDS:
-            return Made(job, edge, program, found)
+            return JobResult(job, edge, program, found)
         vetoed += again.rules.deny_nodes[len(job.rules.deny_nodes) :]
         job = again
         if heard.tables is not None:
@@ -221,7 +221,7 @@ def source_of(job: CompileJob, folder: Path, heard: MessageCollector) -> Exporte
     """
     load_libraries(job.libraries)
     if job.source.kind is not SourceKind.PYTHON:
-        with told(heard, "load"):
+        with timed_stage(heard, "load"):
             return _stored(job.source.path, job.methods, heard)
     if job.python:
         return _exported_elsewhere(job, folder, heard)

@@ -91,7 +91,7 @@ def _done(job: ExecutingJob, folder: Path, notify: Say) -> dict[str, Any]:
         return measure(job, notify, failure)
     if isinstance(job, StepJob):
         return step_through(job, folder, notify)
-    exporter.tell_what_is_said(notify)
+    exporter.redirect_logs(notify)
     return bundle_into(job, folder, notify)
 
 

@@ -194,7 +194,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 @contextlib.contextmanager
-def told(notify: Say, stage: str, method: str = "") -> Generator[dict[str, Any], None, None]:
+def timed_stage(notify: Say, stage: str, method: str = "") -> Generator[dict[str, Any], None, None]:
     """Report the start and end of a stage; ``nodes`` may be set in the yielded mapping."""
     notify("stage", stage=stage, method=method)
     start, more = time.perf_counter(), {}
@@ -202,7 +202,7 @@ def told(notify: Say, stage: str, method: str = "") -> Generator[dict[str, Any],
     notify("stage", stage=stage, method=method, seconds=time.perf_counter() - start, **more)
 
 
-def tell_what_is_said(notify: Say) -> None:
+def redirect_logs(notify: Say) -> None:
     """Turn warnings about the user's lines into messages, other warnings into a log."""
     handler = _ExportLogHandler(notify)
     for name in list(logging.root.manager.loggerDict):
@@ -222,10 +222,10 @@ def tell_what_is_said(notify: Say) -> None:
 class _ExportLogHandler(logging.Handler):
     def __init__(self, notify: Say) -> None:
         super().__init__(logging.WARNING)  # torch traces itself on lower levels
-        self._say = notify
+        self._notify = notify
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._say("log", text=self.format(record))
+        self._notify("log", text=self.format(record))
 
 
 # -- the user's function ---------------------------------------------------------------------
@@ -278,7 +278,7 @@ def exported(path: str, function: str, methods: tuple[str, ...], notify: Say) ->
     Raises: AnswerError for a missing function or an unsupported result; errors of the user's code
         or torch
     """
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         try:
             answer, asked = answer_of(path, function, notify)
         except SyntaxError as error:
@@ -425,7 +425,7 @@ def _export(name: str, entry: Any, notify: Say) -> ExportedProgram:  # noqa: ANN
     tracer: Any = sys.modules.get("torch._dynamo")
     if tracer is not None:  # sizes of a former trace of a branch would pin symbolic ones
         tracer.reset()
-    with told(notify, "export", name) as more, _graphs_in_log(notify):
+    with timed_stage(notify, "export", name) as more, _graphs_in_log(notify):
         program = torch.export.export(
             entry.module,
             entry.inputs,
@@ -501,7 +501,7 @@ def _channel() -> Say:
         try:
             while data:
                 data = data[os.write(out, data) :]
-        except OSError:  # the user's code has closed it: nobody can be told anything
+        except OSError:  # the user's code has closed it: no message can be sent
             os._exit(1)
 
     return notify
@@ -527,7 +527,7 @@ def main(path: str, function: str, folder: str, methods: tuple[str, ...]) -> int
     notify = _channel()
     faulthandler.enable(file=2)
     _leave_with_parent()
-    tell_what_is_said(notify)
+    redirect_logs(notify)
     try:
         save_exported(exported(path, function, methods, notify), Path(folder))
     except BaseException as error:  # noqa: BLE001 - whatever the user's code raises

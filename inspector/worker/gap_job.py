@@ -20,7 +20,7 @@ from inspector.numerics.metrics import Tolerance
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.rebuild.serde_rewrite import RebuildError
 from inspector.worker import exporter
-from inspector.worker.exporter import Say, told
+from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.libraries import load_libraries
 from inspector.worker.tasks import Task
 from schema.errors import FormatError
@@ -47,7 +47,7 @@ def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
 
     Raises: FormatError, RebuildError, InputsError, OSError
     """
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         load_libraries(job.libraries)
         session = load_session(list(job.files))
     inputs = job.inputs or _kept(session)
@@ -63,19 +63,19 @@ def compare(job: GapJob, folder: Path, notify: Say) -> dict[str, Any]:
     )
     last = 0.0
 
-    def tell(done: int, total: int) -> None:
+    def report_progress(done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= _STEP_SECONDS or done == total:
             last = now
             notify("counted", done=done, total=total)
 
-    with told(notify, "compare"):
-        report = analyse_gap(session, options, tell)
+    with timed_stage(notify, "compare"):
+        report = analyse_gap(session, options, report_progress)
     if inputs and not job.inputs:
         told_so = f"the inputs are those of {Path(inputs).name} next to the trace"
         report = replace(report, notes=(told_so, *report.notes))
-    with told(notify, "write"):
+    with timed_stage(notify, "write"):
         text = json.dumps(report.content(), ensure_ascii=False)
         (folder / REPORT).write_text(text, "utf-8")
     return {"runs": len(report.runs)}

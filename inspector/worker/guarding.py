@@ -148,7 +148,7 @@ def guard(program: ProgramFile, external: Iterable[FlatTensor], known: CompileFa
             partitions.append(Guarded(plan.name, number, entry.id, verdict, engine, time_ms=spent))
             if found is not None:
                 place = (plan.name, number, called.get(number, -1))
-                made = _Made(known, place, decode(entry.id, program.delegate_data(entry)))
+                made = _PayloadNodes(known, place, decode(entry.id, program.delegate_data(entry)))
                 refusals += _explained(found, made, engine)
     return GuardReport(tuple(partitions), tuple(refusals))
 
@@ -160,7 +160,7 @@ def _calls(plan: m.ExecutionPlan) -> Iterator[tuple[int, int]]:
             yield instruction.instr_args.delegate_index, step
 
 
-class _Made:
+class _PayloadNodes:
     """The origins of the nodes of one payload.
 
     Attributes:
@@ -218,7 +218,7 @@ class _Made:
         return [({*node.inputs}, {*node.outputs}) for node in nodes]
 
 
-def _explained(found: LoadFailure, made: _Made, engine: str) -> Iterator[Refusal]:
+def _explained(found: LoadFailure, made: _PayloadNodes, engine: str) -> Iterator[Refusal]:
     """Yield a refusal for each faulty node, one per edge node."""
     seen: set[str] = set()
     for error in found.errors:
@@ -267,9 +267,9 @@ def _nodes_of(handles: Sequence[int], verdicts: Sequence[Verdict]) -> list[Verdi
     """Return the delegated nodes with these handles, quantize nodes last."""
     order = {handle: at for at, handle in reversed(list(enumerate(handles)))}
     found = [v for v in verdicts if v.debug_handle is not None and v.debug_handle in order]
-    found.sort(key=lambda v: (_quantises(v.operator), order[v.debug_handle or 0]))
+    found.sort(key=lambda v: (_is_quantization(v.operator), order[v.debug_handle or 0]))
     return found
 
 
-def _quantises(operator: str) -> bool:
+def _is_quantization(operator: str) -> bool:
     return "quantize_" in operator or "choose_qparams" in operator

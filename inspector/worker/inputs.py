@@ -44,7 +44,7 @@ def chosen_method(file: ProgramFile, wanted: str) -> str:
     return names[0]
 
 
-def made_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
+def generated_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
     """Return generated inputs with the sizes and types of a method; scalars are those exported.
 
     Random floating-point values are normally distributed, bytes take all values, booleans
@@ -64,14 +64,14 @@ def made_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
     for place in plan.inputs:
         value = plan.values[place].val
         if isinstance(value, m.Tensor):
-            make = _made(kind, generator, rows.get(place, 2))
+            make = _generator(kind, generator, rows.get(place, 2))
             made.append(make(value.sizes, dtype_of(value.scalar_type)))
         else:
             made.append(_number(value))
     return made
 
 
-def _made(
+def _generator(
     kind: str, generator: torch.Generator, below: int
 ) -> Callable[[tuple[int, ...], torch.dtype], torch.Tensor]:
     if kind != "random":

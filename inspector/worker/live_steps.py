@@ -9,13 +9,13 @@ import torch
 
 from inspector.jobs.executing import StepJob
 from inspector.jobs.live_steps import FINISH, LOOK, REPLACE, RUN_TO
-from inspector.worker.blaming import told_lines
-from inspector.worker.exporter import AnswerError, Say, told
+from inspector.worker.blaming import located_errors
+from inspector.worker.exporter import AnswerError, Say, timed_stage
 from inspector.worker.inputs import ValuesError
 from inspector.worker.step_job import StepRun, StepSubject, answer, filling, subject_of
 from runtime import DelegateSteps, ExecutionError
 
-_NUMBERS = 4096  # of a value that are told at most
+_NUMBERS = 4096  # of a value that are reported at most
 Take = Callable[[], Mapping[str, Any]]
 
 
@@ -29,18 +29,18 @@ def step_live(job: StepJob, notify: Say, take: Take) -> dict[str, Any]:
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
-    with told_lines(job.record):
+    with located_errors(job.record):
         return _live(job, notify, take)
 
 
 def _live(job: StepJob, notify: Say, take: Take) -> dict[str, Any]:
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         subject = subject_of(job)
     walk = LiveWalk(subject, notify, take)
     outputs = walk.run()
     before: list[Any] = []
     if any(value["replaced"] for value in walk.values.values()):
-        with told(notify, "run without replacements", subject.name):
+        with timed_stage(notify, "run without replacements", subject.name):
             before = StepRun(subject, {}).run()
     return answer(walk, outputs, before)
 
@@ -56,12 +56,12 @@ class LiveWalk(StepRun):
 
     def __init__(self, subject: StepSubject, notify: Say, take: Take) -> None:
         super().__init__(subject, {})
-        self._say, self._take = notify, take
+        self._notify, self._take = notify, take
 
     def through(self, steps: DelegateSteps) -> None:
         """Do command after command until one ends the call."""
         self.begin(steps)
-        self._tell(steps, list(self.values), **self.report())
+        self._report(steps, list(self.values), **self.report())
         going = True
         while going:
             going = self._do(steps, self._take())
@@ -88,7 +88,7 @@ class LiveWalk(StepRun):
                 refused = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             except (ExecutionError, ValuesError, AnswerError, RuntimeError) as error:
                 refused = str(error)
-        self._tell(steps, changed, looked=looked, refused=refused)
+        self._report(steps, changed, looked=looked, refused=refused)
         return what != FINISH
 
     def _run_to(self, steps: DelegateSteps, stop: int) -> None:
@@ -123,6 +123,6 @@ class LiveWalk(StepRun):
             "real": stands_for,
         }
 
-    def _tell(self, steps: DelegateSteps, changed: Sequence[int], **more: Any) -> None:  # noqa: ANN401
+    def _report(self, steps: DelegateSteps, changed: Sequence[int], **more: Any) -> None:  # noqa: ANN401
         values = [self.values[value] for value in changed]
-        self._say("stepped", state={**more, "position": steps.position, "values": values})
+        self._notify("stepped", state={**more, "position": steps.position, "values": values})

@@ -44,7 +44,7 @@ def known_names() -> dict[str, list[str]]:
     return {"partitioners": list(partitioner_names()), "planners": list(PLANNERS)}
 
 
-def check_words(job: CompileJob) -> None:
+def check_names(job: CompileJob) -> None:
     """Raise AnswerError for an unknown name, before the user's code runs."""
     planner = job.memory_planner
     if planner and planner not in PLANNERS and not in_file(planner):

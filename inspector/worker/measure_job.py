@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from inspector.jobs.executing import PROCESSOR, WALL, MeasureJob, RunJob
-from inspector.worker.exporter import Say, told
+from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.inputs import chosen_method
 from inspector.worker.run_job import inputs_of, record_of
 from runtime import Method, Runtime
@@ -68,7 +68,7 @@ def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
     steps = [(-1, entry) for entry in entries] + list(_steps(entries, job.blocks))
     gc.collect()
     gc.freeze()  # existing objects are not scanned before each block
-    with told(notify, "measure"):
+    with timed_stage(notify, "measure"):
         for block, entry in steps:
             notify("counted", done=max(block, 0), total=job.blocks)
             if entry.failed:

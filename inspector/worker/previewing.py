@@ -23,7 +23,7 @@ from compiler.partition.tags import data_of
 from compiler.partition.verdicts import calls_in
 from compiler.pipeline.preview import Previewed, previewed
 from compiler.stages import Observer
-from inspector.graph.boundaries import Boundary, Crossing, is_quantising
+from inspector.graph.boundaries import Boundary, Crossing, is_quantization
 from inspector.jobs.preview import (
     MethodPreview,
     NodePreview,
@@ -38,7 +38,7 @@ from inspector.worker import compile_job, exporter
 from inspector.worker.compile_job import MessageCollector, source_of
 from inspector.worker.exporter import Exported
 from inspector.worker.lowering import (
-    check_words,
+    check_names,
     edge_config,
     partitioners_of,
     passes_of,
@@ -56,14 +56,14 @@ failure = compile_job.failure
 def preview(job: PreviewJob, task: Task) -> dict[str, Any]:
     """Return a preview of the delegation, as JSON content."""
     wanted, warm, heard = job.compile, task.warm or Warm(), MessageCollector(task.notify)
-    check_words(wanted)
+    check_names(wanted)
     return to_json(preview_of(wanted, _source(wanted, warm, heard), warm, heard.observe))
 
 
 def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
     """Return changes of a compile that reduce boundaries, as JSON content."""
     wanted, warm, heard = job.compile, task.warm or Warm(), MessageCollector(task.notify)
-    check_words(wanted)
+    check_names(wanted)
     source = _source(wanted, warm, heard)
 
     def tried(changed: CompileJob) -> Preview:
@@ -76,10 +76,10 @@ def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
 def _source(job: CompileJob, warm: Warm, heard: MessageCollector) -> Exported:
     """Return the exported and quantized programs of a job."""
     if not warm.knows(job):
-        exporter.tell_what_is_said(heard)
+        exporter.redirect_logs(heard)
     with tempfile.TemporaryDirectory() as folder:
         source = warm.source(job, lambda: source_of(job, Path(folder), heard), heard)
-    return warm.quantised(job.quantising, source, heard)
+    return warm.quantize_source(job.quantising, source, heard)
 
 
 def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer) -> Preview:
@@ -110,7 +110,7 @@ def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer)
 
 
 @dataclass(frozen=True)
-class _Home:
+class _PartitionIndex:
     """The partitions of the nodes of a program.
 
     Attributes:
@@ -141,7 +141,7 @@ def _method(found: Previewed, names: list[str]) -> MethodPreview:
             calls = tuple(paths[node] for node in region.nodes if not follows_source(node))
             spec = region.spec
             partitions.append(PartitionPreview(region.tag, spec.backend_id, partitioner, calls))
-    home = _Home(number, owned, moves)
+    home = _PartitionIndex(number, owned, moves)
     nodes = tuple(
         _node(node, path, number.get(path))
         for node, path in calls_in(found.program.graph_module)
@@ -172,10 +172,10 @@ def moves_of(region: DelegateRegion) -> tuple[frozenset[str], frozenset[str]]:
         inputs, results = resolve(border_moves)(region.program)
     except CompileError:
         return frozenset(), frozenset()
-    return frozenset(_made_as(n) for n in region.inputs if n.name in inputs), results
+    return frozenset(_source_name(n) for n in region.inputs if n.name in inputs), results
 
 
-def _made_as(node: Node) -> str:
+def _source_name(node: Node) -> str:
     """Return the name of the node that computes a value, maybe inside an earlier delegate."""
     call: Any = node.args[0] if follows_source(node) else None
     if not isinstance(call, Node) or call.target is not executorch_call_delegate:
@@ -191,7 +191,7 @@ def _module(node: Node) -> str:
     return innermost_module(node).removeprefix("L['self'].").removeprefix("L['self']")
 
 
-def _boundaries(program: ExportedProgram, home: _Home) -> Iterator[Boundary]:
+def _boundaries(program: ExportedProgram, home: _PartitionIndex) -> Iterator[Boundary]:
     found: dict[tuple[int | None, int | None], dict[str, tuple[Crossing, bool]]] = {}
     data = data_of(program)
     for path, graph in _graphs(program.graph_module):
@@ -214,7 +214,7 @@ def _graphs(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[str,
 
 
 def _crossings(
-    node: Node, path: str, home: _Home, data: Mapping[str, Any]
+    node: Node, path: str, home: _PartitionIndex, data: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[int | None, int | None], Crossing, bool]]:
     """Yield crossings of boundaries, and whether they are inputs or outputs of the program."""
     source = home.number.get(f"{path}{unit_of(node).name}")
@@ -230,7 +230,7 @@ def _crossings(
 
 
 def _crossing(
-    node: Node, user: Node, path: str, home: _Home, edge: tuple[int | None, int | None]
+    node: Node, user: Node, path: str, home: _PartitionIndex, edge: tuple[int | None, int | None]
 ) -> Crossing:
     value = node.meta["val"]
     sizes = tuple(value.shape)
@@ -247,9 +247,9 @@ def _crossing(
         value_of(node),
         value.numel() * value.element_size() if known else None,
         copies,
-        tuple(f"{path}{each.name}" for each, at in outside if at is None and _quantises(each)),
+        tuple(f"{path}{each.name}" for each, at in outside if at is None and _quantizes(each)),
     )
 
 
-def _quantises(node: Node) -> bool:
-    return node.op == "call_function" and is_quantising(operator_of(node))
+def _quantizes(node: Node) -> bool:
+    return node.op == "call_function" and is_quantization(operator_of(node))

@@ -27,7 +27,7 @@ from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.recipes.compile_job import PROGRAM, RECORD
 from inspector.worker.exporter import Exported
 from inspector.worker.guarding import guard_file
-from inspector.worker.inputs import chosen_method, flat_values, made_inputs, read_values
+from inspector.worker.inputs import chosen_method, flat_values, generated_inputs, read_values
 from inspector.worker.kernels import adopt_called
 from inspector.worker.run_job import run_into
 from runtime import Runtime
@@ -111,7 +111,7 @@ class Probe:
         assert requirement is not None
         if requirement.kind is Kind.PROGRAM:
             found = static_value(requirement.metric, self._evidence([PROGRAM, RECORD]))
-            return value_told(found)
+            return value_and_text(found)
         if requirement.kind is Kind.TIME:
             return self._latency(program)
         if self._bound.outputs:
@@ -131,10 +131,10 @@ class Probe:
         """Return the loaded method, its inputs, and its expected outputs."""
         loaded = self._loaded(program)
         name = chosen_method(loaded.file, self._job.method)
-        wanted = self._wanted(loaded.file, name)
+        wanted = self._probe_reference(loaded.file, name)
         return loaded.load_method(name, engine=self._job.engine), wanted.inputs, wanted.outputs
 
-    def _wanted(self, file: ProgramFile, name: str) -> _ProbeReference:
+    def _probe_reference(self, file: ProgramFile, name: str) -> _ProbeReference:
         if self._reference is None:
             exported = self.source.programs[name]
             inputs = self._inputs(exported, file.plan(name), name)
@@ -146,7 +146,7 @@ class Probe:
             return read_values(self._job.inputs)
         given: Any = exported.example_inputs
         if given is None:
-            return made_inputs(plan, "random", 0)
+            return generated_inputs(plan, "random", 0)
         return list(flat_values(list(given), f"the example inputs of {name}"))
 
     def _latency(self, program: ExecutorchProgramManager) -> tuple[float, str]:
@@ -176,7 +176,7 @@ class Probe:
         """Return a metric of the numeric gap, as ``etscope gap`` finds it."""
         loaded = self._loaded(program)
         name = chosen_method(loaded.file, self._job.method)
-        torch.save(self._wanted(loaded.file, name).inputs, self._folder / _INPUTS)
+        torch.save(self._probe_reference(loaded.file, name).inputs, self._folder / _INPUTS)
         beside = tuple(str(self._folder / each) for each in program.tensor_data_files)
         job = RunJob(
             str(self._folder / PROGRAM),
@@ -190,7 +190,7 @@ class Probe:
         )
         run_into(job, self._folder, lambda *_, **__: None)
         evidence = self._evidence([PROGRAM, RECORD, VALUES, BUFFER])
-        inputs: Any = self._wanted(loaded.file, name).inputs
+        inputs: Any = self._probe_reference(loaded.file, name).inputs
         return gap_of(evidence.session, name, inputs, metric)
 
 
@@ -221,15 +221,15 @@ def gap_of(
     session: Session, method: str, inputs: list[Any], metric: str
 ) -> tuple[float | None, str]:
     """Return a metric of the numeric gap of a recorded run, and its details as text."""
-    report = analyse_gap(session, Options(method=method, inputs=inputs), _nobody)
-    return value_told(gap_value(metric, Evidence(session, "the program", method, gap=report)))
+    report = analyse_gap(session, Options(method=method, inputs=inputs), _ignore_progress)
+    return value_and_text(gap_value(metric, Evidence(session, "the program", method, gap=report)))
 
 
-def _nobody(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     """Ignore progress."""
 
 
-def value_told(found: FoundValue) -> tuple[float | None, str]:
+def value_and_text(found: FoundValue) -> tuple[float | None, str]:
     """Return the value of an evaluated metric and its description."""
     if found.refused:
         return None, found.refused

@@ -22,10 +22,10 @@ from compiler.quantize.program import (
 from compiler.quantize.quiet_imports import import_quietly
 from inspector.recipes.compile_job import Quantization
 from inspector.recipes.options import AssignmentError, parse_assignment
-from inspector.worker.exporter import AnswerError, Exported, Say, told
+from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
 
 
-def quantised(wanted: Quantization, source: Exported, notify: Say) -> Exported:
+def quantize_source(wanted: Quantization, source: Exported, notify: Say) -> Exported:
     """Return the programs quantized according to a job, reporting stages.
 
     Raises: AnswerError naming what is missing or wrong
@@ -36,7 +36,7 @@ def quantised(wanted: Quantization, source: Exported, notify: Say) -> Exported:
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
         how = chosen[method]
-        with told(notify, "quantize", method):
+        with timed_stage(notify, "quantize", method):
             try:
                 calls = None
                 if wanted.calibration:

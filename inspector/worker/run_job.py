@@ -17,11 +17,11 @@ from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.trace.steady import FEW, steady_runs
-from inspector.worker.blaming import told_lines
+from inspector.worker.blaming import located_errors
 from inspector.worker.contention import Others, busy_cores, oversubscribed, usable_cores
 from inspector.worker.debug_filter import chosen_instructions
-from inspector.worker.exporter import Say, told
-from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
+from inspector.worker.exporter import Say, timed_stage
+from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
 from inspector.worker.passes import Passes, warm_up
 from inspector.worker.passes import measured as measured_in_turns
 from inspector.worker.recording import NotWrittenError, Recording
@@ -103,7 +103,7 @@ def run_into(job: RunJob, folder: Path, notify: Say) -> dict[str, Any]:
         torch.set_num_threads(job.threads)
     chosen = DebugFilter(operators=job.only or None, instructions=chosen_instructions(job))
     recording = Recording(folder, job, chosen)
-    with closing(recording), told_lines(job.record):
+    with closing(recording), located_errors(job.record):
         return _run(job, folder, recording, notify)
 
 
@@ -120,7 +120,7 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
         tracer.bundled_input_index = job.case or 0
     measured.loaded_bytes = resident_bytes()
     runner = _Runner(program, method, inputs)
-    with told(notify, "run", method.name):
+    with timed_stage(notify, "run", method.name):
         measured.first_ms = runner.once(None if job.timed else recording.values)
     outputs = method.get_outputs()
     if job.timed:
@@ -128,9 +128,9 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
         measured.passes = _passes(job, runner, measured.first_ms, recording.timed, notify)
     busy = busy_cores(others)
     if job.timed and recording.values is not None:
-        with told(notify, "log values", method.name):
+        with timed_stage(notify, "log values", method.name):
             runner.once(recording.values)
-    with told(notify, "write"):
+    with timed_stage(notify, "write"):
         trace = recording.write(outputs)
         report = _report(job, method, (inputs, outputs), measured)
         report["trace"] = {"recorded": job.traced, **trace}
@@ -148,14 +148,14 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
 def _loaded(
     job: RunJob, recording: Recording, measured: _Measured, notify: Say
 ) -> tuple[Program, Method]:
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         start = time.perf_counter()
         program = Runtime.get().load_program(
             job.program, data_path=list(job.data_files), tracer=recording.timed or recording.values
         )
         measured.load_ms = _since(start)
     name = chosen_method(program.file, job.method)
-    with told(notify, "prepare", name):
+    with timed_stage(notify, "prepare", name):
         start = time.perf_counter()
         method = program.load_method(name, engine=job.engine, emulate=record_of(job))
         measured.init_ms = _since(start)
@@ -174,13 +174,13 @@ def _passes(
         notify("counted", done=done, total=total)
 
     if job.warmup != 0:
-        with told(notify, "warm up"):
+        with timed_stage(notify, "warm up"):
             warmup, steady = warm_up(runner.once, job.warmup, first_ms)
             for _ in range(_TRACED_WARMUP if tracer is not None else 0):
                 runner.once(EventTracer())
     else:
         warmup, steady = (), None
-    with told(notify, "measure"):
+    with timed_stage(notify, "measure"):
         times = measured_in_turns(
             runner.once, timed if tracer is not None else None, job.runs, counted
         )
@@ -228,7 +228,7 @@ def inputs_of(job: RunJob, program: Program, name: str) -> list[Any]:
         cases = bundled.decode(data, file=file)
         return bundled_values(find_case(cases, name, job.case).inputs)
     if job.inputs in MADE_INPUTS:
-        return made_inputs(program.file.plan(name), job.inputs, job.seed)
+        return generated_inputs(program.file.plan(name), job.inputs, job.seed)
     return read_values(job.inputs)
 
 

@@ -179,7 +179,7 @@ def _operator(node: torch.fx.Node) -> str:
 def _exported(calls: list[tuple[torch.fx.Node, str]], before: Graph) -> dict[str, tuple[str, ...]]:
     """Return the exported node of each node of an edge program."""
     old = {node.name for node in before}
-    return {name: told for node, name in calls if (told := _told(node, name, old))}
+    return {name: told for node, name in calls if (told := _nearest_ancestor(node, name, old))}
 
 
 def _owners(
@@ -204,7 +204,7 @@ def _is_result(node: torch.fx.Node) -> bool:
     return operator_of(node) == _GETITEM and bool(node.args)
 
 
-def _told(node: torch.fx.Node, name: str, old: Collection[str]) -> tuple[str, ...]:
+def _nearest_ancestor(node: torch.fx.Node, name: str, old: Collection[str]) -> tuple[str, ...]:
     """Return the nearest ancestor that the graph before has."""
     for source in ancestors(node):
         for known in (f"{_path(name)}{source.name}", source.name):

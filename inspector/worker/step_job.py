@@ -11,9 +11,15 @@ import torch
 
 from inspector.jobs.executing import MADE_INPUTS, StepJob
 from inspector.jobs.output_file import MADE
-from inspector.worker.blaming import told_lines
-from inspector.worker.exporter import AnswerError, Say, told
-from inspector.worker.inputs import ValuesError, chosen_method, described, made_inputs, read_values
+from inspector.worker.blaming import located_errors
+from inspector.worker.exporter import AnswerError, Say, timed_stage
+from inspector.worker.inputs import (
+    ValuesError,
+    chosen_method,
+    described,
+    generated_inputs,
+    read_values,
+)
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
 from runtime.backends import run_native_kernels_here
 from runtime.delegates.stepping import InnerNode
@@ -34,22 +40,22 @@ def step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
-    with told_lines(job.record):
+    with located_errors(job.record):
         return _step_through(job, folder, notify)
 
 
 def _step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         subject = subject_of(job)
         wanted = {value: filling(what) for value, what in job.replacements}
     before: list[Any] = []
-    with told(notify, "run", subject.name):
+    with timed_stage(notify, "run", subject.name):
         if wanted:
             before = StepRun(subject, {}).run()
         walk = StepRun(subject, wanted)
         outputs = walk.run()
     if job.save:
-        with told(notify, "write"):
+        with timed_stage(notify, "write"):
             torch.save(walk.tensors, folder / MADE)
     return answer(walk, outputs, before)
 
@@ -110,7 +116,7 @@ def _inputs(job: StepJob, plan: Any) -> list[Any]:  # noqa: ANN401
             find_case(bundled.decode(data, file=file), plan.name, job.case).inputs
         )
     if job.inputs in MADE_INPUTS:
-        return made_inputs(plan, job.inputs, job.seed)
+        return generated_inputs(plan, job.inputs, job.seed)
     return read_values(job.inputs)
 
 

@@ -27,14 +27,20 @@ from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.jobs.executing import BUFFER, OUTPUTS, VALUES, RunJob
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob
-from inspector.toolchain.child import Interpreter, ReportedError, Say, ToolchainError, nobody
+from inspector.toolchain.child import (
+    Interpreter,
+    ReportedError,
+    Say,
+    ToolchainError,
+    ignore_message,
+)
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method
-from inspector.worker.probing import ProbeError, gap_of, value_told, worst_distance
+from inspector.worker.probing import ProbeError, gap_of, value_and_text, worst_distance
 from inspector.worker.tasks import Task
-from inspector.worker.toolchain_compile import Compiled, asked_of, compiled_elsewhere
+from inspector.worker.toolchain_compile import Compiled, compiled_elsewhere, stock_request
 from inspector.worker.toolchain_run import run_with_executorch
 from runtime.errors import ExecutionError
 from runtime.program.loading import decode_program
@@ -139,7 +145,7 @@ class _ToolchainTrials:
         self._bound = bound
         self._tool = tool
         self._folder = folder
-        self._say = notify
+        self._report = notify
         self._nodes: list[CandidateNode] = []
         self._wanted: list[Any] | None = None
 
@@ -148,7 +154,7 @@ class _ToolchainTrials:
 
         Raises: AnswerError for an unknown method; as ``bisect_with_executorch``
         """
-        made, told = self._made(self._job.compile, self._say)
+        made, told = self._made(self._job.compile, self._report)
         self._nodes = [
             node
             for method, verdicts in told.verdicts.items()
@@ -161,10 +167,12 @@ class _ToolchainTrials:
 
     def trial(self, removed: Ranges) -> Trial:
         """Return the trial of a program without some of its delegated nodes."""
-        return tried(removed, self._bound, lambda: self._without(removed), self._say, _NOT_HELPFUL)
+        return tried(
+            removed, self._bound, lambda: self._without(removed), self._report, _NOT_HELPFUL
+        )
 
     def _without(self, removed: Ranges) -> Valued:
-        made, _ = self._made(without(self._job.compile, self._nodes, removed), nobody)
+        made, _ = self._made(without(self._job.compile, self._nodes, removed), ignore_message)
         return self._value(made)
 
     def _made(self, job: CompileJob, notify: Say) -> tuple[_Program, Compiled]:
@@ -186,14 +194,14 @@ class _ToolchainTrials:
         """
         question = {
             "do": "refer",
-            "job": asked_of(self._job.compile),
+            "job": stock_request(self._job.compile),
             "method": method,
             "inputs": self._job.inputs,
             "kept_inputs": str(self._folder / _INPUTS),
             "outputs": str(self._folder / _WANTED),
         }
         with self._tool.running() as tool:
-            tool.ask(question, self._say)
+            tool.ask(question, self._report)
 
     # -- evaluation of a program --------------------------------------------------------------
 
@@ -202,7 +210,7 @@ class _ToolchainTrials:
         if requirement is None:
             return self._refusals(made)
         if requirement.kind is Kind.PROGRAM:
-            return value_told(static_value(requirement.metric, self._evidence(made)))
+            return value_and_text(static_value(requirement.metric, self._evidence(made)))
         if requirement.kind is Kind.TIME:
             times = self._ran(made, made.method, self._job.runs, _WARM_RUNS)["run_ms"]
             return statistics.median(times), f"median of {len(times)} runs"
@@ -249,7 +257,7 @@ class _ToolchainTrials:
             "folder": str(made.folder),
         }
         with self._tool.running() as tool:
-            return tool.ask(question, nobody).result
+            return tool.ask(question, ignore_message).result
 
     def _outputs(self) -> list[Any]:
         if self._wanted is None:
@@ -270,7 +278,7 @@ class _ToolchainTrials:
             toolchain=EXECUTORCH,
         )
         with self._tool.running() as tool:
-            run_with_executorch(job, made.folder, nobody, tool)
+            run_with_executorch(job, made.folder, ignore_message, tool)
         names = (PROGRAM, RECORD, VALUES, BUFFER)
         session = load_session([str(made.folder / name) for name in names])
         inputs: list[Any] = torch.load(self._folder / _INPUTS, weights_only=True)

@@ -24,7 +24,7 @@ from inspector.recipes.emission import WordError, config_of
 from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
-from inspector.worker.made import planned_memory
+from inspector.worker.job_result import planned_memory
 from inspector.worker.tasks import Task
 from schema.backends import DEFAULT
 from schema.etrecord.parts import recipe as recipe_member
@@ -114,10 +114,10 @@ def compiled_elsewhere(
 
     Raises: ReportedError if the other interpreter has reported why; ToolchainError; OSError
     """
-    heard = _Heard(notify)
+    heard = _MessageCollector(notify)
     python = interpreter(job.python)
     recipe = recipe_of(job, {})  # of the source as it is now, not when all is done
-    asked = asked_of(replace(recipe.job, python=python))
+    asked = stock_request(replace(recipe.job, python=python))
     for text in without_effect(job):
         heard("warning", text=text, file="", line=0)
     question = {"do": "compile", "job": asked, "folder": str(folder), "again": again}
@@ -131,11 +131,11 @@ def compiled_elsewhere(
     return Compiled(report, verdicts, answer.result.get("origins", {}))
 
 
-class _Heard:
+class _MessageCollector:
     """Forwards messages and collects data for the report."""
 
     def __init__(self, notify: Say) -> None:
-        self._say = notify
+        self._notify = notify
         self.stages: list[dict[str, Any]] = []
         self.warnings: list[dict[str, Any]] = []
 
@@ -150,10 +150,10 @@ class _Heard:
             self.stages.append(stage)
         elif kind == "warning":
             self.warnings.append(content)
-        self._say(kind, **content)
+        self._notify(kind, **content)
 
 
-def asked_of(job: CompileJob) -> dict[str, Any]:
+def stock_request(job: CompileJob) -> dict[str, Any]:
     """Return the job in the form for the other interpreter.
 
     Raises: ToolchainError for invalid options of a partitioner or of the backend config
@@ -240,7 +240,7 @@ def _report(
     job: CompileJob,
     answer: Response,
     verdicts: Mapping[str, list[dict[str, Any]]],
-    heard: _Heard,
+    heard: _MessageCollector,
     folder: Path,
 ) -> dict[str, Any]:
     result = answer.result

@@ -27,7 +27,7 @@ from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.contention import oversubscribed, usable_cores
 from inspector.worker.exporter import AnswerError
-from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
+from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
 from inspector.worker.passes import Passes
 from inspector.worker.run_job import options_of, times_of
 from inspector.worker.tasks import Task
@@ -132,7 +132,7 @@ def given_program(job: RunJob, folder: Path) -> GivenProgram:
             raise AnswerError(f"{job.program} has no cases: it is not a bundled program")
         inputs = bundled_values(find_case(cases, plan.name, job.case).inputs)
     elif job.inputs in MADE_INPUTS:
-        inputs = made_inputs(plan, job.inputs, job.seed)
+        inputs = generated_inputs(plan, job.inputs, job.seed)
     else:
         inputs = read_values(job.inputs)
     _save_values(folder / _INPUTS, inputs)

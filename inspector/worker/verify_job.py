@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import torch
 
 from inspector.jobs.executing import VerifyJob
-from inspector.worker.exporter import AnswerError, Say, told
+from inspector.worker.exporter import AnswerError, Say, timed_stage
 from runtime import ErrorCode, ExecutionError, Method, Program, Runtime
 from runtime.program.loading import read
 from runtime.verify import CaseResult, load_bundled_input, verify_method_outputs
@@ -31,7 +31,7 @@ def verify(job: VerifyJob, notify: Say) -> dict[str, Any]:
     """
     if job.threads:
         torch.set_num_threads(job.threads)
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         data, file = read(job.program)
         found = bundled.decode(data, file=file)
         record = etrecord.decode(read(job.record)[0], file=job.record) if job.record else None
@@ -47,7 +47,7 @@ def verify(job: VerifyJob, notify: Say) -> dict[str, Any]:
             f"no cases of {job.method or 'any method'} in {job.program}; available: {there}"
         )
     rows: list[dict[str, Any]] = []
-    with told(notify, "run"):
+    with timed_stage(notify, "run"):
         for name, case in wanted:
             rows.append(_case(job, (found, record), name, case))
             notify("counted", done=len(rows), total=len(wanted))

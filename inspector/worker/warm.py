@@ -18,7 +18,7 @@ from inspector.recipes.compile_job import CompileJob, Quantization, SourceKind
 from inspector.recipes.emission import file_of, in_file
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
-from inspector.worker.quantize import quantised
+from inspector.worker.quantize import quantize_source
 from inspector.worker.tasks import InterruptedTaskError
 
 _MOST = 3  # quantized forms of a program, and sets of types
@@ -47,10 +47,10 @@ class Warm:
 
     def __init__(self) -> None:
         self._source: tuple[Any, Exported] | None = None
-        self._said: list[dict[str, Any]] = []
+        self._messages: list[dict[str, Any]] = []
         self._files: dict[str, Stamp | None] = {}
         self._numbers: tuple[Any, Any, Any] | None = None
-        self._quantised: list[tuple[Any, Exported]] = []
+        self._quantized: list[tuple[Any, Exported]] = []
         self._stores: list[tuple[Any, EdgeCache]] = []  # by quantization
         self._delegated: tuple[Any, Exported, EdgeProgramManager] | None = None
 
@@ -74,21 +74,21 @@ class Warm:
             modules = set(sys.modules)
             told = len(warned.warnings)
             made = export()
-            self._said = warned.warnings[told:]
+            self._messages = warned.warnings[told:]
             self._files = {path: _stamp(path) for path in _read_files(job, modules)}
             self._numbers = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
             self._source = _key(job), made
             return made
         if self._source[0] != _key(job) or self._has_changed():
             raise StaleError
-        for warning in self._said:
+        for warning in self._messages:
             warned("warning", **warning)
         return self._source[1]
 
     def _has_changed(self) -> bool:
         return any(_stamp(path) != stamp for path, stamp in self._files.items())
 
-    def quantised(self, wanted: Quantization, source: Exported, notify: Say) -> Exported:
+    def quantize_source(self, wanted: Quantization, source: Exported, notify: Say) -> Exported:
         """Return the programs quantized according to a job.
 
         Raises: AnswerError for an invalid quantization
@@ -97,12 +97,12 @@ class Warm:
             return source
         files = (wanted.calibration, file_of(wanted.quantizer) if wanted.quantizer else "")
         key = wanted, tuple(_stamp(path) for path in files if path)
-        for known, made in self._quantised:
+        for known, made in self._quantized:
             if known == key:
                 return made
         self._restore_numbers()
-        made = quantised(wanted, source, notify)
-        self._quantised = [*self._quantised[1 - _MOST :], (key, made)]
+        made = quantize_source(wanted, source, notify)
+        self._quantized = [*self._quantized[1 - _MOST :], (key, made)]
         return made
 
     def _restore_numbers(self) -> None:

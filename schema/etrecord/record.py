@@ -69,11 +69,11 @@ class RecordFile:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RecordFile):
             return NotImplemented
-        mine, theirs = self.archive, other.archive
+        mine, others = self.archive, other.archive
         names = _content_names(mine)
-        if names != _content_names(theirs):
+        if names != _content_names(others):
             return False
-        return all(_same(mine.read(name), theirs.read(name)) for name in names)
+        return all(_same(mine.read(name), others.read(name)) for name in names)
 
     def __hash__(self) -> int:
         return hash(tuple(_content_names(self.archive)))
@@ -303,11 +303,11 @@ def _content_names(archive: Archive) -> list[str]:
     return [name for name in archive.sound_names() if name != m.MARKER]
 
 
-def _same(mine: memoryview, theirs: memoryview) -> bool:
-    if len(mine) != len(theirs):
+def _same(mine: memoryview, others: memoryview) -> bool:
+    if len(mine) != len(others):
         return False
     steps = range(0, len(mine), _STEP)
-    return all(bytes(mine[at : at + _STEP]) == bytes(theirs[at : at + _STEP]) for at in steps)
+    return all(bytes(mine[at : at + _STEP]) == bytes(others[at : at + _STEP]) for at in steps)
 
 
 def _checksum_issues(archive: Archive, name: str) -> list[Issue]:

@@ -29,7 +29,7 @@ def named_node(identity: int | str) -> int | None:
     return int(found[1]) if found else None
 
 
-def tells_order(identity: int | str) -> bool:
+def has_program_order(identity: int | str) -> bool:
     """Return whether tensors of a node with this name have the dimensions of the program.
 
     Tensors of other nodes may have the layout of the delegate.

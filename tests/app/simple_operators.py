@@ -17,7 +17,7 @@ from inspector.profile.methods import analyse_profile
 from inspector.profile.operator_columns import UNATTRIBUTED, delegate_label
 from inspector.profile.operator_rows import OperatorRow
 from inspector.tables.events import _node_words
-from inspector.tables.operators import JOIN_WORDS, backend_words
+from inspector.tables.operators import JOIN_WORDS, backend_label
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import CALLS, EXECUTE
 from inspector.trace.timing import is_time, scale_factor
@@ -156,7 +156,7 @@ def operator_cells(row: OperatorRow) -> dict[str, object]:
         "block": row.block,
         "backend": UNATTRIBUTED
         if rest
-        else backend_words(row.link.backend, inside=row.in_delegate),
+        else backend_label(row.link.backend, inside=row.in_delegate),
         "node": "" if rest else nodes,
         "passes": row.passes,
         "kernel, mean": row.kernel_ns,
@@ -198,7 +198,7 @@ def _event(source, event: int, label: str) -> dict[str, object]:
         "join": JOIN_WORDS[link.grade.value],
         "instruction": block.instruction(event) if block.layout.chain[event] >= 0 else None,
         "block": label,
-        "backend": backend_words(link.backend, inside=inside),
+        "backend": backend_label(link.backend, inside=inside),
         "p50": source.percentiles[0, event] * 1e6 if source.is_time(event) else None,
     }
 

@@ -19,7 +19,7 @@ from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.jobs.messages import Ended, Found, Message, Outcome, StageProgress, Tried, Trying
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import RECIPE, Recipe
-from inspector.tables.bisect import OTHER, WISHES, bound_text
+from inspector.tables.bisect import OFFERED_REQUIREMENTS, OTHER, bound_text
 from inspector.tables.selection import SelectionKind
 from tests.inspector.jobs_here import Scripted
 
@@ -237,7 +237,7 @@ def test_panel_says_what_it_needs(window) -> None:
 
 
 def test_every_wish_is_a_bound() -> None:
-    for one in WISHES:
+    for one in OFFERED_REQUIREMENTS:
         found = parse_bound(bound_text(one.metric, one.value))
         assert (found.metric == one.metric) or one.metric == OTHER
     assert bound_text(LOADS, "whatever") == LOADS

@@ -21,8 +21,8 @@ from inspector.tables.stage_steps import (
     CHANGED,
     node_table,
     rows_of,
+    step_summary,
     step_table,
-    step_words,
     steps_of,
 )
 
@@ -74,9 +74,9 @@ def test_tables_tell_what_each_stage_did(folder: Path) -> None:
         ["pass Clone", str(count + 1), "1", "0"],
         ["emit", "", "", ""],
     ]
-    assert step_words(steps.log, 2) == f"nothing changed; {count} kept"
-    assert step_words(steps.log, 3) == f"1 added; {count} kept"
-    assert step_words(steps.log, 4) == "has no graph"
+    assert step_summary(steps.log, 2) == f"nothing changed; {count} kept"
+    assert step_summary(steps.log, 3) == f"1 added; {count} kept"
+    assert step_summary(steps.log, 4) == "has no graph"
     added = node_table(steps, 3, CHANGED)
     assert [added.text(0, column) for column in range(3)] == ["added", "", "extra"]
     assert node_table(steps, 3, ALL).length == count + 1

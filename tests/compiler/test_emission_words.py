@@ -15,7 +15,7 @@ from compiler.passes.base import PassBase, PassResult
 from compiler.passes.table import STANDARD_PASSES, named_pass, standard_pass
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.emission import CONFIG, PLANNING, WordError, check_passes, config_of
-from inspector.worker.lowering import backend_config, check_words
+from inspector.worker.lowering import backend_config, check_names
 from runtime import Runtime
 from schema.passes import StandardPass, recipe_passes
 
@@ -58,7 +58,7 @@ def test_last_word_counts() -> None:
 def test_words_that_contradict_each_other_are_one_sentence() -> None:
     words = ("alloc_mutable_buffers=false", "share_mutable_buffers=true")
     with pytest.raises(Exception, match="share_mutable_buffers needs alloc_mutable_buffers"):
-        check_words(CompileJob(Source("a.pt2"), backend_config=words))
+        check_names(CompileJob(Source("a.pt2"), backend_config=words))
 
 
 class _Net(torch.nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.files.load import load_session
-from inspector.graph.boundaries import is_quantising, program_boundaries
+from inspector.graph.boundaries import is_quantization, program_boundaries
 from schema.program import instructions
 from schema.program import model as m
 from tests.inspector.sessions import DATA
@@ -55,4 +55,4 @@ def test_image_enters_a_network_and_is_transposed_once() -> None:
     ],
 )
 def test_operators_that_quantise_are_told_by_name(name: str, wanted: bool) -> None:
-    assert is_quantising(name) == wanted
+    assert is_quantization(name) == wanted

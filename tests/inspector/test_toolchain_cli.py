@@ -13,7 +13,7 @@ from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
-from inspector.toolchain.child import ReportedError, nobody
+from inspector.toolchain.child import ReportedError, ignore_message
 from inspector.toolchain.recipe_script import python_script
 from inspector.worker.toolchain_compile import compile_with_executorch
 from tests.inspector.cli_runs import Run, run, valid
@@ -116,7 +116,7 @@ def test_package_of_another_kind_is_one_sentence(text: str, said: str, tmp_path:
     python = python_with(home, {"__init__.py": "", "exir.py": text})
     job = CompileJob(Source(str(SOURCES), "mixed"), python, toolchain=EXECUTORCH)
     with pytest.raises(ReportedError) as caught:
-        compile_with_executorch(job, out, nobody)
+        compile_with_executorch(job, out, ignore_message)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 

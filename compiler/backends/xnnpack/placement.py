@@ -108,7 +108,7 @@ class Placement:
         if kind in (Want.EITHER, Want.FREE):
             self._region[node] = node
         else:
-            self.home[node] = made_in(node, kind)
+            self.home[node] = result_layout(node, kind)
         if kind is Want.EITHER:
             for source in self._steps.operands(node):
                 if source in self._region:
@@ -169,7 +169,7 @@ class _Costs:
         return Want.LAST if last < plainly else Want.PLAIN
 
 
-def made_in(node: Node, kind: Want) -> Layout:
+def result_layout(node: Node, kind: Want) -> Layout:
     """Return the layout in which a step computes its value; reduced dimensions are kept."""
     if op_of(node) in _REDUCTIONS and rank_of(node) < _IMAGE:
         dims = numbers(argument(node, "dim"), 1)

@@ -48,7 +48,7 @@ def _pass(state: LayerRows, xs: list[float], *, down: bool) -> None:
         strength: list[float] = []
         for vertex in row:
             near = links[vertex]
-            target = _wish(near or others[vertex], xs, xs[vertex])
+            target = _preferred_position(near or others[vertex], xs, xs[vertex])
             targets.append(target)
             held = _LINE if vertex >= state.items else _BOX if near else _LOOSE
             strength.append(held)
@@ -71,7 +71,7 @@ def _follow(
         targets[at] = sum(rest) / len(rest)
 
 
-def _wish(links: Sequence[Link], xs: list[float], otherwise: float) -> float:
+def _preferred_position(links: Sequence[Link], xs: list[float], otherwise: float) -> float:
     """Return the middle place among the neighbours that count most.
 
     With two middle ones that or their mean is taken which is nearest to 0, where rows are centred

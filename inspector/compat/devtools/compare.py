@@ -67,11 +67,11 @@ def _print(name: str, values: list[float | None], compared: tuple[ComparedValue,
     lines = [name, "-" * 20]
     for index, (value, facts) in enumerate(zip(values, compared, strict=True)):
         shown = f"{value:.9g}" if value is not None else f"none ({facts.note})"
-        lines.append(f"{index:<5}{shown}{_odd_numbers(facts)}")
+        lines.append(f"{index:<5}{shown}{_special_values(facts)}")
     print("\n".join(lines), end="\n\n\n")  # noqa: T201 - the documented output
 
 
-def _odd_numbers(facts: ComparedValue) -> str:
+def _special_values(facts: ComparedValue) -> str:
     counts = (
         ("NaN in reference", facts.nan_reference),
         ("NaN in run", facts.nan_run),

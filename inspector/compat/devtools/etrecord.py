@@ -64,13 +64,13 @@ class RebuiltPrograms(dict[str, Any]):
 
     def values(self) -> Any:  # noqa: ANN401 - a view, as of a dict
         """Return the programs."""
-        return self._made().values()
+        return self._loaded().values()
 
     def items(self) -> Any:  # noqa: ANN401 - a view, as of a dict
         """Return names and programs."""
-        return self._made().items()
+        return self._loaded().items()
 
-    def _made(self) -> dict[str, Any]:
+    def _loaded(self) -> dict[str, Any]:
         return {name: self[name] for name in self}
 
 

@@ -12,7 +12,7 @@ from inspector.compat.devtools import opening
 from inspector.compat.devtools.etrecord import EDGE_GRAPH, ETRecord, reference_graph
 from inspector.compat.devtools.event import Event, MetadataParser
 from inspector.compat.devtools.event_block import EventBlock
-from inspector.compat.devtools.making import Making, event_blocks
+from inspector.compat.devtools.event_options import EventOptions, event_blocks
 from inspector.compat.devtools.tables import printable, show
 from inspector.compat.devtools.tensorboard import write_tensorboard
 from inspector.compat.devtools.tensors import WritableBuffer
@@ -88,9 +88,9 @@ class Inspector:
         graph = reference_graph(self.session.record, reference_graph_name)
         for issue in (*self.session.all_issues(), *trace_blocks(self.session.dumps).issues):
             _LOG.warning("%s: %s", issue.where, issue.message)
-        making = Making(clock, buffer, delegate_metadata_parser, enable_module_hierarchy)
+        options = EventOptions(clock, buffer, delegate_metadata_parser, enable_module_hierarchy)
         scales = self._source, self._target
-        self.event_blocks: list[EventBlock] = event_blocks(self.session, making, graph, scales)
+        self.event_blocks: list[EventBlock] = event_blocks(self.session, options, graph, scales)
 
     # ---- tables
     def to_dataframe(

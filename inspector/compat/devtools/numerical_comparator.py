@@ -228,12 +228,12 @@ def compared(distance: NumericalComparatorBase, a: Any, b: Any) -> list[float]: 
     if not any(listed):
         return [distance.element_compare(a, b)]
     if not all(listed) or len(a) != len(b):
-        raise ValueError(f"{_said(a)} cannot be compared with {_said(b)}")
+        raise ValueError(f"{_described(a)} cannot be compared with {_described(b)}")
     pairs = zip(cast("Sequence[Any]", a), cast("Sequence[Any]", b), strict=True)
     return [distance.element_compare(x, y) for x, y in pairs]
 
 
-def _said(value: object) -> str:
+def _described(value: object) -> str:
     if not isinstance(value, Sequence):
         return "a single value"
     return f"a list of {len(cast('Sequence[object]', value))}"

@@ -57,8 +57,8 @@ class TraceEvents(Sequence[Event]):
     naming: Naming
     buffer: WritableBuffer | None = None
     parser: MetadataParser | None = None
-    _made: dict[int, Event] = field(default_factory=dict[int, Event], repr=False)
-    _as_made: dict[int, dict[str, Any]] = field(default_factory=dict[int, Any], repr=False)
+    _created: dict[int, Event] = field(default_factory=dict[int, Event], repr=False)
+    _original: dict[int, dict[str, Any]] = field(default_factory=dict[int, Any], repr=False)
 
     def __len__(self) -> int:
         return len(self.block)
@@ -73,17 +73,17 @@ class TraceEvents(Sequence[Event]):
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
             raise IndexError(f"event {index} of {len(self)}")
-        if at not in self._made:
-            self._made[at] = self._event(at)
-            self._as_made[at] = dict(vars(self._made[at]))
-        return self._made[at]
+        if at not in self._created:
+            self._created[at] = self._event(at)
+            self._original[at] = dict(vars(self._created[at]))
+        return self._created[at]
 
     @property
     def changed(self) -> bool:
         """Return whether a caller has set an attribute of an event: columns do not show it."""
         return any(
-            vars(self._made[at]).get(name) is not value
-            for at, attributes in self._as_made.items()
+            vars(self._created[at]).get(name) is not value
+            for at, attributes in self._original.items()
             for name, value in attributes.items()
         )
 

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, cast
 
 from inspector.compat.devtools.event import Event, MetadataParser
 from inspector.compat.devtools.event_block import EventBlock
-from inspector.compat.devtools.making import Making, event_blocks
+from inspector.compat.devtools.event_options import EventOptions, event_blocks
 from inspector.compat.devtools.opening import session_of
 from inspector.compat.devtools.tensors import WritableBuffer
 from inspector.compat.devtools.time_scale import TimeScale, as_time_scale, divisor
@@ -150,8 +150,8 @@ def event_blocks_of(
         ),
         version=etdump.version,
     )
-    making = Making(clock, _buffer(output_buffer), delegate_metadata_parser)
-    blocks = _blocks(dump, making, scales)
+    options = EventOptions(clock, _buffer(output_buffer), delegate_metadata_parser)
+    blocks = _blocks(dump, options, scales)
     for block in blocks:
         _same_in_all_runs(block.name, block.run_outputs)
         for event in block.events:
@@ -159,9 +159,11 @@ def event_blocks_of(
     return blocks
 
 
-def _blocks(dump: ETDump, making: Making, scales: tuple[TimeScale, TimeScale]) -> list[EventBlock]:
+def _blocks(
+    dump: ETDump, options: EventOptions, scales: tuple[TimeScale, TimeScale]
+) -> list[EventBlock]:
     trace = LoadedFile("ETDumpFlatCC", "etdump", 0, memoryview(b""), dump)
-    return event_blocks(session_of(trace, None, None, scales[0]), making, None, scales)
+    return event_blocks(session_of(trace, None, None, scales[0]), options, None, scales)
 
 
 def _buffer(data: bytes | None) -> WritableBuffer | None:
@@ -216,7 +218,7 @@ def fill_times(event: Any, signature: Any, events: Sequence[Any], scale_factor: 
     if not timed:
         return
     clock = Clock(scale_factor, event._delegate_time_scale_converter)
-    made = _only([[_profile(found[0])] for found in timed], Making(clock))
+    made = _only([[_profile(found[0])] for found in timed], EventOptions(clock))
     event.perf_data, event._start_time = made.perf_data, made.start_time
     attached = [found[0].delegate_debug_metadata or "" for found in timed]
     if any(attached):
@@ -238,8 +240,8 @@ def fill_values(
     logged = [each.debug_events for each in events if each.debug_events is not None]
     if not logged:
         return
-    making = Making(Clock(1.0), _buffer(output_buffer))
-    made = _only([[_debug(each) for each in found] for found in logged], making)
+    options = EventOptions(Clock(1.0), _buffer(output_buffer))
+    made = _only([[_debug(each) for each in found] for found in logged], options)
     _same_in_all_runs(event.name, made.debug_data_runs)
     event.debug_data = list(made.debug_data)
 
@@ -254,10 +256,10 @@ def _identify(event: Event, signature: Any) -> None:  # noqa: ANN401
     event.name = (signature.name if identifier is None else str(identifier)) or event.name
 
 
-def _only(runs: Sequence[list[AnyEvent]], making: Making) -> Event:
+def _only(runs: Sequence[list[AnyEvent]], options: EventOptions) -> Event:
     """Return the one event that some runs of one instruction are."""
     dump = build.dump(build.run("", events) for events in runs)
-    blocks = _blocks(dump, making, (TimeScale.NS, TimeScale.NS))
+    blocks = _blocks(dump, options, (TimeScale.NS, TimeScale.NS))
     if len(blocks) != 1 or len(blocks[0].events) != 1:
         count = sum(len(block.events) for block in blocks)
         raise ValueError(f"expected events of one instruction and name, found {count} of them")

@@ -137,7 +137,7 @@ class Edits:
 
 
 @dataclass(slots=True)
-class _Said:
+class _Comments:
     """The comments at a name of an import: on lines before it, behind it, on lines after it."""
 
     before: list[str] = field(default_factory=list[str])
@@ -148,9 +148,11 @@ class _Said:
         return bool(self.before or self.behind or self.after)
 
 
-def _from_import(items: list[ImportedItem], comments: dict[ast.alias, _Said], indent: str) -> str:
+def _from_import(
+    items: list[ImportedItem], comments: dict[ast.alias, _Comments], indent: str
+) -> str:
     """Return `from module import names`, on one line if it fits and contains no comment."""
-    said = [comments.get(item.alias, _Said()) if item.alias else _Said() for item in items]
+    said = [comments.get(item.alias, _Comments()) if item.alias else _Comments() for item in items]
     line = f"from {items[0].module} import {', '.join(item.text for item in items)}"
     if not any(said) and len(indent) + len(line) <= _WIDTH:
         return line
@@ -162,9 +164,9 @@ def _from_import(items: list[ImportedItem], comments: dict[ast.alias, _Said], in
     return "\n".join([f"from {items[0].module} import (", *inner, f"{indent})"])
 
 
-def _comments(statement: bytes, node: ast.Import | ast.ImportFrom) -> dict[ast.alias, _Said]:
+def _comments(statement: bytes, node: ast.Import | ast.ImportFrom) -> dict[ast.alias, _Comments]:
     """Return the comments inside a statement by the adjacent name."""
-    found = {alias: _Said() for alias in node.names}
+    found = {alias: _Comments() for alias in node.names}
     for token in tokenize.tokenize(io.BytesIO(statement + b"\n").readline):
         if token.type != tokenize.COMMENT:
             continue

@@ -116,19 +116,19 @@ class _Porter:
         for constant, called in self._script.strings:
             self._port_string(constant, called)
 
-    def _say(
+    def _add(
         self, line: int, name: str, found: NamePlace | str, verdict: PortVerdict, remedy: str = ""
     ) -> None:
         ours = found if isinstance(found, str) else f"{found.module}.{found.name}"
         self.names.append(Name(line, name, ours, verdict, remedy))
 
-    def _say_place(self, line: int, name: str, place: NamePlace) -> None:
+    def _add_place(self, line: int, name: str, place: NamePlace) -> None:
         of_torch = not name.startswith("executorch")
         verdict = PortVerdict.MOVED if of_torch else PortVerdict.PORTED
-        self._say(line, name, place, verdict, "torch 2.13 no longer has it" if of_torch else "")
+        self._add(line, name, place, verdict, "torch 2.13 no longer has it" if of_torch else "")
 
-    def _say_missing(self, line: int, name: str) -> None:
-        self._say(line, name, "", PortVerdict.MISSING, resolve.remedy(name))
+    def _add_missing(self, line: int, name: str) -> None:
+        self._add(line, name, "", PortVerdict.MISSING, resolve.remedy(name))
 
     # Modules that are used by attribute
 
@@ -152,16 +152,16 @@ class _Porter:
         decided = decide(bindings, uses, self._script.bound, self._words)
         self._decisions.update(decided.by_alias)
         for use, path in decided.missing:
-            self._say_missing(use.line, path)
+            self._add_missing(use.line, path)
         for edit in decided.edits:
             if edit.use.stored or not self.edits.replace_chain(edit.node, edit.parts, edit.text):
                 words = f"write {edit.text} by hand"
-                self._say(edit.use.line, edit.path, edit.place, PortVerdict.UNRESOLVED, words)
+                self._add(edit.use.line, edit.path, edit.place, PortVerdict.UNRESOLVED, words)
             else:
-                self._say_place(edit.use.line, edit.path, edit.place)
+                self._add_place(edit.use.line, edit.path, edit.place)
         for use, module in decided.bare:
             words = "the module itself is used as a value"
-            self._say(use.line, module, "", PortVerdict.UNRESOLVED, words)
+            self._add(use.line, module, "", PortVerdict.UNRESOLVED, words)
 
     def _port_torch(self, bindings: list[Binding], uses: list[Use]) -> None:
         """Port attributes of torch that it no longer has; its import stays."""
@@ -174,7 +174,7 @@ class _Porter:
                 if place is not None:
                     self._replace_in_torch(use, depth, base, path, place)
                 elif resolve.is_gone_name(path):
-                    self._say_missing(use.line, path)
+                    self._add_missing(use.line, path)
                 else:
                     continue
                 break
@@ -186,10 +186,10 @@ class _Porter:
         parts = use.parts[: depth + 1]
         can = inside != f"{place.module}.{place.name}" and not use.stored
         if can and self.edits.replace_chain(use.chain[depth], parts, f"{parts[0]}.{inside}"):
-            self._say_place(use.line, path, place)
+            self._add_place(use.line, path, place)
         else:
             words = f"write from {place.module} import {place.name}, and use that"
-            self._say(use.line, path, place, PortVerdict.UNRESOLVED, words)
+            self._add(use.line, path, place, PortVerdict.UNRESOLVED, words)
 
     # Import statements
 
@@ -228,19 +228,19 @@ class _Porter:
         """Return the replacement of the import of one module."""
         line, module = node.lineno, decision.module
         if decision.target:
-            self._say(line, module, decision.target, PortVerdict.PORTED)
+            self._add(line, module, decision.target, PortVerdict.PORTED)
             plain = decision.target == decision.local
             suffix = "" if plain else f" as {decision.local}"
             return [f"import {decision.target}{suffix}"]
         if resolve.is_not_needed(module) and not decision.items and not decision.keep:
-            self._say(line, module, "", PortVerdict.NOT_NEEDED, NOT_NEEDED["executorch.kernels"])
+            self._add(line, module, "", PortVerdict.NOT_NEEDED, NOT_NEEDED["executorch.kernels"])
             return []
         if decision.items or decision.keep:
             return [*(kept if decision.keep else []), *_grouped(decision.items)]
         if decision.dotted and resolve.is_known_module(module):
-            self._say(line, module, "", PortVerdict.NOT_NEEDED, "the script does not use it")
+            self._add(line, module, "", PortVerdict.NOT_NEEDED, "the script does not use it")
             return []
-        self._say_missing(line, module)
+        self._add_missing(line, module)
         return kept
 
     def _port_from(self, statement: ImportStatement, node: ast.ImportFrom) -> None:
@@ -262,11 +262,11 @@ class _Porter:
                 items += [one for group in found if not isinstance(group, str) for one in group]
                 continue
             if place is not None:
-                self._say_place(alias.lineno, f"{module}.{alias.name}", place)
+                self._add_place(alias.lineno, f"{module}.{alias.name}", place)
                 item = ImportedItem(place.module, place.name, item.local, alias)
                 changed = True
             elif resolve.is_ported(module) or resolve.is_gone_name(f"{module}.{alias.name}"):
-                self._say_missing(alias.lineno, f"{module}.{alias.name}")
+                self._add_missing(alias.lineno, f"{module}.{alias.name}")
             items.append(item)
         groups = _grouped(items)
         simple = len(groups) == 1 and not pieces and changed and len(items) == len(node.names)
@@ -290,11 +290,11 @@ class _Porter:
             if name in places
         ]
         for item in sorted(items, key=lambda one: one.local):
-            self._say_place(node.lineno, f"{module}.{item.local}", places[item.local])
+            self._add_place(node.lineno, f"{module}.{item.local}", places[item.local])
         unknown = sorted(name for name in free if name not in places and not name.startswith("__"))
         for name in unknown:
             words = f"{name} is not defined in the script; from {module} import * may provide it"
-            self._say(free[name].line, f"{module}.{name}", "", PortVerdict.UNRESOLVED, words)
+            self._add(free[name].line, f"{module}.{name}", "", PortVerdict.UNRESOLVED, words)
         if items or not unknown:
             groups = [*_grouped(sorted(items, key=lambda one: one.local))]
             self._finish(statement, groups, changed=True)
@@ -305,7 +305,7 @@ class _Porter:
         text = str(constant.value)
         if called == "getLogger" and text in LOGGERS:
             if self.edits.replace_string(constant, LOGGERS[text]):
-                self._say(constant.lineno, text, LOGGERS[text], PortVerdict.PORTED)
+                self._add(constant.lineno, text, LOGGERS[text], PortVerdict.PORTED)
             return
         if not _DOTTED.fullmatch(text):
             return
@@ -314,7 +314,7 @@ class _Porter:
         home = resolve.only_home(text)
         if place is not None or home or resolve.is_known_module(text):
             words = "a string that names it; change it by hand if it is used for an import"
-            self._say(constant.lineno, text, place or home, PortVerdict.UNRESOLVED, words)
+            self._add(constant.lineno, text, place or home, PortVerdict.UNRESOLVED, words)
 
 
 def _import_text(alias: ast.alias) -> str:

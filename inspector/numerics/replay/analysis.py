@@ -119,7 +119,7 @@ class _Analysis:
             return GapReport((), ("there is no program: instructions are those of a .pte file",))
         runs = [
             self._run(program, number, block, run, method)
-            for number, block, run, method in self._wanted(program)
+            for number, block, run, method in self._runs_in_order(program)
         ]
         return GapReport(tuple(runs), () if runs else self._reasons(program))
 
@@ -145,7 +145,7 @@ class _Analysis:
             return named if named in _fitting(program, block) else None
         return method
 
-    def _wanted(self, program: ProgramFile) -> list[tuple[int, Block, int, str]]:
+    def _runs_in_order(self, program: ProgramFile) -> list[tuple[int, Block, int, str]]:
         """Return the runs of methods in the order in which they ran."""
         session, options = self._session, self._options
         found: list[tuple[int, int, int, Block, int, str]] = []

@@ -21,7 +21,7 @@ from inspector.rebuild.torch_bridge import load_torch
 from runtime.emulation.recorded import UNKNOWN, Sides
 from schema.backends import backend_of
 from schema.etdump.debug_buffer import DebugBuffer
-from schema.payloads.identity import tells_order
+from schema.payloads.identity import has_program_order
 
 NOT_LOGGED = "the trace has no tensor of it"
 MISMATCHED = "what the trace has of it does not fit its outputs"
@@ -90,7 +90,7 @@ class GapComparison:
         self._outputs = log.outputs
         self._inside = log.inside
         self._measuring = Measuring(tolerance, kept)
-        self._wanted: dict[tuple[Scope, str], list[_Wanted]] = {}
+        self._requested: dict[tuple[Scope, str], list[_Wanted]] = {}
         self._why: dict[tuple[str, int, int], str] = {}
         self.errors: dict[tuple[Scope, str], str] = {}
         self.report_progress: OnProgress = lambda done, total: None
@@ -102,7 +102,7 @@ class GapComparison:
     @property
     def count(self) -> int:
         """Return the number of nodes with a logged output."""
-        return len(self._wanted)
+        return len(self._requested)
 
     def attach(
         self, values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None, prefix: str
@@ -135,7 +135,7 @@ class GapComparison:
                     inner.passes,
                     values,
                     open_layout=backend_of(backends.get(inner.instruction) or "").logs_kernel_layout
-                    and not tells_order(inner.name),
+                    and not has_program_order(inner.name),
                 )
 
     def _attach(
@@ -155,7 +155,7 @@ class GapComparison:
         scope, name, index = place
         quantized = any("quantize" in node or "qparams" in node for node in target.covers)
         wanted = _Wanted(key, target, index, passes, quantized, whole, open_layout)
-        self._wanted.setdefault((scope, name), []).append(wanted)
+        self._requested.setdefault((scope, name), []).append(wanted)
 
     def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
         assert self._join.graph is not None
@@ -169,11 +169,11 @@ class GapComparison:
         """Compare the result of a node with what the run has logged of it."""
         if self._quanta is not None:
             self._quanta.note(scope, name, pair)
-        wanted = self._wanted.get((scope, name))
+        wanted = self._requested.get((scope, name))
         if not wanted:
             return
         self._done += not times
-        self.report_progress(self._done, len(self._wanted))
+        self.report_progress(self._done, len(self._requested))
         copies = [each for each in wanted if not each.target.same]
         self._continue([each for each in wanted if each.target.same], scope, pair, times)
         for each in copies:

@@ -31,7 +31,7 @@ class Quanta:
         choosing = [n for n in graph.nodes if "choose_qparams" in n.operator and n.writes]
         self._choosing = {(node.scope, node.node.name): node for node in choosing}
         found = (self._place(node.writes[0]) for node in choosing)
-        self._wanted = {place[:2]: place for place in found if place is not None}
+        self._requested = {place[:2]: place for place in found if place is not None}
 
     def _place(self, value: Value) -> Place | None:
         if self._places is not None:
@@ -41,7 +41,7 @@ class Quanta:
 
     def note(self, scope: Scope, name: str, pair: list[Any]) -> None:
         """Record the scales that a choose_qparams node has computed on both sides."""
-        place = self._wanted.get((scope, name))
+        place = self._requested.get((scope, name))
         if place is None:
             return
         sides = [side[place[2]] for side in pair if side is not UNKNOWN]

@@ -17,16 +17,16 @@ from torch.utils import _pytree as _untyped_pytree
 from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import listed
-from inspector.toolchain.stock.quantize import quantised
+from inspector.toolchain.stock.quantize import quantized_program
 from inspector.toolchain.stock.running import ran
 from inspector.worker.exporter import (
     AnswerError,
     Exported,
     exported,
     failure,
+    redirect_logs,
     sentence_of,
-    tell_what_is_said,
-    told,
+    timed_stage,
 )
 from inspector.worker.libraries import lacking, load_libraries, unregistered
 
@@ -78,8 +78,8 @@ def _list(_asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
 
 def _compile(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     folder, job, again = Path(asked["folder"]), asked["job"], bool(asked.get("again"))
-    tell_what_is_said(notify)
-    with told(notify, "load executorch"):
+    redirect_logs(notify)
+    with timed_stage(notify, "load executorch"):
         part("exir")
     source = _KEPT.get(job, notify) if again else _read(job, notify)
     programs = dict(source.programs)
@@ -100,8 +100,8 @@ def _compile(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
 def _refer(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     """Write inputs of a method and the outputs of its exported program."""
     job, path = asked["job"], str(asked["inputs"])
-    tell_what_is_said(notify)
-    with told(notify, "load executorch"):
+    redirect_logs(notify)
+    with timed_stage(notify, "load executorch"):
         part("exir")
     program = _KEPT.get(job, notify).programs[asked["method"]]
     example = program.example_inputs
@@ -148,8 +148,8 @@ def _read(job: Mapping[str, Any], notify: Say) -> Exported:
     programs = dict(source.programs)
     if job["quantising"]["mode"]:
         for method, program in programs.items():
-            with told(notify, "quantize", method):
-                programs[method] = quantised(
+            with timed_stage(notify, "quantize", method):
+                programs[method] = quantized_program(
                     program, job["quantising"], method, job["stock_quantizer"]
                 )
     return Exported(programs, source.constants)
@@ -161,7 +161,7 @@ def _source(job: Mapping[str, Any], notify: Say) -> Exported:
     load_libraries(job["libraries"])
     if function:
         return exported(path, function, methods, notify)
-    with told(notify, "load"):
+    with timed_stage(notify, "load"):
         return _stored(path, methods)
 
 

@@ -11,7 +11,7 @@ from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.toolchain.stock.partitioners import make, takes
 from inspector.toolchain.stock.partitioning import Partitioned, steered
 from inspector.toolchain.stock.rules import StockRules
-from inspector.worker.exporter import sentence_of, told
+from inspector.worker.exporter import sentence_of, timed_stage
 
 Say = Callable[..., None]
 PROGRAM, RECORD = "model.pte", "model.etrecord"
@@ -37,23 +37,23 @@ def lowered(
     more = {"constant_methods": dict(constants)} if constants else {}
     found = {method: Partitioned() for method in programs}
     if not job["partitioners"]:
-        with told(notify, "edge"):
+        with timed_stage(notify, "edge"):
             return _recorded(exir.to_edge, dict(programs), **more), found
     graphs = frozenset(id(program.graph) for program in programs.values())
     rules = StockRules(job["rules"], graphs)
     chosen = {
-        method: [steered(one, rules, found[method], notify) for one in _made(job, notify)]
+        method: [steered(one, rules, found[method], notify) for one in _partitioners(job, notify)]
         for method in programs
     }
     start = time.perf_counter()
     notify("stage", stage="edge", method="")
     lower = exir.to_edge_transform_and_lower
     edge = _recorded(lower, dict(programs), partitioner=chosen, **more)
-    _tell_stages(start, found, notify)
+    _report_stages(start, found, notify)
     return edge, found
 
 
-def _made(job: Mapping[str, Any], notify: Say) -> list[Any]:
+def _partitioners(job: Mapping[str, Any], notify: Say) -> list[Any]:
     """Return the partitioners of a recipe, new ones for each method."""
     made: list[Any] = []
     for asked in job["partitioners"]:
@@ -78,7 +78,7 @@ def _recorded(function: Any, programs: Any, **more: Any) -> Any:  # noqa: ANN401
     return function(programs, **more)
 
 
-def _tell_stages(start: float, found: Mapping[str, Partitioned], notify: Say) -> None:
+def _report_stages(start: float, found: Mapping[str, Partitioned], notify: Say) -> None:
     """Report the durations of the parts of one call of the package, if known."""
     end = time.perf_counter()
     began = min((one.began for one in found.values() if one.began), default=end)
@@ -106,7 +106,7 @@ def emitted(edge: Any, job: Mapping[str, Any], notify: Say) -> Any:  # noqa: ANN
         config = exir.ExecutorchBackendConfig(**given)
     except TypeError as error:
         raise StockError(f"this executorch does not accept an option: {error}") from error
-    with told(notify, "plan and emit"):
+    with timed_stage(notify, "plan and emit"):
         return edge.to_executorch(config)
 
 
@@ -132,7 +132,7 @@ def written(program: Any, folder: Path, notify: Say) -> None:  # noqa: ANN401
 
     Raises: NotWrittenError
     """
-    with told(notify, "write"):
+    with timed_stage(notify, "write"):
         try:
             with (folder / PROGRAM).open("wb") as stream:
                 program.write_to_file(stream)
@@ -141,7 +141,7 @@ def written(program: Any, folder: Path, notify: Say) -> None:  # noqa: ANN401
                 beside(str(folder))
         except OSError as error:
             raise StockWriteError(f"{PROGRAM} cannot be written: {_why(error)}") from error
-    with told(notify, "record"):
+    with timed_stage(notify, "record"):
         _write_record(program, folder / RECORD, notify)
 
 

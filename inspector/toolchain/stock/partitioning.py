@@ -33,7 +33,7 @@ class Partitioned:
 def steered(
     partitioner: Any,  # noqa: ANN401 - of the package
     rules: StockRules,
-    told: Partitioned,
+    partitioned: Partitioned,
     notify: Callable[..., None],
 ) -> Any:  # noqa: ANN401
     """Return the partitioner, changed so that it follows the rules and its decisions are noted."""
@@ -44,7 +44,7 @@ def steered(
 
     def wrapped(program: Any) -> Any:  # noqa: ANN401
         start = time.perf_counter()
-        told.began = told.began or start
+        partitioned.began = partitioned.began or start
         answered.clear()
         calls = [node for node, _ in calls_in(program.graph_module)]
         names = {name for node in calls for name in (node.name, operator_of(node))}
@@ -58,11 +58,11 @@ def steered(
             vetoed.update({unit_of(node): why for node, why in vetoed.items()})
             dropped.update(node.name for node in vetoed)
         for node, path in calls_in(module):
-            told.origins[path] = rules.origin(node)
+            partitioned.origins[path] = rules.origin(node)
         heard = PartitionerLog(harvest.found, answered, vetoed)
-        earlier = claimed(told.verdicts, type(partitioner).__name__)
-        told.verdicts += [*judge(module, partitioner, tags, heard), *earlier]
-        told.seconds += time.perf_counter() - start
+        earlier = claimed(partitioned.verdicts, type(partitioner).__name__)
+        partitioned.verdicts += [*judge(module, partitioner, tags, heard), *earlier]
+        partitioned.seconds += time.perf_counter() - start
         return result
 
     partitioner.partition = wrapped
@@ -72,4 +72,4 @@ def steered(
 def _kept_out(module: Any, rules: StockRules) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
     """Return why nodes were never offered to the rules of a partitioner."""
     nodes = [unit_of(node) for node, _ in calls_in(module)]
-    return {node: told for node in nodes if (told := rules.veto(node)) is not None}
+    return {node: partitioned for node in nodes if (partitioned := rules.veto(node)) is not None}

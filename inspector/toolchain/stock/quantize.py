@@ -18,7 +18,7 @@ _STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quan
 _MODES = ("static", "dynamic", "none")
 
 
-def quantised(program: Any, how: Mapping[str, Any], method: str, quantizer: str) -> Any:  # noqa: ANN401
+def quantized_program(program: Any, how: Mapping[str, Any], method: str, quantizer: str) -> Any:  # noqa: ANN401
     """Return a program quantized by a recipe; the given one is not changed.
 
     Args:

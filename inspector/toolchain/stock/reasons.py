@@ -53,7 +53,7 @@ class Harvest(logging.Handler):
         """
         super().__init__(logging.DEBUG)
         self._names = frozenset(names)
-        self._say = notify
+        self._notify = notify
         self._others = tuple(others)
         self.found: dict[str, list[LoggedReason]] = {}
 
@@ -73,7 +73,7 @@ class Harvest(logging.Handler):
                 if not self._row(line, record.name):
                     self._named(line, record.name)
         if record.levelno >= logging.WARNING:
-            self._say("log", text=f"{record.name}: {text}")
+            self._notify("log", text=f"{record.name}: {text}")
 
     def _explains(self, record: logging.LogRecord, text: str) -> bool:
         """Parse the form of the package: an object with node and reason, or its string."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from inspector.toolchain.stock.package import StockError, part, part_or_none
-from inspector.worker.exporter import told
+from inspector.worker.exporter import timed_stage
 from inspector.worker.libraries import load_libraries
 from inspector.worker.passes import Passes, measured, warm_up
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
@@ -55,19 +55,19 @@ class _Loaded:
 
     def _load_in_two(self, path: str, notify: Say) -> None:
         more = {"data_path": self._data} if self._data else {}
-        with told(notify, "load"):
+        with timed_stage(notify, "load"):
             start = time.perf_counter()
             self._program = self._binding._load_program(
                 path, enable_etdump=self._traced, debug_buffer_size=self._bytes, **more
             )
             self.load_ms = _since(start)
-        with told(notify, "prepare", self._method_name):
+        with timed_stage(notify, "prepare", self._method_name):
             start = time.perf_counter()
             self._method = self._program.load_method(self._method_name)
             self.init_ms = _since(start)
 
     def _load_at_once(self, path: str, notify: Say) -> None:
-        with told(notify, "load"):
+        with timed_stage(notify, "load"):
             start = time.perf_counter()
             self._program = self._binding._load_for_executorch(
                 path, self._data, enable_etdump=self._traced, debug_buffer_size=self._bytes
@@ -115,7 +115,7 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     inputs: list[Any] = torch.load(asked["inputs"], weights_only=True)
     if asked["threads"]:
         torch.set_num_threads(int(asked["threads"]))
-    with told(notify, "load executorch"):
+    with timed_stage(notify, "load executorch"):
         part("extension.pybindings.portable_lib")
     idle = resident_bytes()
     forget_peak()
@@ -128,7 +128,7 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     recorded = found.recorded
     if asked["debug_bytes"] and not failure:
         values = _Loaded(asked, notify, traced=True, debug_bytes=int(asked["debug_bytes"]))
-        with told(notify, "log values", str(asked["method"])):
+        with timed_stage(notify, "log values", str(asked["method"])):
             values.run(inputs)
         if values.has_trace():
             failure = _written(values, folder / "values.etdp", folder / "values.debug")
@@ -166,7 +166,7 @@ def _measured(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], noti
     folder, count = Path(asked["folder"]), asked["runs"]
     if count == 0:  # it is only loaded
         return _Runs()
-    with told(notify, "run", str(asked["method"])):
+    with timed_stage(notify, "run", str(asked["method"])):
         first_ms, outputs = loaded.run(inputs)
     torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
     if not asked["timed"]:
@@ -185,11 +185,11 @@ def _measured(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], noti
     def counted(done: int, total: int) -> None:
         notify("counted", done=done, total=total)
 
-    with told(notify, "warm up"):
+    with timed_stage(notify, "warm up"):
         warmup, steady = warm_up(bare, asked["warmup"], first_ms)
         for _ in range(_TRACED_WARMUP if traced is not None else 0):
             timed()
-    with told(notify, "measure"):
+    with timed_stage(notify, "measure"):
         times = measured(bare, timed if traced is not None else None, count, counted)
     passes = Passes(warmup, steady, *times)
     if traced is None:

@@ -85,7 +85,7 @@ def _files(entries: list[Any], data: memoryview, issues: list[Issue]) -> Iterato
         index, path = stack.pop()
         entry: Any = entries[index] if 0 <= index < len(entries) else None
         if index in seen or not isinstance(entry, dict) or path.count("/") > _MAX_DEPTH:
-            issues.append(_odd(f"directory entry {index} ({path or 'root'}) cannot be followed"))
+            issues.append(_warn(f"directory entry {index} ({path or 'root'}) cannot be followed"))
             continue
         seen.add(index)
         fields = cast("dict[str, Any]", entry)
@@ -112,7 +112,7 @@ def _children(fields: dict[str, Any], path: str, issues: list[Issue]) -> list[tu
     built: list[tuple[int, str]] = []
     for name, index in cast("dict[str, Any]", found).items():
         if not isinstance(index, int) or not is_safe(name):
-            issues.append(_odd(f"the name {name[:60]!r} in the directory is not that of a file"))
+            issues.append(_warn(f"the name {name[:60]!r} in the directory is not that of a file"))
             continue
         built.append((index, f"{path}/{name}" if path else name))
     return built
@@ -123,5 +123,5 @@ def is_safe(name: str) -> bool:
     return name not in ("", ".", "..") and not any(char in name for char in "/\\:\0")
 
 
-def _odd(message: str) -> Issue:
+def _warn(message: str) -> Issue:
     return Issue(Severity.WARNING, _WHERE, message)

@@ -100,11 +100,11 @@ def read_blocks(data: memoryview, issues: list[Issue]) -> list[PayloadBlock]:
         at += _HEADER.size + -(-size // 16) * 16
         if name == LAST:
             break
-    _note_odd(blocks, at, len(data), issues)
+    _check_end(blocks, at, len(data), issues)
     return blocks
 
 
-def _note_odd(blocks: list[PayloadBlock], end: int, size: int, issues: list[Issue]) -> None:
+def _check_end(blocks: list[PayloadBlock], end: int, size: int, issues: list[Issue]) -> None:
     if not blocks or blocks[-1].name != LAST:
         issues.append(Issue(Severity.WARNING, _WHERE, f"the stream has no block {LAST}"))
     elif end != size:

@@ -26,7 +26,7 @@ class RecordNotWrittenError(Exception):
 
 
 @dataclass(frozen=True)
-class Made:
+class JobResult:
     """The result of a job.
 
     Attributes:
@@ -54,7 +54,7 @@ def write_program(program: ExecutorchProgramManager, folder: Path) -> None:
         raise _not_written("the files of constants", error) from error
 
 
-def write_record(made: Made, folder: Path, recipe: Recipe) -> None:
+def write_record(made: JobResult, folder: Path, recipe: Recipe) -> None:
     """Write the record of a program, and its recipe.
 
     Raises: NotWrittenError
@@ -89,7 +89,7 @@ def _ignore(_result: object) -> None:
 
 def report(
     job: CompileJob,
-    made: Made,
+    made: JobResult,
     folder: Path,
     stages: Sequence[Mapping[str, Any]],
     warnings: Sequence[Mapping[str, Any]],

@@ -20,7 +20,7 @@ _FORWARD = "forward"
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class EventOptions:
     """Arguments for the events of every block.
 
     Attributes:
@@ -37,29 +37,32 @@ class Making:
 
 
 def event_blocks(
-    session: Session, making: Making, graph: Graph | None, scales: tuple[TimeScale, TimeScale]
+    session: Session,
+    options: EventOptions,
+    graph: Graph | None,
+    scales: tuple[TimeScale, TimeScale],
 ) -> list[EventBlock]:
     """Return one block a pattern of execution.
 
     Args:
         session: traces, record and program
-        making: arguments for events
+        options: arguments for events
         graph: that names the operators, None for the edge graph of each method
         scales: unit of the ticks, and of the durations
     """
     blocks = trace_blocks(session.dumps).blocks
-    return [_block(session, making, block, graph, scales) for block in blocks]
+    return [_block(session, options, block, graph, scales) for block in blocks]
 
 
 def _block(
     session: Session,
-    making: Making,
+    options: EventOptions,
     block: Block,
     graph: Graph | None,
     scales: tuple[TimeScale, TimeScale],
 ) -> EventBlock:
-    naming = Naming(session, block, graph, making.group_by_module)
-    events = TraceEvents(block, making.clock, naming, making.buffer, making.parser)
+    naming = Naming(session, block, graph, options.group_by_module)
+    events = TraceEvents(block, options.clock, naming, options.buffer, options.parser)
     outputs = events.outputs()
     reference = None
     if session.record is not None:
