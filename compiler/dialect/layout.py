@@ -73,7 +73,7 @@ def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: AN
 
 
 def scalar_overload(op: Any, args: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Return the overload whose second operand is a scalar, None if there is none.
+    """Return the overload whose second operand is a scalar, or None.
 
     A scalar passed as a constant tensor has no dimensions, so never the layout of the first
     operand.

@@ -125,7 +125,7 @@ class PlacedDelegates:
         plans: the methods, with locations of payloads
         inline: payloads in the tables
         segments: all segments of the program
-        named: keys and their segments, None if there are none
+        named: keys and their segments, or None
         alignment: of segments, in bytes
         external: keys stored in other files, by the name of the file
         inside: segments that are ranges of the first one: weights that kernels read too

@@ -204,7 +204,7 @@ def _examples(program: ExportedProgram) -> list[tuple[Any, ...]]:
 
 
 def _example(program: ExportedProgram) -> tuple[Any, ...] | None:
-    """Return the positional example inputs, None if there are none."""
+    """Return the positional example inputs, or None."""
     found = program.example_inputs
     return None if found is None or found[1] else tuple(found[0])
 
@@ -223,7 +223,7 @@ def _exported(
 
 
 def _shapes(program: ExportedProgram) -> Any:  # noqa: ANN401 - as torch.export takes them
-    """Return the dynamic sizes of the inputs, None if there are none."""
+    """Return the dynamic sizes of the inputs, or None."""
     known: dict[str, Any] = {}
     user = set(program.graph_signature.user_inputs)
     nodes = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in user]

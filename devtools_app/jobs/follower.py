@@ -123,7 +123,7 @@ class JobFollower(QObject):
 
     @property
     def pid(self) -> int:
-        """Return the id of the worker's process, 0 if there is none."""
+        """Return the id of the worker's process, or 0."""
         return self._run.pid if self._run is not None else 0
 
     # ---- starting

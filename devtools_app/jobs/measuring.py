@@ -42,7 +42,7 @@ class Measurements(QObject):
         follower.ended.connect(self._keep)
 
     def known(self, shown: tuple[OpenSession, ...]) -> Measurement | None:
-        """Return the last measurement of these sessions in this order, None if there is none."""
+        """Return the last measurement of these sessions in this order, or None."""
         return self._known.get(session_keys(shown))
 
     def measures(self, shown: tuple[OpenSession, ...]) -> bool:

@@ -132,7 +132,7 @@ class TableModel(QAbstractTableModel):
         return int(self._place[row]) if 0 <= row < self.table.length else -1
 
     def row_of(self, key: Hashable) -> int:
-        """Return the table row with a key, -1 if there is none."""
+        """Return the table row with a key, or -1."""
         if self._find is None:
             self._find = self.table.finder()
         return self._find(key)

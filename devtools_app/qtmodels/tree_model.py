@@ -160,7 +160,7 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(int(self._shown.place[node]), column, node)
 
     def node_of(self, key: Hashable) -> int:
-        """Return the node with a key, -1 if there is none."""
+        """Return the node with a key, or -1."""
         if self._find is None:
             self._find = self.tree.rows.finder()
         return self._find(key)

@@ -44,7 +44,7 @@ def node_facts(
     units: Units,
     gap: RunGap | None = None,
 ) -> FactSheet:
-    """Return the facts about a selection; an empty sheet if there are none.
+    """Return the facts about a selection; may be empty.
 
     Args:
         session: the session

@@ -289,7 +289,7 @@ class GraphPane(Pane):
         return int(content.placed.item_of_node[node]) != node
 
     def _mark_delegate(self, selection: Selection, names: tuple[str, ...]) -> bool:
-        """Mark a delegate that is selected itself, or by its call, which is all of its nodes."""
+        """Mark a selected delegate; a selected delegate call marks all of its nodes."""
         content = self._drawn
         if content is None:
             return False

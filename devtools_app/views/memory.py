@@ -1,4 +1,4 @@
-"""The memory view: a planned buffer by address and step, and what causes its peak."""
+"""The memory view: a planned buffer by address and instruction, and the cause of its peak."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _needs(session: Session) -> Need | None:
 
 
 class _Drawing(QWidget):
-    """The plan over the curve, which is hidden if there is no height for both."""
+    """The plan over the curve, which is hidden if the height is too small for both."""
 
     def __init__(self, plan: QWidget, curve: QWidget) -> None:
         super().__init__()

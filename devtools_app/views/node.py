@@ -94,7 +94,7 @@ class NodePane(Pane):
 
     @override
     def show_result(self, result: object) -> None:
-        """Show a sheet; one without a title means that nothing is known."""
+        """Show a sheet; one without a title shows that the facts are unknown."""
         if isinstance(result, FactSheet) and result.title:
             self.facts.show_sheet(result)
             self.show_content()

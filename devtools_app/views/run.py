@@ -111,7 +111,7 @@ class RunView(QWidget):
 
     @property
     def problem(self) -> str:
-        """Return why nothing can be run, else empty."""
+        """Return why no program can be run, else empty."""
         return "" if self._problem.isHidden() else self._problem.text()
 
     def take_focus(self) -> None:

@@ -57,7 +57,7 @@ class _SourceContent:
 
 
 class SourcePane(Pane):
-    """Files and lines with their times, and the code of the file or program that is chosen."""
+    """Files and lines with their times, and the code of the selected file or program."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Source")

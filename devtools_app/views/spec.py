@@ -162,7 +162,7 @@ def entry(
     without_session: bool = False,
     action: str = "",
 ) -> ViewSpec:
-    """Return the entry of a view in the table: all that is known without importing it."""
+    """Return the entry of a view in the table, without importing the view."""
 
     def full() -> ViewSpec:
         found: ViewSpec = import_module(f"devtools_app.views.{name}").SPEC

@@ -124,7 +124,7 @@ class StagesPane(Pane):
             self.select(key)
 
     def _light(self, state: State) -> None:
-        """Highlight the rows that the selected node originates from or is replaced by."""
+        """Highlight the rows of the origins and replacements of the selected node."""
         session, table = state.session, self.nodes.rows
         if session is None or self._steps is None:
             return

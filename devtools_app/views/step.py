@@ -1,4 +1,4 @@
-"""Inside of a delegate call, node by node: run to a node, read or replace a value, continue."""
+"""Inside a delegate call, node by node: run to a node, read or replace a value, continue."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class _Tree(QTreeView):
 
 
 class StructurePane(Pane):
-    """A tree that opens lazily and the bytes of the chosen line.
+    """A tree that is loaded lazily, and the bytes of the selected row.
 
     Keys: arrows navigate and open, Return opens or closes, F3 and Shift+F3 go to the next match and
     the one before, Ctrl+G goes to an offset of the file.
@@ -220,7 +220,7 @@ class StructurePane(Pane):
 
     @property
     def finding(self) -> bool:
-        """Return whether a search is under way."""
+        """Return whether a search is running."""
         return self._finding.busy
 
     def seek(self, by: int) -> None:
@@ -257,7 +257,7 @@ class StructurePane(Pane):
         super().shut_down()
 
     def export_to(self, path: Path) -> bool:
-        """Write the rows visible as TSV or CSV by the suffix; return whether it worked."""
+        """Write the visible rows as TSV or CSV by the suffix; return whether it worked."""
         kind = TextFormat.CSV if path.suffix.lower() == ".csv" else TextFormat.TSV
         rows: list[tuple[int, StructureNode]] = []
         index = self.model.index(0, 0)

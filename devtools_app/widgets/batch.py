@@ -1,7 +1,7 @@
 """Thousands of rectangles or lines in one call, straight from numpy memory.
 
-QPainter takes a pointer and a count; the pointer is a wrapped address of the array's data. Nothing
-checks it, so only this module does it.
+QPainter takes a pointer and a count; the pointer is the address of the array's data, which is
+not checked; hence only this module does it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def draw_lines(painter: QPainter, lines: NDArray[np.float64]) -> None:
 
 
 def _pointer(part: NDArray[np.float64], kind: type[_Shape]) -> _Shape:
-    """Return the memory of an array seen as its first shape; the caller keeps the array alive."""
+    """Return the memory of an array as the address of its first shape; keep the array alive."""
     return cast("_Shape", shiboken6.wrapInstance(part.ctypes.data, kind))
 
 

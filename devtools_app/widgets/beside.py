@@ -14,7 +14,7 @@ _DRAWING = 62  # percent of the room at first
 
 
 class Beside(QSplitter):
-    """Splits its room between a drawing and the table of its items."""
+    """Divides the space between a drawing and the table of its items."""
 
     def __init__(self, drawing: QWidget, table: QWidget, share: int = _DRAWING) -> None:
         super().__init__(Qt.Orientation.Vertical)
@@ -42,7 +42,7 @@ class Beside(QSplitter):
 
 
 def with_legend(drawing: QWidget, legend: Legend) -> QWidget:
-    """Return a drawing with its legend in a line below it, so that it hides nothing."""
+    """Return a drawing with its legend in a line below it, where the legend covers no item."""
     both = QWidget()
     both.setObjectName("canvasGround")
     layout = QVBoxLayout(both)

@@ -26,7 +26,7 @@ class Canvas(QWidget):
 
     Attributes:
         colours: roles of the palette in use
-        message: shown if there is no content
+        message: shown without content
     """
 
     def __init__(self, colours: CanvasColours, name: str, parent: QWidget | None = None) -> None:
@@ -61,7 +61,7 @@ class Canvas(QWidget):
         return True
 
     def paint_content(self, painter: QPainter, size: QSize) -> None:
-        """Draw the content for a widget of that size; the background is there already."""
+        """Draw the content for a widget of a size; the background is already drawn."""
 
     def accessible_summary(self) -> str:
         """Return one or two sentences about the content."""
@@ -78,7 +78,7 @@ class Canvas(QWidget):
         return {}
 
     def clear_selection(self) -> bool:
-        """Deselect; return whether anything was selected, so that a second Esc is passed on."""
+        """Deselect; return whether an item was selected, so that a second Esc is passed on."""
         return False
 
     def hit(self, at: QPointF) -> int:
@@ -213,7 +213,7 @@ class Canvas(QWidget):
         self._write_svg(path, self.size(), extras=True)
 
     def write_image(self, path: str | Path, scale: float, size: QSize, *, extras: bool) -> None:
-        """Write an image of any size, as SVG if the name ends so, else as PNG.
+        """Write an image of any size: SVG for the suffix .svg, else PNG.
 
         Raises: OSError when the file cannot be written
         """

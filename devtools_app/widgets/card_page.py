@@ -73,11 +73,11 @@ class CardPage(QScrollArea):
         self._left.addWidget(widget)
 
     def add_right(self, widget: QWidget) -> None:
-        """Add a card to the second column, which comes below the first in a narrow window."""
+        """Add a card to the second column, which is placed below the first in a narrow window."""
         self._right.addWidget(widget)
 
     def end(self) -> None:
-        """Push the cards of both columns to the top."""
+        """Align the cards of both columns to the top."""
         self._left.addStretch(1)
         self._right.addStretch(1)
         self._fit_later()
@@ -91,7 +91,7 @@ class CardPage(QScrollArea):
             self._fit_later()
 
     def _fit_later(self) -> None:
-        """Fit the height of the page to its cards after they were styled.
+        """Fit the height of the page to its cards after they have been styled.
 
         Cards are styled when shown, which does not trigger a layout of the page.
         """

@@ -51,12 +51,12 @@ class Chart(pg.PlotWidget):
             self._item.hideAxis(side)
 
     def set_margins(self, left: float, top: float, right: float, bottom: float) -> None:
-        """Leave pixels free around the axes."""
+        """Reserve pixels around the axes."""
         self._item.layout.setContentsMargins(left, top, right, bottom)
 
     # ---- range
     def show_range(self, x: Range, y: Range) -> None:
-        """Show a part of the plane; it also limits zooming."""
+        """Show a range of the plane, which also limits zooming."""
         limits = {"xMin": x[0], "xMax": x[1], "yMin": y[0], "yMax": y[1]}
         self._box.setLimits(xMin=None, xMax=None, yMin=None, yMax=None)  # the former ones
         self._box.setLimits(**limits)
@@ -66,21 +66,21 @@ class Chart(pg.PlotWidget):
 
     @property
     def ranges(self) -> tuple[Range, Range]:
-        """Return which part of the plane is shown: x from and to, y from and to."""
+        """Return the visible range: minimum and maximum of x, minimum and maximum of y."""
         x, y = self._box.viewRange()
         return (x[0], x[1]), (y[0], y[1])
 
     def set_ranges(self, x: Range, y: Range) -> None:
-        """Change the visible part inside the limits."""
+        """Change the visible range inside the limits."""
         self._box.setRange(xRange=x, yRange=y, padding=0)
 
     def zoom(self, factor: float, at: QPointF, axes: str) -> None:
-        """Scale by a factor (above 1: nearer) around a pixel, on the axes x, y or xy."""
+        """Scale by a factor (above 1 zooms in) around a pixel, on the axes x, y or xy."""
         x, y = (1 / factor if axis in axes else 1.0 for axis in "xy")
         self._box.scaleBy((x, y), center=self.value_at(at))
 
     def pan(self, dx: float, dy: float, axes: str) -> None:
-        """Move the visible part by pixels."""
+        """Pan by pixels."""
         zero, moved = self.value_at(QPointF(0, 0)), self.value_at(QPointF(dx, dy))
         by = moved - zero
         x, y = (-one if axis in axes else 0.0 for axis, one in zip("xy", by.toTuple(), strict=True))
@@ -111,10 +111,10 @@ class Chart(pg.PlotWidget):
 
         Args:
             side: left, bottom or right
-            ticks: values with their labels; of two that would touch, the later one is skipped
+            ticks: values with their labels; where two overlap, the later one is skipped
             title: written along the axis
-            grid: whether lines go through the plot
-            room: its width (height at the bottom) in pixels; by default that of the labels
+            grid: whether to draw grid lines
+            room: width (height of the bottom axis) in pixels; by default that of the labels
             font: of the labels
         """
         palette, axis = self._palette, self._item.getAxis(side)
@@ -202,7 +202,7 @@ class Chart(pg.PlotWidget):
         self._item.addItem(item)
 
     def band(self, low: float, high: float, colour: str) -> None:
-        """Fill all between two values of y."""
+        """Fill the area between two values of y."""
         brush, pen = pg.mkBrush(colour), pg.mkPen(None)
         item = pg.LinearRegionItem(
             (low, high), orientation="horizontal", movable=False, brush=brush, pen=pen
@@ -210,7 +210,7 @@ class Chart(pg.PlotWidget):
         self._item.addItem(item)
 
     def column(self, left: float, right: float, colour: QColor) -> None:
-        """Fill all between two values of x, at least a pixel wide."""
+        """Fill the area between two values of x, at least a pixel wide."""
         brush, pen = pg.mkBrush(colour), pg.mkPen(colour, width=1)
         item = pg.LinearRegionItem((left, right), movable=False, brush=brush, pen=pen)
         self._item.addItem(item)

@@ -134,7 +134,7 @@ class CodeView(QPlainTextEdit):
         """Show lines with their numbers; marked ones are highlighted.
 
         Args:
-            lines: without their ends
+            lines: without line endings
             first: number of the first line
             marked: line numbers; the view scrolls to the first of them
         """

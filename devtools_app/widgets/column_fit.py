@@ -1,4 +1,4 @@
-"""Widths of the columns of a table or tree: names are shortened before a number is hidden."""
+"""Widths of the columns of a table or tree: names are shortened before numbers are hidden."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing_extensions import override
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidth:
-    """How wide a column may be.
+    """Limits of the width of a column.
 
     Attributes:
-        least: minimum that is still useful
+        least: minimum useful width
         usual: preferred width
         most: width that shows every cell completely
 
@@ -32,7 +32,7 @@ def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
     """Return widths that fill the available width as far as possible.
 
     Columns shrink in proportion to their spare width, and grow in proportion to their missing
-    width. If even the least widths are too much, the first columns fill the width and the others
+    width. If even the minimum widths exceed it, the first columns fill the width and the others
     need scrolling.
     """
     seen = _that_fit(columns, room)
@@ -51,7 +51,7 @@ def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
 
 
 def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
-    """Return how many of the first columns fit at their least; at least one."""
+    """Return how many of the first columns fit at their minimum width; at least one."""
     taken = 0
     for number, column in enumerate(columns):
         taken += column.least
@@ -61,7 +61,7 @@ def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
 
 
 def _parts(shares: Sequence[int], amount: int) -> list[int]:
-    """Distribute an amount in proportion to the requests, none above its request."""
+    """Distribute an amount in proportion to the requests; no share exceeds its request."""
     whole = sum(shares)
     if whole <= amount:
         return list(shares)

@@ -1,4 +1,4 @@
-"""Code to copy that is shown whole at any width: it wraps, inside words if necessary."""
+"""Code to copy, shown completely at any width: it wraps, inside words if necessary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CommandText(QPlainTextEdit):
         self.show_text(text)
 
     def show_text(self, text: str) -> None:
-        """Show other code."""
+        """Show different code."""
         self.setPlainText(text)
         self.setAccessibleName(f"Code: {text}" if text else "No code")
         self.updateGeometry()

@@ -53,7 +53,7 @@ class DeltaBars(Plot):
         return self._rows
 
     def show_rows(self, title: str, rows: tuple[DeltaBar, ...]) -> None:
-        """Show other bars."""
+        """Replace the bars."""
         self._rows = rows
         self.title.setText(title)
         shown = ", ".join(f"{one.name} {one.text}" for one in rows[:20])

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox
 
 
 def dialog_buttons(dialog: QDialog, kinds: QDialogButtonBox.StandardButton) -> QDialogButtonBox:
-    """Return a row of buttons; those that refuse or close end the dialog."""
+    """Return a row of buttons; rejecting and closing buttons end the dialog."""
     box = QDialogButtonBox(kinds)
     for button in box.buttons():
         button.setIcon(QIcon())

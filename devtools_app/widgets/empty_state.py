@@ -22,7 +22,7 @@ class Need:
 
     Attributes:
         title: what is missing
-        text: which file would fill it, in one or two sentences
+        text: the file that would fill it, in one or two sentences
         command: code that creates that file, may be empty
     """
 
@@ -98,7 +98,7 @@ class EmptyState(QWidget):
         layout.addStretch(3)
 
     def _fit(self) -> None:
-        """Show as much as the height allows: title and remedies take precedence."""
+        """Show as much as fits the height: title and remedies take precedence."""
         layout, need = self.layout(), self._need
         assert layout is not None
         for text, command in ((True, True), (True, False), (False, False)):
@@ -128,7 +128,7 @@ class EmptyState(QWidget):
 
 
 def _centred(label: QLabel) -> QHBoxLayout:
-    """Return a line in which a label that wraps is wide, but not wider than is readable."""
+    """Return a row in which a wrapping label is wide, but not wider than is readable."""
     label.setMaximumWidth(_WIDTH)
     line = QHBoxLayout()
     line.addStretch(1)

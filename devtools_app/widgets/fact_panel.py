@@ -59,7 +59,7 @@ class FactPanel(QScrollArea):
         return self._sheet
 
     def show_sheet(self, sheet: FactSheet) -> None:
-        """Show other facts."""
+        """Replace the facts."""
         if sheet != self._sheet:
             self._sheet = sheet
             self._rebuild()
@@ -85,7 +85,7 @@ class FactPanel(QScrollArea):
         self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
 
     def _order_keys(self, page: QWidget) -> None:
-        """Fix the tab order: facts created late would come after all other views."""
+        """Set the tab order: facts created late would be after all other views."""
         before: QWidget = self
         for widget in page.findChildren(QWidget):
             if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:

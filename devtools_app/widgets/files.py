@@ -1,4 +1,4 @@
-"""Asking for a path and writing to it; widgets only see a function, so tests need no dialog."""
+"""Choosing a path and writing to it; widgets receive a function, so tests need no dialog."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _YES = QMessageBox.StandardButton.Yes
 
 
 def ask_save(parent: QWidget, title: str, suggested: str, filters: str) -> Path | None:
-    """Ask for a path to save; confirms before a file is replaced.
+    """Ask for a path to save to; confirm before a file is replaced.
 
-    A name without suffix gets that of the chosen kind of file.
+    A name without a suffix gets the suffix of the chosen kind of file.
     """
     name, kind = QFileDialog.getSaveFileName(parent, title, suggested, filters)
     if not name:
@@ -44,7 +44,7 @@ class PathChooser:
     """Asks for paths; replaced in tests.
 
     Args:
-        folder: returns the initial folder, empty for that of the last dialog
+        folder: returns the initial folder, empty for the folder of the last dialog
     """
 
     def __init__(self, folder: Callable[[], str] = str) -> None:
@@ -63,13 +63,13 @@ class PathChooser:
         return QFileDialog.getExistingDirectory(parent, title, self._folder())
 
     def save_file(self, parent: QWidget, title: str, suggested: str, filters: str) -> str:
-        """Return a path to write, or empty; confirms before a file is replaced."""
+        """Return a path to write, or empty; confirm before a file is replaced."""
         path = ask_save(parent, title, os.path.join(self._folder(), suggested), filters)
         return "" if path is None else str(path)
 
 
 def write_text_file(path: Path, write: Callable[[TextIO], None]) -> None:
-    """Write a file beside its place and move it there, so that no partial file is left.
+    """Write a file to a temporary path and move it, so that no partial file remains.
 
     Raises: OSError
     """
@@ -81,7 +81,7 @@ def write_text_file(path: Path, write: Callable[[TextIO], None]) -> None:
 
 
 def write_binary_file(path: Path, data: bytes | bytearray | memoryview) -> None:
-    """Write bytes beside their place and move them there.
+    """Write bytes to a temporary path and move the file.
 
     Raises: OSError
     """

@@ -1,4 +1,4 @@
-"""A field that filters what is below it: words, /expression/ or name>number."""
+"""A field that filters the rows below it: words, /expression/ or name>number."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class FilterBox(QLineEdit):
     """Emits the filter after a pause in typing.
 
     Signals:
-        filter_changed(text): what to filter by; not emitted for strings set by ``show_text``
-        left(): Escape in an empty field, or Down: the user moves on to the rows
+        filter_changed(text): the filter; not emitted for strings set by ``show_text``
+        left(): Escape in an empty field, or Down: move to the rows
     """
 
     filter_changed = Signal(str)
@@ -52,7 +52,7 @@ class FilterBox(QLineEdit):
         self._show_hint()
 
     def _show_hint(self) -> None:
-        """Show as much of the hint as fits."""
+        """Show as much of the hint as fits the width."""
         hints = ["filter", "filter   /regex/"]
         if self._example:
             hints.append(f"{hints[-1]}   {self._example}")
@@ -73,7 +73,7 @@ class FilterBox(QLineEdit):
         self._show_hint()
 
     def show_text(self, text: str) -> None:
-        """Show a filter set elsewhere."""
+        """Show a filter that was set elsewhere."""
         self._timer.stop()
         self._reported = text
         if text != self.text():

@@ -63,7 +63,7 @@ class FlowLayout(QLayout):
         return found
 
     def _place(self, rect: QRect, *, move: bool) -> int:
-        """Return the height that the items need; put them there if they are to be moved."""
+        """Return the required height; place the items if they are to be moved."""
         x, y, line = 0, 0, 0
         for item in self._items:
             size = item.sizeHint()

@@ -26,7 +26,7 @@ _DECADES = 3  # between two lines of the grid
 
 
 class GrowthPlot(Plot):
-    """Errors along the program on a scale of decades: all of it as a line, one's own as dots.
+    """Errors along the program on a scale of decades: total errors as a line, own errors as dots.
 
     Signals:
         chosen(place): a row was clicked
@@ -49,11 +49,11 @@ class GrowthPlot(Plot):
         self.head.addStretch(1)
 
     def show_errors(self, total: Floats, own: Floats, bad: frozenset[int]) -> None:
-        """Show other errors.
+        """Replace the errors.
 
         Args:
-            total: decades above the floor, one a row; NaN is missing
-            own: likewise
+            total: decades above the floor, one per row; NaN if missing
+            own: own error in the same unit
             bad: rows that exceed the tolerance by their own error
         """
         self._total, self._own, self._bad = total, own, bad
@@ -137,7 +137,7 @@ class GrowthPlot(Plot):
 
 
 class _Counts(Plot):
-    """How many elements differ by how much."""
+    """Histogram of the differences of elements."""
 
     counts: NDArray[np.int64] = np.zeros(0, np.int64)
     reach = 0.0
@@ -173,7 +173,7 @@ class _Counts(Plot):
 
 
 class _Heat(Plot):
-    """Where in the tensor the differences are."""
+    """Heat map of the differences inside the tensor."""
 
     sizes: Floats = np.zeros((0, 0))
 
@@ -192,7 +192,7 @@ class _Heat(Plot):
 
 
 class DifferencePlot(QWidget):
-    """The differences of one tensor: how many are how large, and where they are."""
+    """The differences of one tensor: their histogram and their positions."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -216,12 +216,12 @@ class DifferencePlot(QWidget):
         self.counts.show_message(text)
 
     def show_differences(self, counts: NDArray[np.int64], reach: float, heat: Floats) -> None:
-        """Show another tensor.
+        """Show a different tensor.
 
         Args:
-            counts: elements a bin, from -reach to reach
+            counts: elements per bin, from -reach to reach
             reach: largest difference
-            heat: size of the difference by place, 0 to 1
+            heat: size of the difference by position, 0 to 1
         """
         self.setAccessibleDescription(
             f"{int(counts.sum()):,} elements, differ by up to {reach:.4g}"

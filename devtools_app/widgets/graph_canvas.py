@@ -21,7 +21,7 @@ from inspector.units import plural
 
 
 class GraphCanvas(GraphView):
-    """Shows a placed graph and lets the user move, select and open clusters.
+    """Shows a placed graph; supports panning, selection and opening of clusters.
 
     Attributes:
         selected: name of the node the user chose, empty when it was deselected
@@ -47,7 +47,7 @@ class GraphCanvas(GraphView):
 
     @property
     def selected_item(self) -> int:
-        """Return the item marked as selected, NOTHING for none."""
+        """Return the selected item, or NOTHING."""
         return self._marks.selected
 
     @override
@@ -67,7 +67,7 @@ class GraphCanvas(GraphView):
 
         Args:
             name: of the node; inside a closed cluster, that cluster is marked
-            show: move the view when the node is not seen
+            show: pan if the node is not visible
         """
         placed = self._placed
         node = placed.scene.index.get(name, NOTHING) if placed is not None else NOTHING
@@ -97,7 +97,7 @@ class GraphCanvas(GraphView):
         self.update()
 
     def set_found(self, names: Iterable[str] | None) -> None:
-        """Mark the nodes that a search found; None ends the search."""
+        """Mark the nodes found by a search; None ends the search."""
         placed = self._placed
         self._found_nodes = None
         if names is not None and placed is not None:

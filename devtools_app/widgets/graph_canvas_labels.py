@@ -243,9 +243,9 @@ class GraphLabels:
 
 
 def _turns(placed: Placed) -> NDArray[np.int64]:
-    """Return on which side of each edge its label avoids other lines.
+    """Return the side of each edge on which its label avoids other lines.
 
-    All edges of one source are judged together, since they leave along one line.
+    All edges of one source are considered together, since they share their first line.
     """
     counts = np.diff(placed.offsets)
     start = np.minimum(placed.offsets[:-1], max(len(placed.points) - 1, 0))

@@ -18,7 +18,7 @@ _CELL = 700.0  # world pixels; segments of one cell lie together in memory
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Segments sorted by where they are, with the bounds of each chunk of them.
+    """Segments sorted by position, with the bounds of each chunk of them.
 
     Attributes:
         segments: x1, y1, x2, y2
@@ -33,7 +33,7 @@ class Lines:
     bounds: Floats
 
     def seen(self, view: View) -> Floats:
-        """Return the segments that may touch a part of the world, and some beside it."""
+        """Return the segments that may touch a part of the world, possibly more."""
         left, top, right, bottom = view
         b = self.bounds
         kept = (b[:, 0] <= right) & (b[:, 2] >= left) & (b[:, 1] <= bottom) & (b[:, 3] >= top)
@@ -58,7 +58,7 @@ def _runs(kept: Bools) -> list[tuple[int, int]]:
 
 
 def segments(placed: Placed, edges: Bools, points: Bools | None = None) -> Lines:
-    """Return the lines of some edges as segments, of all points or only of chosen ones.
+    """Return the lines of some edges as segments, of all points or only of selected ones.
 
     Shapes: edges bool[visible edges]; points bool[points]
     """

@@ -36,7 +36,7 @@ class Marks:
         selected: item, -1 for none
         hovered: item, -1 for none
         found: items found by a search
-        searching: a search is on, so everything else steps back
+        searching: whether a search is active, so that other items are dimmed
     """
 
     selected: int = -1
@@ -46,7 +46,7 @@ class Marks:
 
 
 class GraphDrawing:
-    """Everything prepared for drawing one placed graph with one overlay and palette."""
+    """All precomputed parts for drawing one placed graph with one overlay and palette."""
 
     def __init__(
         self, placed: Placed, overlay: GraphOverlay, colours: CanvasColours, texts: TextCache
@@ -96,7 +96,7 @@ class GraphDrawing:
         return self.colours.accent if contrast(self.colours.accent, fill) > 3.0 else ink_on(fill)
 
     def paint(self, painter: QPainter, size: QSize, camera: Camera, marks: Marks) -> None:
-        """Draw what the camera sees."""
+        """Draw the visible part."""
         view = camera.view(size.width(), size.height())
         painter.save()
         painter.scale(camera.sx, camera.sy)

@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 class Way(Enum):
-    """Where to go from a box."""
+    """Directions from a box."""
 
     READERS = "down"
     SOURCES = "up"
@@ -23,7 +23,7 @@ class Way(Enum):
 
 
 def boxed_items(placed: Placed) -> Ints:
-    """Return nodes visible and closed clusters."""
+    """Return the visible nodes and closed clusters."""
     return np.concatenate([placed.nodes, placed.clusters[placed.collapsed]])
 
 
@@ -49,7 +49,7 @@ def _holding(boxes: NDArray[np.float64], x: float, y: float) -> NDArray[np.bool_
 
 
 def nearest_item(placed: Placed, x: float, y: float) -> int:
-    """Return the box whose middle is nearest to a point of the world, or NOTHING."""
+    """Return the box whose centre is nearest to a point of the world, or NOTHING."""
     items = boxed_items(placed)
     if not len(items):
         return NOTHING
@@ -108,7 +108,7 @@ def in_order(placed: Placed, item: int, step: int) -> int:
 
 
 def holder_of(placed: Placed, item: int) -> int:
-    """Return the cluster around an item, or NOTHING for what lies in the whole."""
+    """Return the cluster around an item, or NOTHING for items of the root."""
     nodes, tree = placed.node_count, placed.scene.tree
     around = int(tree.node_cluster[item] if item < nodes else tree.parent[item - nodes])
     return nodes + around if around > 0 else NOTHING

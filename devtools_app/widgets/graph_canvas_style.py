@@ -19,7 +19,7 @@ Style = tuple[str, str, float]  # fill, border, width of the border
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxGroup:
-    """Boxes of one look.
+    """Boxes with the same style.
 
     Attributes:
         fill: colour inside
@@ -44,9 +44,9 @@ class GraphLook:
 
     Attributes:
         boxes: nodes and closed clusters
-        regions: open clusters from the outermost inwards, one a group of one look and depth
+        regions: open clusters from the outermost inwards, one group per style and depth
         fill_of: colour behind each item's text
-        shares: share bar of each item, NaN for none
+        shares: share bar of each item, NaN without one
 
     Shapes: shares float64[items]
     """
@@ -96,7 +96,7 @@ def _groups(placed: Placed, items: Ints, keys: list[Style]) -> tuple[BoxGroup, .
 
 
 class _Styles:
-    """The look of single items."""
+    """The style of single items."""
 
     def __init__(self, placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> None:
         self._placed, self._colours = placed, colours
@@ -124,7 +124,7 @@ class _Styles:
         return self._overlay.get(item, style[0]), style[1], style[2]
 
     def opened(self, item: int, fill_of: dict[int, str]) -> Style:
-        """Return the look of an open cluster: tinted when it is a delegate, else as around it."""
+        """Return the style of an open cluster: tinted for a delegate, else as its parent."""
         c, tree = self._colours, self._placed.scene.tree
         nodes = self._placed.node_count
         owner = self._placed.scene.cluster_info(self._placed.path_of(item)).owner

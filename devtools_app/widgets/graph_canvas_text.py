@@ -73,13 +73,13 @@ def _shortened(
 
 
 class Occupied:
-    """Rectangles of text already drawn, so that the next one keeps clear of them."""
+    """Rectangles of text already drawn, which later text does not overlap."""
 
     def __init__(self) -> None:
         self._taken: dict[tuple[int, int], list[tuple[float, float, float, float]]] = {}
 
     def claim(self, x: float, y: float, width: float, height: float) -> bool:
-        """Reserve a rectangle if it is free; return whether it was."""
+        """Reserve a rectangle if it is free; return whether it was free."""
         right, bottom = x + width, y + height
         cells = [
             (column, row)
@@ -98,7 +98,7 @@ class Occupied:
 def chip(
     painter: QPainter, colours: CanvasColours, text: str, at: QPointF, metrics: QFontMetricsF
 ) -> QRectF:
-    """Draw a text on a small card whose upper left corner is given; the font is set already."""
+    """Draw a string on a small card at its upper left corner; the font is set already."""
     box = QRectF(at.x(), at.y(), metrics.horizontalAdvance(text) + 12, metrics.height() + 6)
     painter.setPen(qcolor(colours.line))
     painter.setBrush(qcolor(colours.raised, 0.93))

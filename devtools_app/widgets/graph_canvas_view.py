@@ -1,4 +1,4 @@
-"""Camera and content of the graph canvas: what is shown, and which part of it."""
+"""Camera and content of the graph canvas: the graph shown, and its visible part."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class GraphView(ZoomCanvas):
         return self._placed
 
     def set_graph(self, placed: Placed | None, anchor: ClusterPath | None = None) -> None:
-        """Show another graph, or none.
+        """Replace the graph; None clears it.
 
         Args:
-            placed: what to show
-            anchor: a cluster that was opened or closed: it stays where it is on the screen
+            placed: the graph with its layout
+            anchor: an opened or closed cluster, whose position on the screen is kept
         """
         before, self._placed = self._placed, placed
         same = before is not None and placed is not None and before.scene is placed.scene
@@ -73,7 +73,7 @@ class GraphView(ZoomCanvas):
         self.describe()
 
     def update_scene(self, placed: Placed) -> None:
-        """Show the same graph with other labels or sizes; the view and the marks stay."""
+        """Show the same graph with other labels or sizes; camera and marks are kept."""
         self._placed = placed
         self.renew_marks(placed)
         self._prepare()
@@ -98,9 +98,9 @@ class GraphView(ZoomCanvas):
         """Update the marks after a new layout; called before it is drawn."""
 
     def set_overlay(self, overlay: GraphOverlay) -> None:
-        """Colour nodes by something else; the legend follows.
+        """Colour nodes by another overlay and update the legend.
 
-        An overlay with another number of nodes than the graph waits for its graph to come.
+        An overlay with another number of nodes than the graph is applied to the next graph.
         """
         self._overlay = overlay
         self.legend.set_entries(overlay.legend)
@@ -176,7 +176,7 @@ class GraphView(ZoomCanvas):
             self.minimap.setVisible(self._needs_map(placed, view))
 
     def _needs_map(self, placed: Placed, view: tuple[float, float, float, float]) -> bool:
-        """Return whether part of the graph is out of view, and there is room for a map."""
+        """Return whether part of the graph is out of view and a map fits the canvas."""
         if self.width() < 520 or self.height() < 300 or self.is_empty():
             return False
         left, top, right, bottom = view
@@ -194,7 +194,7 @@ class GraphView(ZoomCanvas):
         self.set_camera(beside if covered and beside.sx >= camera.sx * _SHRINK else camera)
 
     def _legend_end(self) -> float:
-        """Return where the room beside the legend begins."""
+        """Return the left edge of the space beside the legend."""
         return 0.0 if self.legend.isHidden() else self.legend.geometry().right() + 2.0 * _EDGE
 
     def _fitted_beside_legend(self, box: tuple[float, float, float, float]) -> Camera:
@@ -208,7 +208,7 @@ class GraphView(ZoomCanvas):
         return fitted(box, screen, _FIT_MARGIN, (self._limits()[0], most))
 
     def _clear_of_legend(self, camera: Camera, placed: Placed) -> Camera:
-        """Move a narrow graph to the right of the legend when there is room."""
+        """Move a narrow graph to the right of the legend if it fits."""
         if self.legend.isHidden():
             return camera
         left = -camera.x * camera.sx
@@ -234,7 +234,7 @@ class GraphView(ZoomCanvas):
         self.set_camera(self._uncovered(camera, placed))
 
     def _uncovered(self, camera: Camera, placed: Placed) -> Camera:
-        """Move the drawing to the right when a box would begin below the legend."""
+        """Move the drawing to the right if a box would begin below the legend."""
         end = self._legend_end() / camera.sx + camera.x
         bottom = self.legend.geometry().bottom() / camera.sy + camera.y
         boxes = placed.boxes[np.isfinite(placed.boxes[:, 0])]
@@ -310,7 +310,7 @@ class GraphView(ZoomCanvas):
             painter.restore()
 
     def render_whole(self, path: str | Path, scale: float = 1.0) -> None:
-        """Write an image of the whole graph (PNG, or SVG by the name's ending).
+        """Write an image of the whole graph as PNG or SVG, by the suffix of the name.
 
         Raises: OSError when the file cannot be written
         """
@@ -331,7 +331,7 @@ class GraphView(ZoomCanvas):
         self._show_view()
 
     def _arrange(self) -> None:
-        """Place legend and map; decide the first view once there is a size."""
+        """Place legend and map; set the initial view once the size is known."""
         self.legend.move(_EDGE, _EDGE)
         if self.is_empty():
             self.minimap.hide()

@@ -1,4 +1,4 @@
-"""Bytes of a file beside their text; any size, because only what is visible is painted."""
+"""Bytes of a file beside their characters; any size, because only visible rows are painted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class HexView(QAbstractScrollArea):
         return self._base + self._cursor
 
     def show_data(self, data: memoryview, base: int = 0) -> None:
-        """Show other bytes; ``base`` is the offset of the first one in its file."""
+        """Show other bytes; ``base`` is the offset of the first byte in the file."""
         self._data, self._base = data.cast("B"), base
         self._cursor = self._anchor = 0
         self._marked = range(0)
@@ -113,7 +113,7 @@ class HexView(QAbstractScrollArea):
         self.horizontalScrollBar().setRange(0, max(0, wide - self.viewport().width()))
 
     def _fitting_width(self) -> int:
-        """Return how many bytes a row has in this room."""
+        """Return the number of bytes per row for the current width."""
         characters = self._digits() + 2 + 4 * WIDTH + 2
         fits = 2 * _PAD + self._char * characters <= self.viewport().width()
         return WIDTH if fits else WIDTH // 2

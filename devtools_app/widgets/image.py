@@ -16,7 +16,7 @@ _FINENESS = 2.0
 
 
 def save_image(widget: QWidget, path: Path) -> None:
-    """Write what a widget shows; the suffix decides between PNG and SVG.
+    """Write an image of a widget; the suffix decides between PNG and SVG.
 
     Raises: OSError if the file cannot be written
     """

@@ -1,4 +1,4 @@
-"""What tables and trees share: title, filter, count, empty state, looks, copy and export."""
+"""Common parts of tables and trees: title, filter, count, empty state, style, copy, export."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class ItemPanel(QWidget):
 
     Signals:
         row_chosen(row): the user moved to another row; a row of the table, not a place on screen
-        row_activated(row): the user pressed Return on a row or clicked it twice
+        row_activated(row): the user pressed Return on a row or double-clicked it
         filter_changed(text): the user typed another filter
 
     Attributes:
         name: name of the rows, also for screen readers
-        ask_path: asks where to export to; replaced in tests
+        ask_path: asks for the path of an export; replaced in tests
         more_actions: adds actions for the row of a key to the context menu
     """
 
@@ -80,7 +80,7 @@ class ItemPanel(QWidget):
 
     @property
     def rows(self) -> Table:
-        """Return the table behind the panel, for a tree the table of its nodes."""
+        """Return the table behind the panel; for a tree, the table of its nodes."""
         raise NotImplementedError
 
     def shown_rows(self) -> list[int]:
@@ -102,7 +102,7 @@ class ItemPanel(QWidget):
         self._title.setVisible(bool(title))
 
     def set_need(self, need: Need) -> None:
-        """Set the empty state: what the panel would show and which file fills it."""
+        """Set the empty state: the content of the panel and the file that fills it."""
         if need != self._need:
             self._need = need
             self._refresh()
@@ -122,13 +122,13 @@ class ItemPanel(QWidget):
         self._apply_filter(text)
 
     def copy(self) -> None:
-        """Copy the selected rows, unrounded, tab-separated, with a heading."""
+        """Copy the selected rows, unrounded, tab-separated, with a header."""
         rows = self.selected_rows()
         if rows:
             QGuiApplication.clipboard().setText(tsv(self.rows, rows))
 
     def export_to(self, path: Path) -> bool:
-        """Write all shown rows to a file: CSV if it is called so, else TSV."""
+        """Write all shown rows to a file: CSV for the suffix .csv, else TSV."""
         kind = TextFormat.CSV if path.suffix.lower() == ".csv" else TextFormat.TSV
         rows = self.shown_rows()
         return try_to_write(self, path, lambda out: write_table(self.rows, rows, out, kind))
@@ -191,7 +191,7 @@ class ItemPanel(QWidget):
         return super().eventFilter(watched, event)
 
     def current_key(self) -> Hashable | None:
-        """Return the key of the current row, None without one."""
+        """Return the key of the current row, or None."""
         raise NotImplementedError
 
     def _whole_menu(self) -> QMenu:
@@ -237,7 +237,7 @@ class ItemPanel(QWidget):
         self._refresh()
 
     def _rows_changed(self) -> None:
-        """Keep the filter for other rows; the hint is computed once per table."""
+        """Keep the filter for new rows; the hint is computed once per table."""
         self._filter.set_example(_example(self.rows))
         self._apply_filter(self._filter.text())
 
@@ -275,7 +275,7 @@ class ItemPanel(QWidget):
 
 
 def _example(table: Table) -> str:
-    """Return a condition on a number column that has a unit, else on any; empty without one."""
+    """Return a condition on a numeric column, preferably one with a unit; may be empty."""
     numbers = [one for one in table.columns if one.kind is ColumnKind.NUMBER]
     measured = next((one for one in numbers if one.unit and magnitude(one.values)), None)
     number = measured or next(iter(numbers), None)

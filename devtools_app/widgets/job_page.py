@@ -1,4 +1,4 @@
-"""The page of a view about a job: a bar, the error, and the job's output, below each other."""
+"""The page of a view about a job: a bar, the error and the output of the job, stacked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLayout, QStackedWidget, QVBoxLayout, QWidget
 
 
 def set_job_page(view: QWidget, pages: QStackedWidget, empty: QWidget, page: QWidget) -> None:
-    """Fill a view with two pages: the one without a job, and the one with it."""
+    """Fill a view with two pages, one without and one with a job."""
     pages.addWidget(empty)
     pages.addWidget(page)
     layout = QVBoxLayout(view)
@@ -15,7 +15,7 @@ def set_job_page(view: QWidget, pages: QStackedWidget, empty: QWidget, page: QWi
 
 
 def job_page(bar: QLayout, *rows: QWidget) -> QWidget:
-    """Return a page of a bar and rows; the last row takes the room that is left."""
+    """Return a page of a bar and rows; the last row is stretched."""
     page = QWidget()
     inside = QVBoxLayout(page)
     inside.setContentsMargins(0, 0, 0, 0)

@@ -30,13 +30,13 @@ _GAP, _LINE_PAD = 20.0, 4.0  # between entries of a line, above and below it
 
 
 class Legend(QWidget):
-    """A small card that lies over a canvas, or a line below one; it takes no clicks.
+    """A small card over a canvas, or a line below one; transparent for the mouse.
 
     Args:
         colours: the palette
-        parent: the canvas it lies over
+        parent: the canvas below the card
         line: a line instead of a card
-        strength: how much of a colour the canvas mixes into its ground; swatches do the same
+        strength: opacity of colours on the canvas background; also used for the swatches
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Legend(QWidget):
         self.setVisible(False)
 
     def set_entries(self, entries: Sequence[LegendEntry]) -> None:
-        """Show other entries; an empty legend hides."""
+        """Show other entries; hide an empty legend."""
         self._entries = tuple(entries)
         self.setAccessibleDescription(", ".join(entry.label for entry in entries))
         self.setVisible(bool(entries))
@@ -110,7 +110,7 @@ class Legend(QWidget):
 def line_places(
     entries: Sequence[LegendEntry], colours: CanvasColours, width: int
 ) -> list[tuple[float, float]]:
-    """Return where each entry stands when they follow each other in lines of a width."""
+    """Return the position of each entry in lines of a width."""
     metrics = QFontMetricsF(colours.sized(12))
     found: list[tuple[float, float]] = []
     x, y = _PAD, 0.0

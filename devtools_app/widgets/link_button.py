@@ -16,7 +16,7 @@ _TALLEST = 10_000
 
 
 class LinkButton(QPushButton):
-    """Words in the accent colour; underlined below the pointer, outlined with the focus."""
+    """Text in the accent colour; underlined below the pointer, outlined with the focus."""
 
     def __init__(self, theme: Theme, text: str) -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ class LinkButton(QPushButton):
         return self.fontMetrics().boundingRect(box, self._flags(width), self.text()).height()
 
     def _flags(self, width: int) -> int:
-        """Return how to wrap: between words, inside of them only where one is too long."""
+        """Return the wrap mode: between words, inside them only where one is too long."""
         metrics = self.fontMetrics()
         longest = max(map(metrics.horizontalAdvance, self.text().split(" ")), default=0)
         return _WORDS if longest <= width else _ANYWHERE

@@ -1,4 +1,4 @@
-"""A finding or verdict as a line that can be chosen: a coloured dot, words that wrap, a detail."""
+"""A finding or verdict as a selectable line: a coloured dot, a title that wraps, a detail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEFT, _DOT, _PAD = 24, 8, 5
 
 
 class LinkRow(QAbstractButton):
-    """One entry; clicked by the mouse, Space or Return. Without a target it is only words."""
+    """One entry; activated by the mouse, Space or Return. Without a target it is plain text."""
 
     def __init__(self, theme: Theme, entry: ListEntry, *, leads: bool = True) -> None:
         super().__init__()

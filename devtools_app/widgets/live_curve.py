@@ -1,4 +1,4 @@
-"""A strip below the memory plan: bytes in use at each step, on the same axis of steps."""
+"""A strip below the memory plan: live bytes at each instruction, on the same axis."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LiveCurve(Plot):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_live(self, live: NDArray[np.int64], peak: int | None) -> None:
-        """Show another planned buffer.
+        """Show a different planned buffer.
 
         Shapes: live int64[steps]
         """

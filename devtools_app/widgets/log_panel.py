@@ -40,7 +40,7 @@ class LogStore(QObject):
     """Keeps the newest messages of Python's logging, from any thread.
 
     Signals:
-        added(line): a LogLine came; delivered on the GUI thread
+        added(line): a new LogLine; delivered on the GUI thread
     """
 
     added = Signal(object)
@@ -92,7 +92,7 @@ def log_qt_message(kind: QtMsgType, _context: object, message: str) -> None:
 
 
 class LogPanel(QWidget):
-    """Shows a LogStore; warnings and errors in their colours and in words."""
+    """Shows a LogStore; the level is shown as a colour and as text."""
 
     def __init__(self, theme: Theme, store: LogStore) -> None:
         super().__init__()

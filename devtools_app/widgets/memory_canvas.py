@@ -1,4 +1,4 @@
-"""The memory view's canvas: address by step, with selection, mouse and keys."""
+"""The memory view's canvas: address by instruction, with selection, mouse and keys."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class MemoryCanvas(ZoomCanvas):
 
     @property
     def marks(self) -> MemoryMarks:
-        """Return what is marked."""
+        """Return the marked items."""
         return self._marks
 
     def set_data(self, data: MemoryData | None) -> None:
-        """Show another plan, or none."""
+        """Replace the plan; None clears it."""
         self._data = data
         self._marks = MemoryMarks()
         self._hovered = NOTHING
@@ -166,7 +166,7 @@ class MemoryCanvas(ZoomCanvas):
 
     @override
     def zoom(self, factor: float, at: QPointF | None = None, axes: str = "xy") -> None:
-        """Zoom on both axes or one; a point of the screen stays."""
+        """Zoom on both axes or one; the point under the pointer stays."""
         data = self._data
         if data is None:
             return
@@ -275,7 +275,7 @@ class MemoryCanvas(ZoomCanvas):
 
     @override
     def hit(self, at: QPointF) -> int:
-        """Return the number of the value at a point of the screen, the smallest there."""
+        """Return the number of the value at a point of the screen; of several, the smallest."""
         data = self._data
         width, height = plot_size(self.size())
         inside = LEFT <= at.x() <= LEFT + width and TOP <= at.y() <= TOP + height
@@ -296,7 +296,7 @@ class MemoryCanvas(ZoomCanvas):
 
     @override
     def hover_text(self, item: int) -> str:
-        """Return name, size, place and lifetime of a value."""
+        """Return name, size, location and lifetime of a value."""
         data = self._data
         if data is None:
             return ""

@@ -1,4 +1,4 @@
-"""Draw a memory plan: addresses upwards, steps to the right, peak and bounds."""
+"""Draw a memory plan: addresses upwards, instructions to the right, peak and bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(slots=True)
 class MemoryMarks:
-    """What is marked: a chosen value, the one under the pointer, a chosen step."""
+    """Marked items: a selected value, the one under the pointer, a selected instruction."""
 
     selected: int = -1
     hovered: int = -1
@@ -40,7 +40,7 @@ def plot_size(size: QSize) -> tuple[float, float]:
 
 
 def highest(data: MemoryData) -> float:
-    """Return the largest address that must be seen, in bytes."""
+    """Return the largest address to show, in bytes."""
     ends = data.offset + data.nbytes
     top = int(ends.max()) if len(ends) else 0
     return float(max(top, data.planned_bytes, data.lower_bound_bytes or 0, 1))
@@ -62,7 +62,7 @@ def screen_boxes(data: MemoryData, camera: Camera, size: QSize) -> Floats:
 
 
 class MemoryDrawing:
-    """Everything prepared for drawing one plan with one palette."""
+    """All precomputed parts for drawing one plan with one palette."""
 
     def __init__(self, data: MemoryData, colours: CanvasColours, texts: TextCache) -> None:
         self.data, self.colours = data, colours
@@ -207,7 +207,7 @@ class MemoryDrawing:
         painter.drawRect(band)
 
     def _bounds(self) -> list[tuple[float, str, str, Qt.PenStyle, bool]]:
-        """Return address, text, colour, pen and whether the text stands above, of each line."""
+        """Return address, label, colour, pen and whether the label is above, of each line."""
         c, data = self.colours, self.data
         planner = f" ({data.planner})" if data.planner else ""
         planned = f"planned {format_bytes(data.planned_bytes)}{planner}"
@@ -250,7 +250,7 @@ class MemoryDrawing:
 
 
 def _is_free(place: QRectF, boxes: Floats) -> bool:
-    """Return whether no block lies under a text."""
+    """Return whether a label overlaps no block."""
     hit = (boxes[:, 0] < place.right()) & (boxes[:, 0] + boxes[:, 2] > place.left())
     hit &= (boxes[:, 1] < place.bottom()) & (boxes[:, 1] + boxes[:, 3] > place.top())
     return not bool(hit.any())

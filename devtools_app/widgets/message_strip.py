@@ -58,7 +58,7 @@ class MessageStrip(QFrame):
 
     @property
     def text(self) -> str:
-        """Return the message, empty while there is none."""
+        """Return the message, or empty."""
         return self._text.text() if not self.isHidden() else ""
 
     def show_message(
@@ -69,7 +69,7 @@ class MessageStrip(QFrame):
         Args:
             text: one or two sentences
             tone: info, warning or error
-            details: more to copy, as a traceback
+            details: further text to copy, such as a traceback
             offers: actions offered as buttons
         """
         self._details, self._tone = details, tone
@@ -89,7 +89,7 @@ class MessageStrip(QFrame):
         self.show()
 
     def put_away(self) -> None:
-        """Hide, and restore the focus that a button here had taken."""
+        """Hide, and restore the focus that a button in the strip had taken."""
         focus, before = QApplication.focusWidget(), self._before
         inside = focus is not None and self.isAncestorOf(focus)
         self._before = None

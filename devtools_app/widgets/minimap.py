@@ -19,10 +19,10 @@ _CAPTION = 22
 
 
 class Minimap(QWidget):
-    """Draws all boxes once into an image, and over it the view of the canvas.
+    """Draws all boxes once into an image, and the visible area over it.
 
     Attributes:
-        moved: (x, y) of the world point that the user wants in the middle of the canvas
+        moved: (x, y) of the requested centre of the canvas, in graph coordinates
     """
 
     moved = Signal(float, float)
@@ -41,21 +41,21 @@ class Minimap(QWidget):
         self.setAccessibleName("Map of the graph")
 
     def set_graph(self, look: GraphLook, size: tuple[float, float], colours: CanvasColours) -> None:
-        """Show another graph or palette; size is width and height of the graph."""
+        """Show a different graph or palette; size is width and height of the graph."""
         self._look, self._colours = look, colours
         self._world = (0.0, 0.0, max(size[0], 1.0), max(size[1], 1.0))
         self._drawing = None
         self.update()
 
     def set_room(self, canvas: QSize) -> None:
-        """Take at most a fifth of the width and two fifths of the height of the canvas."""
+        """Limit the size to a fifth of the width and two fifths of the height of the canvas."""
         size = _SIZE.boundedTo(QSize(canvas.width() // 5, canvas.height() * 2 // 5))
         if size != self.size():
             self.setFixedSize(size)
             self._drawing = None
 
     def set_view(self, left: float, top: float, right: float, bottom: float, caption: str) -> None:
-        """Show which part of the world the canvas sees."""
+        """Show the visible area of the canvas."""
         self._seen = QRectF(left, top, right - left, bottom - top)
         self._caption = caption
         self.setAccessibleDescription(caption)

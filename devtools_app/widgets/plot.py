@@ -1,6 +1,6 @@
-"""What all plots share: a title, a message when empty, hover text, choice by mouse and keys, zoom.
+"""Common parts of all plots: title, message when empty, hover text, selection, zoom.
 
-pyqtgraph is imported in a thread, so that the first plot does not hold up the window.
+pyqtgraph is imported in a thread, so that the first plot does not block the window.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def _chart_is_imported() -> bool:
 
 
 class Plot(QWidget):
-    """A plot; a subclass draws it and knows its points.
+    """A plot; a subclass draws it and provides its points.
 
     Attributes:
         zoom_axes: axes on which wheel, drag, plus, minus and Space work: x, y, xy or none
-        ground: role of the palette behind it
+        ground: background role of the palette
     """
 
     zoom_axes = ""
@@ -119,17 +119,17 @@ class Plot(QWidget):
 
     # ---- what a subclass overrides
     def is_empty(self) -> bool:
-        """Return whether there is nothing to draw; the message is shown then."""
+        """Return whether the plot is empty; the message is shown then."""
         return True
 
     def draw(self, chart: Chart) -> None:
-        """Draw into an empty chart: its range first, then axes and items."""
+        """Draw into an empty chart: first its range, then axes and items."""
 
     def draw_axes(self, chart: Chart) -> None:
-        """Draw what depends on the part that is shown; called again after each zoom and pan."""
+        """Draw what depends on the visible range; called again after each zoom and pan."""
 
     def pick(self, at: QPointF) -> int:
-        """Return the number of the point at a pixel, NOTHING for none."""
+        """Return the number of the point at a pixel, or NOTHING."""
         return NOTHING
 
     def hover_text(self, number: int) -> str:
@@ -137,24 +137,24 @@ class Plot(QWidget):
         return ""
 
     def choose(self, number: int) -> None:
-        """Take a point that the user chose."""
+        """Handle the selection of a point."""
 
     def activate(self, number: int) -> None:
-        """Open a point on which the user double-clicked."""
+        """Open a double-clicked point."""
 
     def step(self, by: int) -> bool:
-        """Choose the point a step to the right (1) or left (-1); return whether there was one."""
+        """Select the next point to the right (1) or left (-1); return whether it exists."""
         return False
 
     # ---- drawing
     @property
     def chart(self) -> Chart | None:
-        """Return the surface, None as long as there was nothing to draw."""
+        """Return the surface, or None before the first drawing."""
         return self._chart
 
     @property
     def waiting(self) -> bool:
-        """Return whether it will be drawn as soon as pyqtgraph is imported."""
+        """Return whether drawing waits for the import of pyqtgraph."""
         return self._wait.isActive()
 
     def set_hint(self, width: int, height: int) -> None:
@@ -173,10 +173,10 @@ class Plot(QWidget):
         self.redraw()
 
     def redraw(self, *, whole: bool = False) -> None:
-        """Draw again: the data, the size or the colours have changed.
+        """Redraw after changes of data, size or colours.
 
         Args:
-            whole: show all of it, however it was zoomed before
+            whole: reset the zoom
         """
         empty = self.is_empty()
         self._moved = self._moved and not whole
@@ -197,7 +197,7 @@ class Plot(QWidget):
         self.draw_axes(chart)
 
     def _surface(self) -> Chart | None:
-        """Return the surface; None while pyqtgraph is being imported, redraw comes again then."""
+        """Return the surface, or None while pyqtgraph is being imported; then redraw is called."""
         if self._chart is None:
             if not _chart_is_imported():
                 _import_chart()
@@ -218,23 +218,23 @@ class Plot(QWidget):
         self.redraw()
 
     def pixel_of(self, x: float, y: float) -> QPointF:
-        """Return where a point is drawn; there must be a chart."""
+        """Return the position of a point in pixels; requires a chart."""
         assert self._chart is not None
         return self._chart.place_of(x, y) + QPointF(self._chart.pos())
 
     def value_at(self, at: QPointF) -> tuple[float, float]:
-        """Return x and y of a pixel; there must be a chart."""
+        """Return x and y of a pixel; requires a chart."""
         assert self._chart is not None
         x, y = self._chart.value_at(at - QPointF(self._chart.pos())).toTuple()
         return x, y
 
     # ---- zoom
     def fit(self) -> None:
-        """Show all of it."""
+        """Reset the zoom."""
         self.redraw(whole=True)
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Zoom in or out; a pixel stays where it is."""
+        """Zoom in or out; the point at the pixel stays."""
         chart = self._chart
         if chart is not None and self.zoom_axes and not self.is_empty():
             here = QPointF(self.rect().center()) if at is None else at

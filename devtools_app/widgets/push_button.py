@@ -11,9 +11,9 @@ def push_button(text: str, name: str, pressed: Callable[[], object]) -> QPushBut
     """Return a button.
 
     Args:
-        text: on it
-        name: what it does, as a tip and for screen readers
-        pressed: called when it is pressed
+        text: label
+        name: action, as a tip and for screen readers
+        pressed: called when the button is pressed
     """
     button = QPushButton(text)
     button.setAccessibleName(name)

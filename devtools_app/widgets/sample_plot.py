@@ -1,4 +1,4 @@
-"""The runs of one row: a dot a run, a band from p10 to p90 and a line at p50."""
+"""The runs of one row: a dot per run, a band from p10 to p90 and a line at p50."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class SamplePlot(Plot):
         self.show_message("Choose a row to see\nthe time of each run")
 
     def show_samples(self, title: str, samples: Floats | None, unit: str = "auto") -> None:
-        """Show the runs of another row.
+        """Show the runs of a different row.
 
         Args:
-            title: what the row is
-            samples: time of each run in ns, None when there is none
-            unit: how times are shown
+            title: name of the row
+            samples: time of each run in ns, or None
+            unit: unit of the times shown
         """
         self._samples = np.zeros(0) if samples is None else samples[np.isfinite(samples)]
         self._unit = unit

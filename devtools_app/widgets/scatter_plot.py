@@ -1,4 +1,4 @@
-"""Points by two metrics, with the line of the Pareto-optimal ones."""
+"""Points by two metrics, with the Pareto front as a line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _EMPTY = "No point has both metrics yet"
 class ScatterPlot(Plot):
     """Draws points; a click or an arrow key chooses one, a double click or Return opens it.
 
-    The wheel, plus and minus zoom, dragging pans, Space shows everything; the marks follow.
+    The wheel, plus and minus zoom, dragging pans, Space resets the zoom.
 
     Signals:
         chosen(key): the user chose a point
-        activated(key): the user wants to open it
+        activated(key): request to open it
     """
 
     zoom_axes = "xy"
@@ -44,7 +44,7 @@ class ScatterPlot(Plot):
         self.show_message(_EMPTY)
 
     def show_scatter(self, scatter: Scatter | None) -> None:
-        """Show other points, or the empty message."""
+        """Replace the points, or show the empty message."""
         self._scatter = scatter
         if scatter is None:
             self.show_message(_EMPTY)
@@ -62,11 +62,11 @@ class ScatterPlot(Plot):
 
     @property
     def current(self) -> str:
-        """Return the key of the point that is marked, empty for none."""
+        """Return the key of the selected point, or empty."""
         return self._current
 
     def place_of(self, key: str) -> QPointF | None:
-        """Return where a point is drawn, None when it is not."""
+        """Return the position of a point, or None if it is not drawn."""
         dot = next((one for one in self._dots if one.key == key), None)
         return None if dot is None else self.pixel_of(dot.x, dot.y)
 

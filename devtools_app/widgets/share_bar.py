@@ -16,7 +16,7 @@ _TEXT_SAMPLE = "100.0 %"
 
 
 def paint_share(painter: QPainter, box: QRectF, share: float, theme: Theme, strong: bool) -> None:
-    """Draw a bar over its track; a share of more than everything fills the track."""
+    """Draw a bar over its track; a share above 100 % fills the track."""
     palette = theme.palette
     painter.fillRect(box, QColor(palette.hover))
     filled = QRectF(box)

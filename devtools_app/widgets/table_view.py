@@ -1,4 +1,4 @@
-"""A table: sorted by its headings, filtered by its box, copied and exported unrounded."""
+"""A table: sorted by its headers, filtered by its box, copied and exported unrounded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
 class _Grid(QTableView):
-    """A QTableView whose Return key and S key reach the panel."""
+    """A QTableView that forwards Return and S to the panel."""
 
     def __init__(self, panel_keys: dict[int, object]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Grid(QTableView):
 
 
 class _NameDelegate(QStyledItemDelegate):
-    """Leaves out the middle of a name that is too long: many differ in their ends only."""
+    """Elides long names in the middle: many differ only at their ends."""
 
     @override
     def initStyleOption(
@@ -67,8 +67,8 @@ class _NameDelegate(QStyledItemDelegate):
 class TableView(ItemPanel):
     """Shows a Table; see ItemPanel for its signals.
 
-    Keys: arrows move, Return activates, S sorts by the column of the cursor (again: the other
-    way round, once more: as given), Ctrl+C copies rows.
+    Keys: arrows move, Return activates, S sorts by the column of the cursor (again: in reverse,
+    a third time: unsorted), Ctrl+C copies rows.
     """
 
     def __init__(self, theme: Theme, name: str) -> None:
@@ -110,7 +110,7 @@ class TableView(ItemPanel):
         return [int(self._model.order[place]) for place in places]
 
     def show_table(self, table: Table | RowOrder) -> None:
-        """Show another table; sort order, filter and the row with the same key are kept."""
+        """Replace the table; sort order, filter and the row with the same key are kept."""
         old = self.rows
         current = self.current_key()
         same = [column.title for column in old.columns] == [
@@ -131,7 +131,7 @@ class TableView(ItemPanel):
             self._choosing = False
 
     def set_plain(self) -> None:
-        """Show a short list: no headings, no filter; the first column takes the room."""
+        """Show a short list without header and filter; the first column is stretched."""
         self.hide_tools()
         head = self._grid.horizontalHeader()
         head.hide()
@@ -139,18 +139,18 @@ class TableView(ItemPanel):
         self._plain = True
 
     def current_row(self) -> int:
-        """Return the table row of the cursor, -1 when there is none."""
+        """Return the table row of the cursor, or -1."""
         index = self._grid.currentIndex()
         return int(self._model.order[index.row()]) if index.isValid() else -1
 
     @override
     def current_key(self) -> Hashable | None:
-        """Return the key of the current row, None without one."""
+        """Return the key of the current row, or None."""
         row = self.current_row()
         return None if row < 0 else self.rows.key(row)
 
     def show_current(self, key: Hashable | None) -> bool:
-        """Move to the row with a key as another view chose it; return whether it is shown."""
+        """Move to the row with a key selected in another view; return whether it is shown."""
         place = -1 if key is None else self._model.place_of(self._model.row_of(key))
         self._choosing = True
         try:
@@ -171,7 +171,7 @@ class TableView(ItemPanel):
         self._model.set_highlighted(rows)
 
     def step(self, by: int) -> bool:
-        """Move the cursor down or up and choose that row; return whether there was one."""
+        """Move the cursor down or up and select that row; return whether it exists."""
         place = self._grid.currentIndex().row() + by
         if not 0 <= place < self._model.rowCount():
             return False
@@ -179,7 +179,7 @@ class TableView(ItemPanel):
         return True
 
     def sort_by(self, column: int, *, descending: bool, more: bool = False) -> None:
-        """Sort by a column; with ``more`` behind the columns it is sorted by already."""
+        """Sort by a column; with ``more`` as an additional sort key."""
         kept = [key for key in self._model.sort_keys if key.column != column] if more else []
         self._model.set_sort((*kept, SortKey(column, descending)))
 

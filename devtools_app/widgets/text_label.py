@@ -1,4 +1,4 @@
-"""A label with text that wraps and can be copied; where lines may break."""
+"""A label with text that wraps and can be copied, and its line breaks."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def text_label(
 
 
 def breakable(text: str) -> str:
-    """Return a text with line breaks inside long names, and none before a percent sign."""
+    """Return a string with line breaks inside long names, and none before a percent sign."""
     return _JOINT.sub("\\g<0>\u200b", text.replace(" %", "\u00a0%"))

@@ -1,4 +1,4 @@
-"""Where the time of a method went: parts of one bar that add up to the whole, each a link."""
+"""The parts of a method's time as one bar that adds up to the total; each part is a link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TimeBar(QWidget):
     """A bar over a line of its parts with their times.
 
     Signals:
-        chosen(view): the user wants to see a part
+        chosen(view): request to show a part
     """
 
     chosen = Signal(str)
@@ -39,7 +39,7 @@ class TimeBar(QWidget):
         layout.addLayout(self._legend)
 
     def show_slices(self, slices: Sequence[Slice]) -> None:
-        """Show other parts."""
+        """Replace the parts."""
         self._bar.show_slices(slices)
         while (item := self._legend.takeAt(0)) is not None:
             widget = item.widget()
@@ -69,7 +69,7 @@ class TimeBar(QWidget):
 
 
 def paint_part(painter: QPainter, box: QRectF, word: str, theme: Theme) -> None:
-    """Draw the ground of a part; unattributed time is hatched."""
+    """Draw the background of a part; unattributed time is hatched."""
     palette = theme.palette
     if word == "unattributed":
         painter.fillRect(box, QColor(palette.hover))

@@ -1,4 +1,4 @@
-"""Code with the time of each line at its left, and how many nodes it became (×6)."""
+"""Code with the time of each line at its left, and its number of nodes (×6)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TimedCode(CodeView):
 
         Args:
             lines: by line number
-            unit: how times are shown
+            unit: unit of the times shown
         """
         self._lines, self._unit = lines, unit
         known = [line.nanoseconds for line in lines.values() if not np.isnan(line.nanoseconds)]

@@ -16,13 +16,13 @@ from devtools_app.widgets.timeline_canvas_view import TimelineView
 
 
 class TimelineCanvas(TimelineView):
-    """Shows events in lanes and lets the user move and select.
+    """Shows events in lanes; supports panning and selection.
 
     Attributes:
         selected: row of the event the user chose, -1 when it was deselected
         activated: row of the event confirmed by Enter
         hovered: row of the event under the pointer, -1 for none
-        span_selected: begin and end of a chosen span of time; equal when it was removed
+        span_selected: begin and end of a selected time span; equal when it was removed
     """
 
     selected = Signal(int)
@@ -76,7 +76,7 @@ class TimelineCanvas(TimelineView):
 
     @override
     def clear_selection(self) -> bool:
-        """Deselect the span first, then the event; return whether there was any."""
+        """Deselect the span first, then the event; return whether one was selected."""
         if self._marks.span is not None:
             self.set_span(None)
             self.span_selected.emit(0.0, 0.0)

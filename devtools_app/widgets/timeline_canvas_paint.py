@@ -29,7 +29,7 @@ _TEXT_FROM = 34.0  # pixels of width from which an event has its name in it
 
 @dataclass(frozen=True, slots=True)
 class LanePlace:
-    """Where a lane lies: from the top of all lanes, before scrolling."""
+    """Vertical extent of a lane, relative to the top of all lanes before scrolling."""
 
     lane: int
     top: float
@@ -38,7 +38,7 @@ class LanePlace:
 
 @dataclass(slots=True)
 class TimelineMarks:
-    """What is marked: selected events, the one under the pointer, a chosen span of time."""
+    """Marked items: selected events, the one under the pointer, a selected time span."""
 
     selected: frozenset[int] = frozenset()
     hovered: int = -1
@@ -48,7 +48,7 @@ class TimelineMarks:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlace:
-    """Where the name of a group stands."""
+    """Position of the name of a group."""
 
     name: str
     top: float
@@ -57,7 +57,7 @@ class GroupPlace:
 def place_lanes(
     data: TimelineData, *, flame: bool
 ) -> tuple[list[LanePlace], list[GroupPlace], float]:
-    """Return places of lanes and group names, and the height of all."""
+    """Return positions of lanes and group names, and the total height."""
     lanes: list[LanePlace] = []
     groups: list[GroupPlace] = []
     y = 6.0
@@ -73,7 +73,7 @@ def place_lanes(
 
 
 class TimelineDrawing:
-    """Everything prepared for drawing one timeline with one palette."""
+    """All precomputed parts for drawing one timeline with one palette."""
 
     def __init__(
         self, data: TimelineData, index: TimelineIndex, colours: CanvasColours, texts: TextCache
@@ -309,7 +309,7 @@ class TimelineDrawing:
     def _paint_span_name(
         self, painter: QPainter, camera: Camera, size: QSize, marks: TimelineMarks
     ) -> QRectF | None:
-        """Write how long the chosen span is; return the place taken."""
+        """Write the duration of the selected span; return the occupied rectangle."""
         if marks.span is None:
             return None
         low, high = sorted(marks.span)

@@ -1,4 +1,4 @@
-"""Camera and content of the timeline: which events, and which part of the time."""
+"""Camera and content of the timeline: the events and the visible time span."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class TimelineView(ZoomCanvas):
 
     @property
     def marks(self) -> TimelineMarks:
-        """Return what is marked."""
+        """Return the marked items."""
         return self._marks
 
     def set_data(self, data: TimelineData | None, index: TimelineIndex | None = None) -> None:
-        """Show other events, or none.
+        """Replace the events; None clears them.
 
         Args:
             data: the events
-            index: of these events; built here by default, which takes 0.2 s for a million
+            index: of these events; by default built here, which takes 0.2 s for a million
         """
         self._data = data
         self._index = TimelineIndex(data) if index is None and data is not None else index
@@ -136,7 +136,7 @@ class TimelineView(ZoomCanvas):
         return replace(camera, x=x, y=y)
 
     def zoom_to(self, start: float, end: float) -> None:
-        """Show a span of time."""
+        """Show a time span."""
         least, most = self._limits()
         span = max(end - start, 1e-12)
         scale = min(max(self._plot() / (span * 1.1), least), most)

@@ -13,7 +13,7 @@ _PAD, _ARROW, _WIDEST = 10, 18, 320
 
 
 class ToolbarCombo(QComboBox):
-    """A combo box that shows its label inside; hidden while there is nothing to choose."""
+    """A combo box that shows its label inside; hidden without choices."""
 
     def __init__(self, theme: Theme, label: str, name: str) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class ToolbarCombo(QComboBox):
         theme.changed.connect(self.updateGeometry)
 
     def show_choices(self, choices: list[tuple[str, str]], current: str) -> None:
-        """Show (text, key) pairs with one key chosen; no signal is emitted."""
+        """Show (text, key) pairs and select one key; no signal is emitted."""
         blocked = self.blockSignals(True)
         now = [(self.itemText(n), str(self.itemData(n))) for n in range(self.count())]
         if now != choices:

@@ -1,4 +1,4 @@
-"""A tree: siblings sorted by its headings, filtered by its box."""
+"""A tree: siblings sorted by its headers, filtered by its box."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 class TreeView(ItemPanel):
     """Shows a Tree; see ItemPanel for its signals. A row is a node.
 
-    Keys: arrows move, open and close, Return activates, S sorts by the next column and Shift+S the
-    other way round (a tree has no cursor in a column).
+    Keys: arrows move, open and close, Return activates, S sorts by the next column and Shift+S in
+    reverse (a tree has no cursor in a column).
     """
 
     def __init__(self, theme: Theme, name: str, name_width: int = _TREE_WIDTH) -> None:
@@ -68,7 +68,7 @@ class TreeView(ItemPanel):
         return [self._model.node(index) for index in self._tree.selectionModel().selectedRows()]
 
     def show_tree(self, tree: Tree | TreeOrder, *, open_levels: int = 1) -> None:
-        """Show another tree with its first levels open."""
+        """Replace the tree; its first levels are open."""
         current = self.current_key()
         self._choosing = True
         try:
@@ -83,17 +83,17 @@ class TreeView(ItemPanel):
             self._choosing = False
 
     def current_row(self) -> int:
-        """Return the node of the cursor, -1 when there is none."""
+        """Return the node of the cursor, or -1."""
         return self._model.node(self._tree.currentIndex())
 
     @override
     def current_key(self) -> Hashable | None:
-        """Return the key of the current node, None without one."""
+        """Return the key of the current node, or None."""
         node = self.current_row()
         return None if node < 0 else self.rows.key(node)
 
     def show_current(self, key: Hashable | None) -> bool:
-        """Expand the ancestors of the node with a key and select it; return if it is shown."""
+        """Expand the ancestors of the node with a key and select it; return whether it is shown."""
         node = -1 if key is None else self._model.node_of(key)
         index = self._model.index_of(node)
         self._choosing = True

@@ -31,9 +31,9 @@ class TreemapCanvas(Canvas):
 
     Attributes:
         selected: number of the part the user chose, -1 when it was deselected
-        activated: number of a part without parts that was double-clicked or confirmed by Enter
+        activated: number of a part without children that was double-clicked or confirmed by Enter
         hovered: number of the part under the pointer, -1 for none
-        root_changed: number of the part that fills the canvas now
+        root_changed: number of the part that fills the canvas
     """
 
     selected = Signal(int)
@@ -64,11 +64,11 @@ class TreemapCanvas(Canvas):
 
     @property
     def marks(self) -> TreemapMarks:
-        """Return what is marked."""
+        """Return the marked items."""
         return self._marks
 
     def set_data(self, data: TreemapData | None) -> None:
-        """Show other parts, or none."""
+        """Replace the parts; None clears them."""
         self._data = data
         self._index = TreemapIndex(data) if data is not None else None
         self._marks = TreemapMarks()
@@ -117,7 +117,7 @@ class TreemapCanvas(Canvas):
         return self._drawing
 
     def set_root(self, part: int) -> None:
-        """Fill the canvas with a part that has parts."""
+        """Fill the canvas with a part that has children."""
         if self._index is None or part == self._root or not self._index.has_children(part):
             return
         self._root = part
@@ -126,7 +126,7 @@ class TreemapCanvas(Canvas):
         self.root_changed.emit(part)
 
     def out(self) -> None:
-        """Fill the canvas with the part around the one shown."""
+        """Fill the canvas with the parent of the part shown."""
         if self._data is None or self._root == 0:
             return
         before = self._root
@@ -156,7 +156,7 @@ class TreemapCanvas(Canvas):
         self.selected.emit(part)
 
     def activate(self, part: int) -> None:
-        """Zoom into a part, or emit `activated` for one without parts."""
+        """Zoom into a part, or emit `activated` for one without children."""
         if self._index is None or part < 0:
             return
         if self._index.has_children(part):
@@ -174,7 +174,7 @@ class TreemapCanvas(Canvas):
             self._paint_crumbs(painter, size)
 
     def _paint_crumbs(self, painter: QPainter, size: QSize) -> None:
-        """Write the path from the whole to the part shown; each name leads there."""
+        """Write the path from the root to the part shown; each name is a link."""
         data, c = self._data, self.colours
         if data is None:
             return
@@ -242,7 +242,7 @@ class TreemapCanvas(Canvas):
         return found
 
     def _go(self, along: int, down: int) -> None:
-        """Select the nearest cell in a direction; without a selection the largest."""
+        """Select the nearest cell in a direction; without a selection, the largest cell."""
         drawing = self.drawing(self.size())
         if drawing is None or not drawing.cells:
             return

@@ -25,14 +25,14 @@ _SHORTEST = 6  # characters a shortened name must have left
 
 @dataclass(slots=True)
 class TreemapMarks:
-    """What is marked, by number of the part; -1 for none."""
+    """Marked parts by number; -1 for none."""
 
     selected: int = -1
     hovered: int = -1
 
 
 class TreemapDrawing:
-    """Everything prepared for drawing one layout with one palette."""
+    """All precomputed parts for drawing one layout with one palette."""
 
     def __init__(
         self, data: TreemapData, cells: Sequence[Cell], colours: CanvasColours, texts: TextCache

@@ -1,4 +1,4 @@
-"""A canvas seen through a camera: drag to pan, wheel to zoom, the keys that do the same."""
+"""A canvas seen through a camera: drag to pan, wheel to zoom, keys for both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ZoomCanvas(Canvas):
 
     @property
     def camera(self) -> Camera:
-        """Return which part of the drawing is seen."""
+        """Return the visible part of the drawing."""
         return self._camera
 
     def clamped(self, camera: Camera) -> Camera:
@@ -49,7 +49,7 @@ class ZoomCanvas(Canvas):
         return self._camera
 
     def set_camera(self, camera: Camera) -> None:
-        """Show another part, as far as that is allowed."""
+        """Show a part of the drawing, as far as the limits allow."""
         if self.is_empty():
             return
         self._camera = self.clamped(camera)
@@ -58,23 +58,23 @@ class ZoomCanvas(Canvas):
         self.update()
 
     def fit(self) -> None:
-        """Show everything."""
+        """Reset the zoom."""
         if not self.is_empty():
             self.set_camera(self.whole())
             self._whole = True
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Zoom in (factor above 1) or out; what is at a point of the screen stays there."""
+        """Zoom in (factor above 1) or out around a point of the screen."""
 
     def pan(self, dx: float, dy: float) -> None:
-        """Move the drawing by pixels."""
+        """Pan by pixels."""
         self.set_camera(self._camera.panned(dx, dy))
 
     def focus_selection(self) -> None:
-        """Zoom to what is selected; if it is so already, show everything."""
+        """Zoom to the selection; if it already fills the view, reset the zoom."""
 
     def resized(self) -> None:
-        """Keep everything in view if it was, else the part that was."""
+        """Keep the visible part after a resize, or all of it if all was visible."""
         if self._whole:
             self.fit()
         else:
@@ -105,20 +105,20 @@ class ZoomCanvas(Canvas):
     # mouse
 
     def wheel(self, at: QPointF, dx: float, dy: float, *, shift: bool) -> None:
-        """Take a turn of the wheel, in eighths of a degree."""
+        """Handle a turn of the wheel, in eighths of a degree."""
         self.zoom(WHEEL ** (dy or dx), at)
 
     def drag(self, start: QPointF, at: QPointF) -> None:
-        """Take a move with the button down; by default it moves the drawing."""
+        """Handle a move with the button pressed; by default it pans."""
         self.setCursor(Qt.CursorShape.ClosedHandCursor)
         self.pan(at.x() - start.x(), at.y() - start.y())
         self._press = at
 
     def drop(self) -> None:
-        """Take the end of a drag."""
+        """Handle the end of a drag."""
 
     def click(self, at: QPointF) -> None:
-        """Take a click of the left button."""
+        """Handle a click of the left button."""
 
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:

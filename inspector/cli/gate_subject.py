@@ -48,7 +48,7 @@ class GateSubject:
     libraries: tuple[str, ...] = ()
 
     def file(self, *kinds: str) -> str:
-        """Return the path of the first file of some kinds, empty if there is none."""
+        """Return the path of the first file of some kinds, or empty."""
         found = (file.path for file in self.session.files if file.kind in kinds)
         return next(found, "")
 

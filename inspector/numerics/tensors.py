@@ -39,7 +39,7 @@ class StoredTensor:
         dim_order: outermost dimension in memory first
         nbytes: bytes of the shape, None when a size below zero leaves them unknown
         data: its bytes, None when they are not in these files
-        missing: why there are no bytes, empty otherwise
+        missing: why bytes are missing, empty otherwise
         code: scalar type code
     """
 
@@ -84,7 +84,7 @@ class LoggedTensor:
         dtype: name of the dtype
         sizes: shape
         nbytes: bytes of the shape, None when a size below zero leaves them unknown
-        missing: why there are no bytes, empty otherwise
+        missing: why bytes are missing, empty otherwise
         tensor: where it is
         buffer: the debug buffer, None without one
     """

@@ -75,7 +75,7 @@ class LoggedRun:
 def instruction_outputs(program: ProgramFile, method: str) -> tuple[InstructionOutput, ...]:
     """Return the tensor outputs of a method's instructions, in order.
 
-    Raises: KeyError if there is no such method
+    Raises: KeyError for an unknown method
     """
     plan = program.plan(method)
     operands = plan_operands(plan, delegate_output_counts(program, plan))

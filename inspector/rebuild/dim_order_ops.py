@@ -1,6 +1,6 @@
-"""The three operators of ExecuTorch that copy by dim order, as torch operators of our own.
+"""The three operators of ExecuTorch that copy by dim order, as custom torch operators.
 
-They take any order of dimensions. The namespace is ours, because ExecuTorch registers its own
+They accept any dim order. They have their own namespace, because ExecuTorch registers its own
 under another name in a process that imports it.
 """
 

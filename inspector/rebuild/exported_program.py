@@ -1,7 +1,7 @@
 """Recorded programs as torch.export.ExportedProgram objects, read by torch's own deserializer.
 
-This is the part of the package that needs torch, and torch's private reader of exported programs;
-nothing else here depends on it. Weights are loaded without unpickling objects.
+Only this module depends on torch and on torch's private reader of exported programs.
+Weights are loaded without unpickling objects.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _QUANTIZED = "torch.ao.quantization.fx._decomposed"  # importing it registers it
 def rebuilt(
     record: RecordFile, member: str, *, delegates: bool = False, edge_ops: bool = False
 ) -> ExportedProgram:
-    """Return a recorded program as an object of torch; loads torch.
+    """Return a recorded program as a torch ExportedProgram; loads torch.
 
     Debug handles are in ``node.meta["debug_handle"]``, as in the program that was recorded.
 
     Args:
         record: of a program
         member: name of the recorded program
-        delegates: take one that was recorded after delegation, see ``lowered_programs``; the
+        delegates: accept a program recorded after delegation, see ``lowered_programs``; the
             result cannot be called
-        edge_ops: let calls of edge operators be such calls, not calls of the operators below
+        edge_ops: keep calls of edge operators instead of calls of the underlying ATen operators
 
     Raises: RebuildError if torch cannot read it; FormatError
     """
@@ -83,18 +83,18 @@ def _deserialised(
 def program_of(
     torch: Torch, tree: Json, sides: list[Torch], member: str, depth: int
 ) -> ExportedProgram:
-    """Return the program of its JSON and saved tensors, with those in its delegates.
+    """Return the program built from its JSON and saved tensors, with those in its delegates.
 
     Its debug handles are restored by `restore_handles`, edge operators by `adopt_edge_ops`.
 
     Args:
-        torch: the package
-        tree: JSON, changed
+        torch: the torch module
+        tree: JSON, changed in place
         sides: parameters, constants and example inputs
         member: name, for errors
-        depth: of delegates in each other that are taken
+        depth: nesting depth of delegates
 
-    Raises: RebuildError if torch has not what it calls
+    Raises: RebuildError if an operator is missing in torch
     """
     dim_order_ops.register()
     __import__(_QUANTIZED)
@@ -135,7 +135,7 @@ def _check_registered(torch: Torch, tree: Json) -> None:
 
 
 def _called(tree: Json) -> Iterator[str]:
-    """Yield the operators of torch that a program calls, and those that its calls are given."""
+    """Yield the torch operators a program calls or passes as arguments."""
     for node in nodes(tree):
         given = [mapping(one.get("arg")).get("as_operator") for one in node["inputs"]]
         for name in (node["target"], *given):
@@ -144,7 +144,7 @@ def _called(tree: Json) -> Iterator[str]:
 
 
 def adopt_edge_ops(source: bytes, program: ExportedProgram) -> None:
-    """Let a program call the edge operators that it was recorded with.
+    """Restore the calls of edge operators that were recorded.
 
     Args:
         source: its JSON
@@ -203,7 +203,7 @@ def _fake_tensor(described: bytes, is_parameter: bool) -> Torch:
 
 
 def restore_handles(module: Torch) -> None:
-    """Give the nodes of a program of `program_of` their debug handles, in place."""
+    """Restore the debug handles of a program of `program_of` in place."""
     graph_module = load_torch().fx.GraphModule
     for part in module.modules():
         for node in part.graph.nodes if isinstance(part, graph_module) else ():

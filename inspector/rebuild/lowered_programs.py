@@ -1,8 +1,8 @@
-"""Programs that were recorded after delegation: their calls of delegates, and the graphs inside.
+"""Programs recorded after delegation: their delegate calls, and the graphs inside.
 
-The JSON of such a program holds each delegate as a string in the first argument of its call: its
-payload, and the program it was lowered from. The call becomes an operator of ours that only holds
-its place; an executor runs the inner program there.
+The JSON of such a program stores each delegate as a string in the first argument of its call:
+payload and lowered program. The call is replaced by a placeholder operator;
+an executor runs the inner program there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INSIDE: WeakKeyDictionary[Any, tuple[Mapping[str, Any], Mapping[str, Json]]] = 
 
 
 def take_delegates(tree: Json) -> Iterator[tuple[str, Json]]:
-    """Put our operator in place of the calls of delegates in a program's JSON; yield the delegates.
+    """Replace the delegate calls in a program's JSON by our operator; yield the delegates.
 
     Each is the name in its call, the JSON of the lowered module (with the name that it has in the
     graph as `name`), and the bytes of its parameters and constants.
@@ -32,7 +32,7 @@ def take_delegates(tree: Json) -> Iterator[tuple[str, Json]]:
     Args:
         tree: changed in place
 
-    Raises: RebuildError for a call that holds no delegate
+    Raises: RebuildError for a call without a delegate
     """
     for number, node in enumerate(node for node in nodes(tree) if node["target"] == DELEGATE):
         try:
@@ -57,10 +57,10 @@ def take_delegates(tree: Json) -> Iterator[tuple[str, Json]]:
 
 
 def hold(program: object, inside: Mapping[str, Any], modules: Mapping[str, Json]) -> None:
-    """Keep the programs inside the delegates of a program, for as long as that lives.
+    """Store the programs inside the delegates of a program, for its lifetime.
 
     Args:
-        program: with our operator in place of the calls
+        program: with our operator instead of the calls
         inside: the program of each, by the name in its call
         modules: the JSON of each
     """
@@ -79,7 +79,7 @@ def modules_of(program: object) -> Mapping[str, Json]:
 
 @lru_cache(maxsize=1)
 def register() -> Torch:
-    """Register the operator that holds the place of a call with torch."""
+    """Register the placeholder operator with torch."""
     from torch._ops import HigherOrderOperator
 
     class RecordedDelegateOperator(HigherOrderOperator):

@@ -1,6 +1,6 @@
-"""Makes the JSON of a recorded program readable for the deserializer of the installed torch.
+"""Rewrites the JSON of a recorded program for the deserializer of the installed torch.
 
-ExecuTorch writes its own branch of torch's export format: other numbers for dtypes, another
+ExecuTorch writes its own branch of torch's export format: other codes for dtypes, another
 version, edge operators in place of torch's. The tree is changed in place; torch is not needed.
 """
 
@@ -33,10 +33,10 @@ def rewrite(tree: Json, dtype_numbers: Mapping[str, int], version: tuple[int, in
 
     Args:
         tree: the JSON, changed in place
-        dtype_numbers: number of each dtype by its torch name, in the installed torch
+        dtype_numbers: code of each dtype by its torch name, in the installed torch
         version: schema version of the installed torch
 
-    Raises: RebuildError if it holds operators torch does not know
+    Raises: RebuildError for operators that torch does not know
     """
     major = mapping(tree.get("schema_version")).get("major", 0)
     _check_targets(tree)

@@ -1,4 +1,4 @@
-"""The one place of this package that loads torch, when a caller asks for torch objects."""
+"""The only module of this package that loads torch, when a caller requests torch objects."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def torch_dtype(code: int) -> Torch | None:
 def tensor_over(
     memory: memoryview, code: int, sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> Torch | None:
-    """Return a tensor that shares this memory, None for a dtype torch has not.
+    """Return a tensor that shares this memory, or None for a dtype that torch does not have.
 
-    The memory must be writable: what a caller does to the tensor in place happens there. Memory
+    The memory must be writable: the caller's in-place changes are written to it. Memory
     at an address torch cannot use is copied.
 
     Shapes: sizes, with strides in elements
@@ -73,7 +73,7 @@ def tensor_over(
 
 
 def saved_tensor(saved: TensorData) -> Torch | None:
-    """Return a tensor with a copy of saved elements, None without them or torch's dtype."""
+    """Return a tensor with a copy of saved elements, or None."""
     if saved.data is None:
         return None
     if saved.big_endian:
@@ -84,9 +84,9 @@ def saved_tensor(saved: TensorData) -> Torch | None:
 
 
 def later_copy(tensor: Torch) -> Torch:
-    """Return a tensor of its own; elements are copied when either one is first written to.
+    """Return an independent tensor; elements are copied on the first write to either one.
 
-    Tensors over memory that is not torch's, and views of much larger ones, are copied at once.
+    Tensors over foreign memory, and views of much larger ones, are copied immediately.
     """
     tensor = tensor.detach()
     try:

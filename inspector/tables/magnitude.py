@@ -12,7 +12,7 @@ from inspector.units import as_number
 
 
 def magnitude(values: Iterable[object] | NDArray[Any]) -> float:
-    """Return the largest absolute finite number among values, 0.0 if there is none."""
+    """Return the largest absolute finite number among values, or 0.0."""
     if isinstance(values, np.ndarray):
         array = cast("NDArray[Any]", values)
         if array.dtype.kind in "iuf":

@@ -296,7 +296,7 @@ COUNTING = {
 
 
 def delegate_sheet(made: Partitions, index: int) -> FactSheet:
-    """Return the facts of a delegate; an empty sheet if there is none."""
+    """Return the facts of a delegate; may be empty."""
     delegate = next((one for one in made.facts.delegates if one.index == index), None)
     if delegate is None:
         return FactSheet()

@@ -33,7 +33,7 @@ class Steps:
 
     Attributes:
         log: the stages, or None
-        why: reason if there are none
+        why: reason if missing
         names: by method, node of the recorded program -> its name in the compiled graph
     """
 

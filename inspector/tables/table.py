@@ -107,7 +107,7 @@ class Keys(Sequence[Hashable], ABC):
 
     @abstractmethod
     def find(self, key: Hashable) -> int:
-        """Return the first row with a key, -1 when there is none."""
+        """Return the first row with a key, or -1."""
 
     @overload
     def __getitem__(self, index: int) -> Hashable: ...
@@ -217,7 +217,7 @@ class Table:
         return row if self.keys is None else self.keys[row]
 
     def finder(self) -> Callable[[Hashable], int]:
-        """Return a function that finds the first row with a key, -1 when there is none."""
+        """Return a function that finds the first row with a key, or -1."""
         keys, length = self.keys, self.length
         if keys is None:
             return lambda key: key if isinstance(key, int) and 0 <= key < length else -1

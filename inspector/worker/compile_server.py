@@ -47,7 +47,7 @@ class _Inbox:
             return self.waiting.popleft()
 
     def take_preview(self) -> dict[str, Any] | None:
-        """Return a waiting request that is answered immediately, None if there is none."""
+        """Return a waiting request that is answered immediately, or None."""
         with self.changed:
             for request in self.waiting:
                 if request["kind"] == PREVIEW:

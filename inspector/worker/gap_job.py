@@ -109,7 +109,7 @@ def _kept(session: Session) -> str:
 
 
 def _method(session: Session) -> str:
-    """Return the method in the report of ``etscope run``, empty if there is none."""
+    """Return the method in the report of ``etscope run``, or empty."""
     folder = _run_folder(session)
     if folder is None:
         return ""

@@ -36,7 +36,7 @@ class ProfileEvent:
         instruction_id: 0 outside of instructions as stock runtimes write it
         delegate_id_int: -1 when unset
         delegate_id_str: None when unset
-        metadata: bytes of the backend, None if there are none
+        metadata: bytes of the backend, or None
         start_time: ticks; the file does not record the length of a tick
         end_time: ticks
     """

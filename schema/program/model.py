@@ -378,7 +378,7 @@ class ExtendedHeader:
     Attributes:
         length: 24 in files before release 1.0, 32 since
         program_size: bytes of the flatbuffer region, counted from byte 0
-        segment_base_offset: position of the segment area, 0 if there is none
+        segment_base_offset: position of the segment area, or 0
         segment_data_size: bytes of the segment area, 0 if not stated
     """
 

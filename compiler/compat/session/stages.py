@@ -87,7 +87,7 @@ class EdgeTransformAndLowerStage(LoweringStage):
 
 
 def _passes_of(given: Sequence[ProgramPasses] | None, programs: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Return a pass manager, the passes by method, None if there are none."""
+    """Return a pass manager, the passes by method, or None."""
     found: dict[str, list[Any]] = {}
     for name, program in programs.items():
         for one in given or ():

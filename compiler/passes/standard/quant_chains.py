@@ -43,7 +43,7 @@ def _name(node: Node) -> str:
 
 
 def _chain(node: Node) -> list[Node]:
-    """Return the chain a node ends, in the order of the data; empty if there is none."""
+    """Return the chain a node ends, in the order of the data; may be empty."""
     if node.op != "call_function" or not _name(node).startswith(_DEQUANTIZE):
         return []
     found: dict[Node, None] = {node: None}

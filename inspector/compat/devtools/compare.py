@@ -12,7 +12,7 @@ _NO_PARTNER = "the other side has no such output"
 
 
 class ComparisonResults(dict[str, "list[float | None]"]):
-    """Metric name -> one value per output, None where there is none.
+    """Metric name -> one value per output, or None.
 
     Attributes:
         compared: facts of each pair of outputs: counts of NaN and infinities, equality, notes

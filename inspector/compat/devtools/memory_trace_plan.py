@@ -43,7 +43,7 @@ def steps(
 ) -> list[list[Allocation]]:
     """Return the live tensors at each instruction; those that share storage are one.
 
-    Raises: ValueError for a session without a program; KeyError if there is no such method;
+    Raises: ValueError for a session without a program; KeyError for an unknown method;
         FormatError, OSError
     """
     session = source if isinstance(source, Session) else _session(source)

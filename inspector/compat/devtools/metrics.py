@@ -22,13 +22,13 @@ class ComparedValue:
 
     Attributes:
         equal: whether both are the same, NaN in the same places included
-        elements: elements compared, 0 if there are none
+        elements: elements compared, or 0
         nan_reference: NaN in the reference
         nan_run: NaN in the run
         inf_reference: infinities in the reference
         inf_run: infinities in the run
         max_abs_difference: largest absolute difference, None without elements
-        note: why there is no metric, empty when there is one
+        note: why a metric is missing, empty otherwise
     """
 
     equal: bool

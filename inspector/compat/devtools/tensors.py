@@ -28,7 +28,7 @@ class MissingTensor:
     Attributes:
         shape: its sizes
         dtype: name of its dtype
-        reason: why there are no elements
+        reason: why elements are missing
     """
 
     shape: tuple[int, ...]

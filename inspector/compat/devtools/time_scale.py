@@ -20,7 +20,7 @@ class TimeScale(Enum):
 def as_time_scale(scale: object) -> TimeScale:
     """Return a unit given as a TimeScale, as its value, or as another library's enum of it.
 
-    Raises: ValueError if there is no such unit
+    Raises: ValueError for an unknown unit
     """
     return TimeScale(getattr(scale, "value", scale))
 

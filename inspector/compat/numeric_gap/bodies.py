@@ -1,8 +1,8 @@
 """Rows of the documented table for branches and loops: the nodes inside of them.
 
-An instruction of a body is the node that the record names for it. Where the record does not, the
-calls of an operator are the nodes of that operator which the reference went through, in order, if
-there are as many of both. A branch or loop returns the values of its body.
+An instruction of a body is the node that the record names for it. Without such a name, the
+calls of an operator are its nodes in the order in which the reference executed them, if both
+have equal counts. A branch or loop returns the values of its body.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def body_rows(
 
     Args:
         session: with a record
-        method: that ran
+        method: name of the method
         events: of its runs
-        executed: values of the reference in nested graphs, and of nodes with such graphs
+        executed: values of nested graphs and of nodes with such graphs in the reference
     """
     record = session.record
     graph = record_maps.edge_graph(record, method) if record is not None else None
@@ -76,7 +76,7 @@ def body_rows(
 
 
 def _own_events(flat: FlatGraph, events: Sequence[Event]) -> list[Event]:
-    """Return the calls of kernels that are in no outermost graph, in the order of the program."""
+    """Return the calls of kernels outside the outermost graph, in program order."""
     outer = {node.node.debug_handle for node in flat.nodes if not node.scope}
     found = [
         event
@@ -96,7 +96,7 @@ def _handles(event: Event) -> tuple[int, ...]:
 
 
 class _Bodies:
-    """Results of a run in nested graphs, by value; reported node by node, from the inside."""
+    """Results of a run in nested graphs, by value; reported node by node, innermost first."""
 
     def __init__(self, flat: FlatGraph, executed: Executed) -> None:
         self._flat = flat
@@ -106,7 +106,7 @@ class _Bodies:
         self._nodes = {(node.scope, node.node.name): node for node in flat.nodes}
 
     def take(self, events: Sequence[Event], origins: Mapping[int, str]) -> None:
-        """Find out which node or slice each event is."""
+        """Map each event to its node or slice."""
         names = {"/".join((*scope, name)): (scope, name) for scope, name in self._executed}
         left: dict[str, list[Event]] = {}
         for event in events:
@@ -129,7 +129,7 @@ class _Bodies:
                     self._put(place, event)
 
     def _slices(self) -> list[Value]:
-        """Return the inputs of bodies that are given one row after the other."""
+        """Return the inputs of bodies that are passed one row at a time."""
         found: list[Value] = []
         for node in self._flat.nodes:
             body = self._body(node, 0)
@@ -143,7 +143,7 @@ class _Bodies:
         return [value for value in found if value in self._executed]
 
     def _put(self, place: Value, event: Event) -> None:
-        """Keep what an event logged, if it is of as many passes and of the same sizes."""
+        """Keep the value logged by an event if it has as many passes and the same sizes."""
         recorded, logged = self._executed[place], list(event.debug_data)
         passes = len(recorded)
         if not passes or len(logged) % passes:
@@ -156,7 +156,7 @@ class _Bodies:
             self._called[place] = event.name
 
     def rows(self) -> Iterator[BodyRow]:
-        """Yield what is known on both sides, nodes with bodies behind what is inside of them."""
+        """Yield values known on both sides; nodes with bodies follow the nodes inside."""
         for node in reversed(self._flat.nodes):  # a body is behind its node there
             if node.node.kind is NodeKind.CONTROL:
                 self._return(node)
@@ -182,7 +182,7 @@ class _Bodies:
         return self._flat.graphs.get((*node.scope, inner_name(node.node.name, number)))
 
     def _return(self, node: FlatNode) -> None:
-        """Note what a node with bodies returns, if all of it is known of the run."""
+        """Store the result of a node with bodies if all of it was logged."""
         place = (node.scope, node.node.name)
         if place not in self._executed or len(self._executed[place]) != 1:
             return  # within another loop: which of its passes returned what is not kept
@@ -218,7 +218,7 @@ def _alike(recorded: Any, found: Any) -> bool:  # noqa: ANN401 - tensors, or sev
 
 
 def _stacked(passes: Sequence[Any]) -> Any:  # noqa: ANN401 - a tensor, or several
-    """Return passes as one value; of one pass, what it is."""
+    """Return the passes stacked as one value; a single pass is returned unchanged."""
     first = passes[0]
     if isinstance(first, (tuple, list)):
         columns = list(zip(*passes, strict=True))

@@ -1,8 +1,8 @@
 """Pairs of recorded value and value of the run for each event, where groups of handles fail.
 
-Without a program an event is found by its handle, its operator and its place among the like ones; a
-delegate's outputs by the values that others need of the nodes it took. What several could be is
-left out.
+Without a program, an event is identified by its handle, its operator and its position among events
+of that operator; the outputs of a delegate by the values that other nodes read. Ambiguous events
+are skipped.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def event_pairs(
 
     Args:
         session: with a record
-        method: that ran
-        events: of its runs, without those that only contain others
+        method: name of the method
+        events: of its runs, without events that only contain others
         found: values of the reference
     """
     assert session.record is not None
@@ -70,7 +70,7 @@ class _Values:
         }
 
     def of(self, value: Value) -> Any:  # noqa: ANN401 - a tensor, or None
-        """Return what the reference has for a value, None where it has nothing."""
+        """Return the reference's result for a value, or None."""
         if self._places is None:
             maker = self._flat.producers.get(value)
             name, index = (maker[0].node.name, maker[1]) if maker is not None else ("", 0)

@@ -1,8 +1,8 @@
 """The documented table of numeric gaps: recorded values beside those of the run, by debug handle.
 
-The pairs are those of the stock tool wherever it has a pair of one shape. Where it would compare
-tensors of different shapes, because several operators share a handle, there is a row for each event
-instead, as far as it is known what it is. Results of several tensors are compared one by one.
+The pairs are those of the stock tool wherever its pairs have one shape. Where it would compare
+tensors of different shapes, because several operators share a handle, each event has a row
+instead, if its node is known. Results of several tensors are compared one by one.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _body_rows(
 
 
 def _why_nothing(inspector: Inspector) -> str:
-    """Return why there is no row at all."""
+    """Return why all rows are missing."""
     events = [event for block in inspector.event_blocks for event in block.events]
     if not any(len(event.debug_data) for event in events):
         return "the trace has no values of operators; a run that logs intermediate outputs has them"
@@ -112,7 +112,7 @@ def _recorded(
 ) -> Recorded:
     """Return the values of the recorded program; it runs once for all distances if memory allows.
 
-    The tensors are the caller's own: comparators and users may change them.
+    Comparators and users may change the returned tensors.
     """
     known = _KNOWN.setdefault(inspector, {})
     key = (record, method, wanted, best_effort)
@@ -187,7 +187,7 @@ def _own_rows(
 def _grouped(
     found: Recorded, events: Sequence[Event]
 ) -> tuple[list[tuple[Handles, Any, Any]], bool]:
-    """Return the pairs of groups, and whether all of them are of one shape."""
+    """Return the pairs of groups, and whether the shapes in every pair agree."""
     groups = all_groups(events)
     by_handle = {handle: group for group in groups for handle in group.handles}
     pairs: list[tuple[Handles, Any, Any]] = []
@@ -224,12 +224,12 @@ class _Known:
             self._starting.setdefault(key[0] if key else None, []).append(key)
 
     def nodes(self, handles: set[int]) -> list[NodeValue]:
-        """Return the nodes of some handles, in the order of the program."""
+        """Return the nodes with one of these handles, in program order."""
         there = sorted(handles & self._places.keys(), key=self._places.__getitem__)
         return [node for handle in there for node in self._found.nodes[handle]]
 
     def events(self, handles: set[int]) -> list[str]:
-        """Return the names of events all of whose handles are among some, in their order."""
+        """Return the names of events whose handles are all in a set, in their order."""
         keys = [key for start in (None, *handles) for key in self._starting.get(start, ())]
         inside = sorted(
             (key for key in keys if handles.issuperset(key)), key=self._order.__getitem__

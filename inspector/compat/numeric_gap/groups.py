@@ -25,8 +25,8 @@ class EventGroup:
     """Events of the run that share debug handles.
 
     Attributes:
-        handles: all of them, those of later instructions last
-        step: instruction whose values are those of the group
+        handles: all handles, those of later instructions last
+        step: instruction whose values represent the group
         event: its event
         events: all events of the group
     """
@@ -46,7 +46,7 @@ def all_groups(events: Sequence[Event]) -> list[EventGroup]:
 
 
 def handles_of(event: Event) -> Handles:
-    """Return the debug handles of an event that has some."""
+    """Return the debug handles of an event, possibly none."""
     handles = event.debug_handles
     assert handles is not None
     return (handles,) if isinstance(handles, int) else tuple(handles)
@@ -83,7 +83,7 @@ def runtime_names(events: Sequence[Event]) -> dict[Handles, list[str]]:
 
 
 def merged_groups(groups: Sequence[EventGroup]) -> list[EventGroup]:
-    """Return groups of which no two have a handle in common."""
+    """Return groups without common handles."""
     merged: dict[int, EventGroup] = {}
     owner: dict[int, int] = {}  # handle -> number of the group that has it
     for number, group in enumerate(groups):
@@ -127,7 +127,7 @@ def group_pairs(group: EventGroup, found: Recorded) -> Iterator[tuple[Any, Any] 
 
 
 def _listed(recorded: Sequence[Any], logged: Sequence[Any]) -> tuple[Any, Any] | None:
-    """Return results of several tensors side by side; the run may log fewer than there are."""
+    """Return results of several tensors as pairs; the run may log fewer than recorded."""
     flat: list[Any] = []
     for value in logged:
         flat += cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]
@@ -139,7 +139,7 @@ def _listed(recorded: Sequence[Any], logged: Sequence[Any]) -> tuple[Any, Any] |
 
 
 def _like(recorded: Any, logged: Sequence[Any]) -> Any:  # noqa: ANN401
-    """Return the logged value of the recorded one's shape, then of its type, else the last."""
+    """Return the logged value with the shape of the recorded one, else its type, else the last."""
     shape = getattr(recorded, "shape", None)
     alike = [value for value in logged if _is_tensor(value) and value.shape == shape]
     if len(alike) > 1:

@@ -41,7 +41,7 @@ class Recorded:
         nodes: debug handle -> its nodes, in order
         executed: of a graph with branches or loops: value of a nested graph, or of a node that has
             some -> its values, pass by pass
-        inputs: where its inputs come from
+        inputs: source of the inputs
     """
 
     name: str
@@ -57,7 +57,7 @@ def recorded_bytes(found: Recorded) -> int:
 
 
 def copied(found: Recorded) -> Recorded:
-    """Return the same with tensors of its own."""
+    """Return a copy with cloned tensors."""
     nodes = {
         handle: [replace(node, value=own_copy(node.value)) for node in each]
         for handle, each in found.nodes.items()
@@ -80,7 +80,7 @@ def handles_of_exported(record: ETRecord, method: str, *, best_effort: bool) -> 
     Args:
         record: with an exported program
         method: name
-        best_effort: take what is available, also when edge nodes have no counterpart
+        best_effort: return partial results if edge nodes have no counterpart
 
     Returns: empty where an edge node has no counterpart
     """
@@ -115,7 +115,7 @@ def _all_nodes(graph: Graph) -> list[GraphNode]:
 
 
 def own_copy(value: Any) -> Any:  # noqa: ANN401
-    """Return a value that later operators in place do not change."""
+    """Return a copy of a value that later in-place operators do not change."""
     if hasattr(value, "clone"):
         return later_copy(value)
     if isinstance(value, (tuple, list)):

@@ -39,8 +39,8 @@ def recorded_values(
         record: the ETRecord
         method: name
         wanted: ``exported_program``, ``edge_dialect_exported_program``, another recorded graph, or
-            None for the exported one where all handles lead back to it, else the edge one
-        best_effort: do not ask that all handles lead back
+            None for the exported one if all handles have a counterpart in it, else the edge one
+        best_effort: accept handles without a counterpart
 
     Raises: ValueError naming the available graphs; RebuildError if torch cannot read the program
     """
@@ -86,8 +86,8 @@ class _Keeper:
     """Keeps the results of the nodes of the outermost graph, by debug handle.
 
     Args:
-        graph: that is run
-        handles: node -> debug handle; empty where the nodes' own count
+        graph: the graph to run
+        handles: node -> debug handle; if empty, handles are taken from the nodes
         nested: whether to keep the results inside its branches and loops as well
     """
 
@@ -116,7 +116,7 @@ class _Keeper:
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401
-    """Return an input with memory of its own."""
+    """Return a copy of an input with its own memory."""
     return value.detach().clone() if hasattr(value, "clone") else own_copy(value)
 
 

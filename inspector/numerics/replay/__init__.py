@@ -1,1 +1,1 @@
-"""Runs recorded graphs beside what a run has logged; loads torch: for the worker only."""
+"""Runs recorded graphs and compares their values with logged ones; loads torch: worker only."""

@@ -1,7 +1,7 @@
 """Compares the logged values of a run with the recorded program on the same inputs.
 
-Two runs of the recorded graph go side by side: one on the reference's own values, one on the
-values of the run. Their distances show what an instruction adds and what it has received.
+The recorded graph is run twice in lockstep: once on the reference's own values, once on the
+values of the run. The two distances separate an instruction's own error from its inherited error.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Options:
     """Options of a comparison.
 
     Attributes:
-        method: only this one; empty for all
-        assumed: of a run whose method the trace leaves open; empty for unknown
-        reference: ``edge``, ``exported`` or a recorded graph; empty for the best there is
+        method: restricts the comparison to one method; empty for all
+        assumed: method of runs whose method the trace does not identify; empty if unknown
+        reference: ``edge``, ``exported`` or a recorded graph; empty for the best available
         tolerance: when an element counts as different
-        inputs: flat inputs of the user's, in place of those in the files
-        runs: only these indices of each block; empty for all
-        folder: where to keep tensors; None to keep none
-        keep: bytes of tensors that may be kept
+        inputs: flat inputs given by the user, used instead of those in the files
+        runs: indices of runs to compare in each block; empty for all
+        folder: folder for tensors; None to store none
+        keep: maximum bytes of stored tensors
     """
 
     method: str = ""
@@ -80,7 +80,7 @@ def analyse_gap(
     Args:
         session: with a program and a trace; useful with a record and a debug buffer
         options: selection and tolerance
-        report_progress: called with the number of nodes done and of all
+        report_progress: called with the numbers of finished nodes and of all nodes
 
     Raises: RebuildError if torch cannot read the requested graph
     """
@@ -89,7 +89,7 @@ def analyse_gap(
 
 @dataclass(frozen=True, slots=True)
 class _MappedReference:
-    """A recorded program, and where it has the values of the edge graph.
+    """A recorded program, and the locations of the edge graph's values in it.
 
     Attributes:
         graph: the program
@@ -124,7 +124,7 @@ class _Analysis:
         return GapReport(tuple(runs), () if runs else self._reasons(program))
 
     def _reasons(self, program: ProgramFile) -> tuple[str, ...]:
-        """Return the reasons why nothing is compared."""
+        """Return the reasons why no comparison is possible."""
         wanted = self._options.method
         blocks = [each for each in logged_blocks(self._session) if is_execution(each)]
         if not blocks:
@@ -138,7 +138,7 @@ class _Analysis:
         return (f"the method that ran is unknown, {names} fit: name one with --method",)
 
     def _method(self, program: ProgramFile, block: Block) -> str | None:
-        """Return the method of a block; if several fit, the one that the user names."""
+        """Return the method of a block; if several match, the one named by the user."""
         method = method_of(block, self._session.record, program)
         named = self._options.method or self._options.assumed
         if method is None and is_execution(block) and named:
@@ -166,7 +166,7 @@ class _Analysis:
 
     # ---- references
     def _reference(self, method: str) -> _MappedReference | str:
-        """Return the program to compare with, or the reason why there is none."""
+        """Return the program to compare with, or the reason why it is missing."""
         if method not in self._references:
             try:
                 self._references[method] = self._find_reference(method)
@@ -198,7 +198,7 @@ class _Analysis:
 
     @staticmethod
     def _long_way(reference: _MappedReference) -> _MappedReference:
-        """Return the reference as torch reads it, unchanged if torch cannot."""
+        """Return the reference as read by torch; unchanged if torch cannot read it."""
         try:
             return replace(reference, graph=reference.graph.long_way())
         except RebuildError:
@@ -274,7 +274,7 @@ class _Analysis:
         reference: _MappedReference,
         logged: LoggedRun,
     ) -> Inputs:
-        """Return the inputs of a run; those in the trace take precedence over assumed ones."""
+        """Return the inputs of a run; inputs in the trace take precedence over assumed ones."""
         found = run_inputs(
             self._session, method, case, self._session.record, reference.graph, self._options.inputs
         )

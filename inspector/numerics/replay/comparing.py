@@ -45,9 +45,9 @@ class RunLog:
     Attributes:
         method: name
         buffer: the debug buffer, None without one
-        join: which recorded value each output is
-        logged: the tensors
-        outputs: of the instructions that ran
+        join: recorded value of each output
+        logged: logged tensors
+        outputs: of the executed instructions
         inside: nodes inside delegates
     """
 
@@ -61,7 +61,7 @@ class RunLog:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wanted:
-    """An output that is compared when its node has run."""
+    """An output to compare when its node has run."""
 
     key: tuple[str, int, int]
     target: JoinTarget
@@ -73,7 +73,7 @@ class _Wanted:
 
 
 class GapComparison:
-    """Compares the results of nodes with the logged tensors, while the graph runs."""
+    """Compares the results of nodes with the logged tensors while the graph runs."""
 
     def __init__(self, log: RunLog, tolerance: Tolerance, kept: Kept) -> None:
         """Store the logged tensors.
@@ -81,7 +81,7 @@ class GapComparison:
         Args:
             log: tensors and their joins
             tolerance: when an element counts as different
-            kept: where tensors are kept
+            kept: storage for tensors
         """
         self._buffer = log.buffer
         self._method = log.method
@@ -110,8 +110,8 @@ class GapComparison:
         """Map each logged output to the node that computes it.
 
         Args:
-            values: value of the edge graph -> its place in the reference; None for itself
-            prefix: of the names of kept tensors
+            values: value of the edge graph -> its location in the reference; or None
+            prefix: prefix of the names of stored tensors
         """
         self._measuring.prefix = prefix
         self._quanta = Quanta(self._join.graph, values) if self._join.graph is not None else None
@@ -166,7 +166,7 @@ class GapComparison:
 
     # ---- while the graph runs
     def observe(self, scope: Scope, name: str, pair: Sides, times: int) -> None:
-        """Compare the result of a node with what the run has logged of it."""
+        """Compare the result of a node with the logged values."""
         if self._quanta is not None:
             self._quanta.note(scope, name, pair)
         wanted = self._requested.get((scope, name))
@@ -198,7 +198,7 @@ class GapComparison:
     def _at_time(
         self, each: _Wanted, scope: Scope, pair: Sequence[Any], times: int
     ) -> tuple[Any, bool]:
-        """Compare one pass of an output; unknown if the run logged none."""
+        """Compare one pass of an output; unknown if it was not logged."""
         # A value from outside of a loop that is logged in it is what the last pass carries on.
         time = times if scope else len(each.passes) - 1
         return self._found(each, time, pair) if time < len(each.passes) else (UNKNOWN, True)
@@ -206,7 +206,7 @@ class GapComparison:
     def _found(self, each: _Wanted, time: int, pair: Sequence[Any]) -> tuple[Any, bool]:
         """Measure an output; return it in the shape of the graph, and whether it is certain.
 
-        It is unknown when it is not there. A value that is joined by order is certain where it
+        A missing output is unknown. A value that is joined by order is certain if it
         agrees with the node.
         """
         found = logged_tensor(self._buffer, each.passes[time])
@@ -261,7 +261,7 @@ class GapComparison:
         """Return a row for every output, in the order of execution.
 
         Args:
-            refusal: why nothing could be compared, empty when it could
+            refusal: why no comparison was possible, else empty
         """
         by_call: dict[int, list[Row]] = {}
         for number, inner in enumerate(self._inside):
@@ -363,15 +363,15 @@ class GapComparison:
 
 
 def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  # noqa: ANN401
-    """Return a tensor of a delegate in a shape that differs from its own by sizes of one.
+    """Return a tensor of a delegate reshaped by adding or removing dimensions of size one.
 
-    A mean may keep the sizes it goes over, a convolution of sequences is one of images of height
-    one. None where it is not such a tensor, or could be one in two ways.
+    A mean may keep its reduced dimensions, and a 1-d convolution is a 2-d convolution of height
+    one. None for any other difference in shape, or if several reshapes are possible.
 
     Args:
-        found: what was logged
+        found: logged tensor
         shape: of the recorded value
-        moved: whether its channels may be last
+        moved: whether its channels may be the last dimension
     """
     wanted = [size for size in shape if size != 1]
     orders = [found]

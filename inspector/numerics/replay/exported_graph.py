@@ -73,11 +73,11 @@ class _ModuleReader:
     """The nodes of one graph module.
 
     Attributes:
-        calls: in order
-        constants: what its attributes hold, by name of their nodes
+        calls: calls in execution order
+        constants: values of the module's attributes by node name
         buffers: as in `RecordedGraph`
-        outputs: what it returns, flat
-        writes: whether an operator writes into what it is given
+        outputs: flat outputs
+        writes: whether an operator writes to its inputs
     """
 
     def __init__(self, module: Torch, inside: Mapping[str, Program]) -> None:
@@ -108,7 +108,7 @@ class _ModuleReader:
         self.calls.append(GraphCall(node.name, reads, (node.name,), run, True, not picks))
 
     def _nested(self, node: Node) -> NestedCall | None:
-        """Return the call of a node that runs graphs, None for others."""
+        """Return the call of a node that runs nested graphs, or None."""
         kind = getattr(node.target, "__name__", "")
         if not isinstance(node.target, load_torch()._ops.HigherOrderOperator):
             return None

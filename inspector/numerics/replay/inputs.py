@@ -69,7 +69,7 @@ class Inputs:
         return Inputs(tuple(values), source, self.certain or whole, frozenset(traced), notes)
 
     def only_traced(self) -> Inputs:
-        """Return the inputs without those that are assumed."""
+        """Return the inputs without assumed ones."""
         values = tuple(
             value if place in self.traced else None for place, value in enumerate(self.values)
         )
@@ -88,13 +88,13 @@ def run_inputs(
 
     Args:
         session: opened files
-        method: that ran
+        method: name of the method
         case: test case, -1 for none
         record: the ETRecord
         reference: the recorded program
-        given: flat inputs of the user's, None for none
+        given: flat inputs given by the user, or None
 
-    Raises: RebuildError if torch cannot read the program, where only that has inputs
+    Raises: RebuildError if torch cannot read a program that is the only source of inputs
     """
     if given is not None:
         return Inputs(_leaves(given), GIVEN, certain=True)
@@ -128,7 +128,7 @@ def _test_case(session: Session, method: str, case: int) -> TestCase | None:
 
 
 def recorded_inputs(record: RecordFile | None, method: str) -> tuple[Any, ...] | None:
-    """Return the representative inputs of a record, None where it has none of this method."""
+    """Return the representative inputs of a method in a record, or None."""
     if record is None or (method != FORWARD and len(record.methods) > 1):
         return None  # they are those of the forward method
     try:
@@ -164,11 +164,11 @@ def traced_inputs(
     arguments: Mapping[int, tuple[Mapping[int, DebugTensor], ...]],
     written: Mapping[int, int],
 ) -> dict[int, DebugTensor]:
-    """Return position -> tensor of the inputs that a delegate was given unchanged.
+    """Return position -> tensor of the inputs that a delegate received unchanged.
 
     Args:
         plan_inputs: value index of each input
-        arguments: what went into delegates
+        arguments: arguments of delegate calls
         written: value index -> first instruction that writes it
     """
     found: dict[int, DebugTensor] = {}

@@ -19,14 +19,14 @@ class MeasuredOutput:
     """Distances of one output.
 
     Attributes:
-        dtype: dtype of what was logged
-        sizes: its shape, that of one pass
-        passes: their number
+        dtype: dtype of the logged tensor
+        sizes: shape of one pass
+        passes: number of passes
         by_reference: whether the reference's own value was known
         total: distance from the reference, or from the node on the run's inputs
-        own: distance from the node on the run's inputs; None when those are unknown
-        inherited: distance of that from the reference; None when either is unknown
-        kept: name of the file with the tensors, empty when they were not kept
+        own: distance from the node on the run's inputs; None if these are unknown
+        inherited: distance between that node and the reference; None if either is unknown
+        kept: name of the file with the tensors, empty if not stored
     """
 
     dtype: str
@@ -46,8 +46,8 @@ class OutputValues:
     Attributes:
         reference: of the reference, or unknown
         own: of the node on the run's inputs, or unknown
-        found: what was logged
-        quantized: whether they are rounded to a scale
+        found: logged value
+        quantized: whether the values are rounded to a scale
         quantum: that scale, 0 if unknown
     """
 
@@ -62,7 +62,7 @@ class Measuring:
     """Distances by key.
 
     Attributes:
-        prefix: of the names of kept files
+        prefix: prefix of the names of stored files
     """
 
     def __init__(self, tolerance: Tolerance, kept: Kept) -> None:
@@ -81,7 +81,7 @@ class Measuring:
         output.add(values)
 
     def result(self, key: Key) -> MeasuredOutput | None:
-        """Return the distances, None without any pass."""
+        """Return the distances, or None before the first pass."""
         output = self._outputs.get(key)
         return None if output is None else output.measured()
 
@@ -89,7 +89,7 @@ class Measuring:
 def agrees(values: OutputValues, allowed: Tolerance) -> bool:
     """Return whether a logged value agrees with the node run on the inputs of the run, if known.
 
-    Otherwise, whether it is the reference's own value.
+    Otherwise, return whether it equals the reference's own value.
     """
     side = values.reference if values.own is UNKNOWN else values.own
     if side is UNKNOWN or tuple(side.shape) != tuple(values.found.shape):
@@ -170,7 +170,7 @@ def _pieces(
 
 
 def places(shape: tuple[int, ...], most: int) -> Iterator[tuple[int | slice, ...]]:
-    """Yield indices that cut a tensor into pieces of at most so many elements."""
+    """Yield indices that cut a tensor into pieces with a bounded number of elements."""
     if not shape:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""Distinguishes a run with other inputs than those assumed from a wrong computation."""
+"""Distinguishes a run with different inputs from a wrong computation."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _NOTE = "the run had another input here than the one assumed"
 def with_other_inputs(
     rows: Sequence[Row], join: Join, inputs: Inputs
 ) -> tuple[tuple[Row, ...], list[str]]:
-    """Return rows, without divergences that come from a wrong assumed input, and notes.
+    """Return rows, without divergences that a wrong assumed input explains, and notes.
 
-    An input was another one when all that read it differ, and they are several or only move it.
+    An input differed if all its readers differ, and there are several or they only move data.
     """
     if join.graph is None:
         return tuple(rows), []
@@ -63,14 +63,14 @@ def with_other_inputs(
 def _open_questions(
     rows: list[Row], join: Join, readers: dict[int, list[int]], *, named: bool
 ) -> tuple[tuple[Row, ...], list[str]]:
-    """Mark errors that may as well come from another input than the one assumed.
+    """Mark errors that a different input than the assumed one may explain.
 
     Args:
-        rows: are changed
+        rows: changed in place
         join: of the method
         readers: input -> rows that read it
-        named: whether such an error is a divergence all the same: inputs recorded for
-            this are likelier than examples that a program was exported with
+        named: whether such an error remains a divergence: inputs recorded for this
+            purpose are more reliable than the example inputs of the export
     """
     assert join.graph is not None
     notes: list[str] = []
@@ -111,7 +111,7 @@ def _outermost(graph: FlatGraph, entered: Mapping[Value, Value], value: Value) -
 
 
 def _entered(graph: FlatGraph) -> dict[Value, Value]:
-    """Return input of a nested graph -> value that it initially gets from its node."""
+    """Return input of a nested graph -> value that its node initially passes to it."""
     found: dict[Value, Value] = {}
     for node in graph.nodes:
         given = [name for argument in node.node.args for name in argument.values]

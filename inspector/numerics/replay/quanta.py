@@ -16,11 +16,11 @@ _EPS = 2**-23  # of operators without the argument: that of float32
 
 
 class Quanta:
-    """Records the scales that a graph chooses while it runs, and finds those it has as literals.
+    """Records the scales chosen by a running graph, and finds scales that are literals.
 
     Args:
         graph: the recorded edge graph
-        places: value of that graph -> its place in the reference; None for itself
+        places: value of that graph -> its location in the reference; None for the edge graph
     """
 
     def __init__(self, graph: FlatGraph, places: Mapping[Value, Place] | None) -> None:
@@ -49,11 +49,11 @@ class Quanta:
         self._least[place] = min((float(side.min()) for side in sides), default=_OF_ZEROS)
 
     def of(self, target: JoinTarget, *, whole: bool) -> float:
-        """Return the step that a target is rounded to, 0 if it is not rounded or that is unknown.
+        """Return the step to which a target is rounded, or 0 if not rounded or unknown.
 
         Args:
             target: a value and the nodes that compute it
-            whole: whether those are all nodes of a delegate; only the last one counts then
+            whole: whether these are all nodes of a delegate; then only the last one counts
         """
         scope = target.value[0]
         choosing = self._choosing.get((scope, target.node))
@@ -74,7 +74,7 @@ class Quanta:
         return max([*found, *dynamic], default=0.0)
 
     def _free_choice(self, node: FlatNode) -> float:
-        """Return by how much a scale may differ: it means nothing where all values are 0."""
+        """Return the allowed difference of a scale, which is irrelevant if all values are 0."""
         place = self._place(node.writes[0])
         least = self._least.get(place, _OF_ZEROS) if place is not None else _OF_ZEROS
         given = (arg.literal for arg in node.node.args if arg.name == "eps")
@@ -89,7 +89,7 @@ class Quanta:
 
 
 def _rounds(node: FlatNode, target: JoinTarget) -> bool:
-    """Return whether a target is rounded by a node; a dequantized value is not."""
+    """Return whether a node rounds a target; a dequantized value is not rounded."""
     return "::quantize" in node.operator or (
         "::dequantize" in node.operator and node.node.name == target.node
     )

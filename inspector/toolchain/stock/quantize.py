@@ -107,7 +107,7 @@ def _calls(path: str, program: Any, method: str) -> list[tuple[Any, ...]]:  # no
 
 
 def _shapes(program: Any) -> Any:  # noqa: ANN401 - as torch.export takes them
-    """Return the dynamic sizes of the inputs, None if there are none."""
+    """Return the dynamic sizes of the inputs, or None."""
     user = set(program.graph_signature.user_inputs)
     known: dict[str, Any] = {}
     found: list[Any] = []
