@@ -39,7 +39,7 @@ def silent(*_words: Any, **_content: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _warnings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporter, "tell_what_is_said", silent)
+    monkeypatch.setattr(exporter, "redirect_logs", silent)
 
 
 def compiled(

@@ -25,7 +25,7 @@ SOURCES = Path(str(guard_sources.__file__))
 
 @pytest.fixture(autouse=True)
 def _warnings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporter, "tell_what_is_said", lambda _say: None)
+    monkeypatch.setattr(exporter, "redirect_logs", lambda _say: None)
 
 
 def silent(*_words: Any, **_content: Any) -> None:

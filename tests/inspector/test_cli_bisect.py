@@ -30,7 +30,7 @@ BOUND = "output.max_abs<=1e-6"
 
 @pytest.fixture(autouse=True)
 def _warnings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporter, "tell_what_is_said", lambda _say: None)
+    monkeypatch.setattr(exporter, "redirect_logs", lambda _say: None)
 
 
 def job_of(function: str, *partitioners: str) -> CompileJob:
