@@ -61,8 +61,8 @@ class CancelledError(CompileError):
 def source_line(node: torch.fx.Node) -> str:
     """Return ``file:line`` of the user's code a node comes from, empty if unknown.
 
-    Lines of torch itself, such as those of its layers, are used only if there are no others. An
-    input has no line of its own: the first read of it is used.
+    Lines of torch itself, such as those of its layers, are only used as a last resort. An
+    input has no source line; the line of its first reader is used.
     """
     trace = node.meta.get("stack_trace")
     if not trace and node.op == "placeholder":

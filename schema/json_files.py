@@ -38,7 +38,7 @@ _ENUMS: Enums = {
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How the flatbuffer of a format becomes a tree, and a tree its bytes."""
+    """Conversion of a format between flatbuffer and JSON tree."""
 
     read: Callable[[memoryview], dict[str, Any]]
     write: Callable[[object], bytes]

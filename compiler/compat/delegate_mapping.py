@@ -37,7 +37,7 @@ class DelegateMappingBuilder:
         Args:
             nodes: nodes it represents; or ``handles``, never both
             handles: debug handles; None entries are skipped
-            identifier: what the delegate logs; omitted if they are generated
+            identifier: name logged by the delegate; omitted if they are generated
 
         Raises: ValueError if arguments are missing, redundant or duplicate, or no handle remains
         """

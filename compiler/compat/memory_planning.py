@@ -192,7 +192,7 @@ def _compute_total_sizes(
     greedy_result: MemoryAlgoResult,
     num_specs_expected: int,
 ) -> list[int]:
-    """Place the objects of each buffer one behind the other and return the sizes of the buffers.
+    """Concatenate the objects of each buffer and return the sizes of the buffers.
 
     Raises: AssertionError if an object has a tensor without a result, or tensors are missing
     """

@@ -171,7 +171,7 @@ class Verifier:
         return cls.has_overlap(*places)
 
     def verify_storage_reuse(self, allow_lifetime_and_storage_overlap: bool = False) -> int:
-        """Return how many pairs of tensors share memory.
+        """Return the number of pairs of tensors that share memory.
 
         Objects are not compared: tensors that share bytes at different times need not
         be in one, since the planners here place each by its lifetime.

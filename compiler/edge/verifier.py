@@ -187,7 +187,7 @@ class _Checks:
         return fault or self._dtype_fault(node, target) or self._layout_fault(node, target)
 
     def operator_fault(self, target: EdgeOp) -> str:
-        """Return why an operator may not be there, empty if it may."""
+        """Return why an operator is not allowed, empty if it is allowed."""
         below = target.op
         if below in self._exceptions:
             return ""

@@ -33,7 +33,7 @@ class TensorSegment:
 
     Attributes:
         offsets: where each entry starts
-        parts: buffers to write one behind the other
+        parts: buffers to concatenate
         nbytes: their sum
     """
 
@@ -67,7 +67,7 @@ class TensorSegment:
         return next((entry for entry, other in same if _equal(other, data)), None)
 
     def align(self, entry: int, step: int) -> None:
-        """Align the start of an entry; those behind it move."""
+        """Align the start of an entry; later entries move."""
         self._steps[entry] = math.lcm(step, self._steps.get(entry, 1))
         if self.offsets[entry] % step == 0:
             return

@@ -75,7 +75,7 @@ class ExternalStore:
 def file_parts(
     tensors: Mapping[str, torch.Tensor], blobs: Mapping[str, bytes], alignment: int
 ) -> list[Any]:
-    """Return a file of tensors and blobs as buffers to write one behind the other."""
+    """Return a file of tensors and blobs as buffers to concatenate."""
     store = TensorSegment(1)  # digests identify equal contents
     segments: list[FileSegment] = []
     place_of: dict[int, int] = {}

@@ -88,7 +88,7 @@ def where_marked(result: PreprocessResult, program: ExportedProgram) -> Preproce
 
 
 def _is_content(program: ExportedProgram, node: torch.fx.Node, data: bytes) -> bool:
-    """Return whether bytes are those of a weight as it is."""
+    """Return whether bytes equal the content of a weight."""
     target = next(s.target for s in program.graph_signature.input_specs if s.arg.name == node.name)
     held: Any = {**program.constants, **program.state_dict}.get(target or "")
     if not isinstance(held, torch.Tensor) or held.nbytes != len(data):

@@ -194,7 +194,7 @@ class NamedDataStore:
             max_data_bytes: of the contents in one file
             tag_prefix: begins the names of the files
 
-        Raises: ValueError, with the store as it was, for a content that is larger, or a file of
+        Raises: ValueError, leaving the store unchanged, for a content that is larger, or a file of
             that name with other content
         """
         if type(max_data_bytes) is not int or max_data_bytes <= 0:

@@ -11,7 +11,7 @@ from compiler.errors import PlanError
 
 
 class Role(str, Enum):
-    """Why a block is there."""
+    """The purpose of a block."""
 
     INPUT = "input"
     OUTPUT = "output"

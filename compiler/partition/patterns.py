@@ -79,7 +79,7 @@ def _without_cycles(
 ) -> dict[Node, str]:
     """Return the groups that can be one call each.
 
-    Groups that wait for each other, or for nodes that wait for them, become one with those nodes,
+    Groups that depend on each other in a cycle, also through other nodes, are merged with those,
     and are rejected if a node of the loop is not supported.
     """
     followed = {n: groups[unit_of(n)] for n in graph.nodes if unit_of(n) in groups}

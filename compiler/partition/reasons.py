@@ -79,7 +79,7 @@ def note(node: Node, rule: str, outcome: NodeOutcome, text: str, *, weak: bool =
 
 
 def noted(node: Node) -> Reason | None:
-    """Return the reason noted for a node, None if there is none or no collector."""
+    """Return the reason noted for a node, or None."""
     reasons = _current.get()
     return None if reasons is None else reasons.by_node.get(node)
 

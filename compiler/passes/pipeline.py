@@ -88,7 +88,7 @@ class _PassState:
             _set(held, before.items())
 
     def program(self, verifiers: list[Any]) -> ExportedProgram:
-        """Return the program as it is now, checked by these verifiers."""
+        """Return the current program, checked by these verifiers."""
         with gc_suspended():
             return self._program(verifiers)
 

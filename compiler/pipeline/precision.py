@@ -220,7 +220,7 @@ class FoldCastsPass(ExportedProgramPassBase):
     """Folds casts of weights that have no other user."""
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Return a program whose casts of weights are done."""
+        """Return a program with casts of weights evaluated."""
         nodes = exported_program.graph.nodes
         others: Collection[Any] = {node.target for node in nodes} - {_CAST}
         made = constant_prop_pass(exported_program, others)

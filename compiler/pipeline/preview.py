@@ -23,7 +23,7 @@ class Previewed:
     """The partitions that partitioners would take in a method.
 
     Attributes:
-        program: the edge program they get
+        program: the edge program before partitioning
         rounds: their results, in order
     """
 

@@ -30,7 +30,7 @@ class RunCommand:
         """Connect to the runs of a window.
 
         Args:
-            services: with the runs, the preferences and what is open
+            services: with the runs, the preferences and the open sessions
             window: shows the panel
         """
         self._services = services

@@ -42,7 +42,7 @@ class CodeWarning(QFrame):
         return "" if self.isHidden() else self._text.text()
 
     def show_files(self, files: tuple[str, ...]) -> None:
-        """List the files whose code will be run; hide if there are none."""
+        """List the files whose code will be run; hide an empty list."""
         self.setVisible(bool(files))
         text = f"This runs the code in {' and '.join(files)}, with your rights."
         self._text.setText(text if files else "")

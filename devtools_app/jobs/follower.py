@@ -87,7 +87,7 @@ class JobFollower(QObject):
         changed(): ``current`` has changed
         printed(lines): the code of the user printed something
         ended(progress): the job has ended in any way; sent before ``changed``
-        finished(progress): the job has finished, its files are there; sent after ``changed``
+        finished(progress): the job has finished and its files are in place; sent after ``changed``
         known(ready): a worker that was started ahead reports available names
 
     Attributes:

@@ -40,12 +40,12 @@ class _Job:
 class Latest(QObject):
     """One slot for work in a separate thread: a new request cancels the running one.
 
-    The thread ends when there is no work, so an idle runner costs nothing and leaves
-    nothing behind at exit. Results are delivered on the thread this object lives in.
+    The thread ends when idle, so an idle runner has no cost and leaves
+    no thread at exit. Results are delivered on the thread this object lives in.
 
     Signals:
         started(): a request was accepted
-        ready(result): the newest request is done
+        ready(result): the newest request has finished
         failed(error): the newest request raised
         ended(): the newest request has ended in any way; not sent for replaced ones
     """
@@ -88,7 +88,7 @@ class Latest(QObject):
         return job.token
 
     def cancel(self) -> None:
-        """Drop the newest request; nothing is delivered for it but ``ended``."""
+        """Drop the newest request; only ``ended`` is emitted for it."""
         with self._lock:
             job, self._newest, self._waiting = self._newest, None, None
         if job is not None:

@@ -1,4 +1,4 @@
-"""Ctrl+R in the window: jobs are followed, the newest request wins, nothing else waits."""
+"""Ctrl+R in the window: follows the jobs; a new request replaces the running one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recompiling(QObject):
         changed(): ``current`` or its progress have changed
         step_requested(step): a step performed elsewhere: ``Failed``, ``Open``, ``Compare``,
         ``Measure``;
-            ``answer`` is called when it is done
+            ``answer`` is called when it has finished
 
     Attributes:
         follower: of its compile, then of its run
@@ -92,7 +92,7 @@ class Recompiling(QObject):
         return self._problem
 
     def answer(self) -> None:
-        """Continue: the step requested by ``step_requested`` is done."""
+        """Continue: the step requested by ``step_requested`` has finished."""
         if self._sequence is not None:
             self._sequence.answer(None)
 

@@ -62,7 +62,7 @@ class Loaded:
     Attributes:
         target: the request
         paths: opened files, siblings included
-        session: None if nothing could be read
+        session: None if no file could be read
         error: one sentence, empty on success
     """
 
@@ -115,7 +115,7 @@ class Opener(QObject):
         return self._latest.busy
 
     def open(self, targets: tuple[OpenTarget, ...], options: SessionOptions) -> None:
-        """Read some sessions instead of whatever is being read."""
+        """Read some sessions, cancelling a running read."""
         if not targets:
             return
         if self._latest.busy:

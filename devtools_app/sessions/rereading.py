@@ -1,4 +1,4 @@
-"""A session whose files are reloaded: nothing shown is lost.
+"""A session whose files are reloaded, keeping the shown state.
 
 A file may be missing, incomplete or damaged when it is read again. Then the previous session is
 kept, with an issue, until the files can be read or the user drops them.
@@ -84,6 +84,6 @@ def _word(kind: str) -> str:
 
 
 def kept_session(session: Session, issues: Iterable[Issue]) -> Session:
-    """Return a session as it was, with these issues instead of those of an earlier attempt."""
+    """Return an unchanged session with these issues instead of those of an earlier attempt."""
     others = (issue for issue in session.issues if not issue.message.endswith((_KEPT, _TORN)))
     return replace(session, issues=(*issues, *others))

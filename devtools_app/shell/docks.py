@@ -226,7 +226,7 @@ class Docks:
                 dock.hide()
 
     def unstow(self) -> None:
-        """Show the panels as they were before."""
+        """Restore the panels."""
         if self._stowed is not None:
             self._window.restoreState(self._stowed, LAYOUT_VERSION)
             self._stowed = None
@@ -246,7 +246,7 @@ class Docks:
         return any(not one.isHidden() for one in self._window.tabifiedDockWidgets(dock))
 
     def name_tab_rows(self) -> None:
-        """Name the tab rows that Qt makes for panels which share a place; hide stale ones.
+        """Name the tab rows that Qt creates for panels in one place; hide stale ones.
 
         Qt 6.11 can create two rows for one place and continue with the last; the other would stay
         visible with its old names.

@@ -1,4 +1,4 @@
-"""The toolbar: which session, method and meaning of colour; and the way to find anything."""
+"""The toolbar: session, method and overlay, and the search field."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _EDITS_BELOW = 60  # pixels below the tabs of the views
 
 
 class MainWindow(QMainWindow):
-    """One window with everything in it.
+    """The main window.
 
     Attributes:
         theme: the look

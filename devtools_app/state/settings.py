@@ -175,7 +175,7 @@ class SettingsFile:
         _LOG.warning("%s", self.trouble)
 
     def save(self, settings: Settings) -> None:
-        """Write the settings; a failure is logged, as nothing else depends on it."""
+        """Write the settings; a failure is only logged."""
         if not self._may_write:
             return
         try:

@@ -63,7 +63,7 @@ class Store(QObject):
         return self._state
 
     def update(self, **changes: Unpack[Changes]) -> None:
-        """Replace the named fields; no signal is emitted if nothing differs."""
+        """Replace the named fields; no signal is emitted without a difference."""
         self.put(replace(self._state, **changes))
 
     def put(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""The code that the user has agreed to run, for as long as this process is there."""
+"""The code that the user has agreed to run, for the lifetime of the process."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 
 
 class Swatch(str, Enum):
-    """How a legend entry shows its meaning."""
+    """Kind of swatch of a legend entry."""
 
     REGION = "region"  # tinted with a border, as a delegate is drawn
     FILL = "fill"  # a filled block of a category
@@ -149,7 +149,7 @@ class MemoryData:
         peak_bytes: live bytes at that step
         lower_bound_bytes: no plan can be smaller, None when unknown
         planner: shown beside the planned size, as in ``greedy``
-        step_name: what a step is
+        step_name: name of a step
 
     Shapes: first, last, offset, nbytes, colour int64[values]; strong bool[values]
     """

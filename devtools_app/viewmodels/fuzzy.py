@@ -30,7 +30,7 @@ class Choice:
 
 
 def prepare(choices: Sequence[Choice]) -> tuple[str, ...]:
-    """Return the lower-case strings to search; callers that ask often keep them."""
+    """Return the lower-case strings to search; callers with many searches should cache them."""
     return tuple(f"{choice.title}\n{choice.detail}".casefold() for choice in choices)
 
 
@@ -38,7 +38,7 @@ def best(choices: Sequence[Choice], texts: Sequence[str], typed: str) -> list[Ch
     """Return the choices that contain all typed words, best match first.
 
     A match at the start of the title counts most, then at the start of a word, then anywhere; when
-    no text contains a word as it is, its letters may be spread (``rlu`` finds ``relu``).
+    no string contains a word, its letters may be spread (``rlu`` finds ``relu``).
     """
     terms = typed.casefold().split()
     if not terms:

@@ -1,4 +1,4 @@
-"""The memory view: values of a planned buffer by address and step, and what causes the peak."""
+"""The memory view: values of a planned buffer by address and instruction, and the peak."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class MemoryMap:
 
     Attributes:
         arena: the planned buffer
-        data: what the canvas draws; value n of it is value n of the buffer
-        legend: what colours mean
+        data: content of the canvas; value n of it is value n of the buffer
+        legend: meaning of the colours
         headline: planned, peak, bound and holes in words
         issues: issues of the plan
     """

@@ -54,7 +54,7 @@ class TimeSum:
         runs: number of averaged runs
         slices: its parts
         reason: why the time is unknown, else empty
-        note: what the times are shown with, such as an assumed unit; may be empty
+        note: note shown with the times, such as an assumed unit; may be empty
     """
 
     method: str = ""
@@ -102,7 +102,7 @@ class Overview:
         subtitle: its contents
         time: of the method shown
         findings: most important first
-        entries: the same as they are listed
+        entries: the same as a list
         verdict: None for a single file
         methods: one group per method, and one for the values of getter methods
         files: one line per file

@@ -22,10 +22,10 @@ class RecipeTexts:
 
     Attributes:
         title: kind and name
-        changes: what its draft changes, in one line; empty when nothing
+        changes: changes of its draft in one line, may be empty
         text: the draft as JSON
         script: as Python that builds the program
-        unknown: what its files do not record, empty if complete
+        unknown: parts that its files do not record, empty if complete
         runs: files whose Python code a compile runs
     """
 

@@ -30,7 +30,7 @@ def fixes_of(session: Session | None, job: CompileJob) -> tuple[Fix, ...]:
 
     Args:
         session: its record holds the refusals
-        job: the recipe as it is now; what it excludes already is skipped
+        job: the current recipe; nodes that it excludes already are skipped
     """
     found = refusals(session.record) if session is not None and session.record is not None else ()
     open_ones = [one for one in found if repaired(job, [one]) != job]

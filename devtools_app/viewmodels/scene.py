@@ -67,7 +67,7 @@ def graph_scene(
     """Return the scene of a graph, None if the session has no data for it.
 
     Args:
-        session: what was opened
+        session: the session
         method: name of the method
         name: one of ``graph_names``
         flat: without boxes for modules
@@ -224,7 +224,7 @@ def with_sublabels(
     size_unit: str,
     second_lines: Mapping[int, str] = MappingProxyType({}),
 ) -> SceneGraph:
-    """Return the scene in the units asked for; second lines of nodes show the value of the colour.
+    """Return the scene in these units; second lines of nodes show the value of the colour.
 
     Args:
         graph: the graph

@@ -2,7 +2,7 @@
 
 A delegate sits in the innermost module that holds all of it and something else, so that the
 blocks of a model stay apart; one that spans modules is outermost. A module of one node, and one
-that only wraps another module, get no box of their own.
+that only wraps another module, have no separate box.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class _Conversions:
         ]
 
     def _follows(self, node: int, reader: int) -> bool:
-        """Return whether an operator reads nothing else and its result is quantized, as a ReLU."""
+        """Return whether an operator is the only reader and its result is quantized, as a ReLU."""
         return (
             self._nodes[reader].node.kind is NodeKind.CALL
             and set(self._makers[reader]) == {node}

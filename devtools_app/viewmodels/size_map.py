@@ -37,10 +37,10 @@ class SizeMap:
     Attributes:
         files: of the parts
         parts: all parts with the file each is in, in file order
-        data: what the treemap draws
+        data: content of the treemap
         leaf: box of the treemap -> number of its part
         box: number of a part -> box of the treemap it is in
-        legend: what colours mean
+        legend: meaning of the colours
         headline: totals in words
         problems: files without parts, and why
     """

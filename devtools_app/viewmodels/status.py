@@ -21,7 +21,7 @@ class StatusFacts:
     Attributes:
         time: means over the runs of the trace; None without one, or when its unit is not time
         why_no_time: message shown instead of times
-        tags: what the times are shown with, such as an assumed unit of the ticks
+        tags: notes shown with the times, such as an assumed unit of the ticks
         arena_bytes: bytes planned for the method, None without a program
     """
 
@@ -71,7 +71,7 @@ def time_parts(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:
 
 
 def memory_part(facts: StatusFacts, units: Units) -> StatusPart | None:
-    """Return the bytes planned, None if there is no program."""
+    """Return the planned bytes, None without a program."""
     if facts.arena_bytes is None:
         return None
     return StatusPart(format_bytes(facts.arena_bytes, units.size), "planned")

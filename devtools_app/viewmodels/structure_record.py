@@ -16,7 +16,7 @@ _TEXT_BYTES = 2000
 
 
 def record_nodes(record: RecordFile, data: memoryview) -> list[StructureNode]:
-    """Return a node a member; JSON and saved tensors open further."""
+    """Return one node per member; JSON and saved tensors have children."""
     return listed(record.members, lambda _, member: _member(record, member, data))
 
 

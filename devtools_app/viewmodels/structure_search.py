@@ -41,7 +41,7 @@ class _Search:
         self.looked_at = 0
 
     def found(self, nodes: Sequence[StructureNode], after: Way, above: Way = ()) -> Iterator[Way]:
-        """Yield the matching lines behind a line."""
+        """Yield the matching lines after a line."""
         self.looked_at += len(nodes)
         if self.looked_at > self._most:
             raise _TooManyError
@@ -65,7 +65,7 @@ def find_next(
     *,
     most: int = MOST_LINES,
 ) -> StructureMatch:
-    """Return the first matching line behind a line, then from the top.
+    """Return the first matching line after a line, then from the top.
 
     Args:
         nodes: lines of the top

@@ -62,7 +62,7 @@ class Timeline:
     Attributes:
         data: to draw
         rows: profile row of each event, -1 for unattributed time
-        legend: what colours mean
+        legend: meaning of the colours
         note: remarks on the times (unit, origin, omitted runs)
 
     Shapes: rows int64[events]
@@ -104,7 +104,7 @@ def one_run(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
 
 
 def aligned_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
-    """Return the lanes of the executions, each from its own beginning, one below another."""
+    """Return the lanes of the executions, each starting at 0, one below another."""
     wanted = tuple(run for run in runs if run.executes) or runs
     result = _timeline(session, wanted[:MOST_ALIGNED], aligned=True)
     if len(wanted) > MOST_ALIGNED:
@@ -292,7 +292,7 @@ def _depth(number: int) -> int:
 def timeline_legend(
     data: TimelineData, facts: Iterable[TimelineEventFacts]
 ) -> tuple[LegendEntry, ...]:
-    """Return what the colours of a timeline mean."""
+    """Return the legend of a timeline."""
     found = {
         backend_index(one.backend): short_backend(one.backend)
         for fact in facts

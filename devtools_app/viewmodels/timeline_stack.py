@@ -1,4 +1,4 @@
-"""Arithmetic of intervals over whole columns: nesting and gaps between events."""
+"""Interval arithmetic over whole columns: nesting and gaps between events."""
 
 from __future__ import annotations
 

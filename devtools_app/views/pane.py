@@ -163,7 +163,7 @@ class Pane(QWidget):
     # -- work ------------------------------------------------------------------------------
 
     def request(self, key: object, work: Work) -> bool:
-        """Do work in a thread unless it was done for that key; return whether it was started."""
+        """Do work in a thread unless done already for that key; return whether it started."""
         if key == self._key:
             return False
         self._key = key

@@ -173,7 +173,7 @@ class RecipeView(QWidget):
             self._ask(EditRecipe(jobs[index]))
 
     def apply_text(self) -> None:
-        """Use the recipe as it is written."""
+        """Use the recipe as written."""
         job, problem = job_in(self.text.toPlainText())
         self._problem.setText(problem)
         if job is not None:

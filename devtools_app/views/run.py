@@ -96,7 +96,7 @@ class RunView(QWidget):
 
     @property
     def table(self) -> Table:
-        """Return the results as they are shown."""
+        """Return the results as shown."""
         return self._table.rows
 
     @property

@@ -47,7 +47,7 @@ def _is_whole(dump: ETDump) -> bool:
 
 
 def _facts(blocks: list[Block], kinds: list[int], kind: int) -> int:
-    """Return in how many facts the runs of a kind agree; a single delegate call does not count."""
+    """Return the number of facts in which runs of a kind agree; a single call does not count."""
     alike = [block for block, its in zip(blocks, kinds, strict=True) if its == kind]
     counts = [len(_steps(block)) for block in alike]
     inner = [

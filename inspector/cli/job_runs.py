@@ -28,7 +28,7 @@ class Running(Protocol):
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it runs."""
+        """Return the outcome, None while it runs."""
         ...
 
     def take(self, timeout: float = 0.0) -> Sequence[Message]:
@@ -128,7 +128,7 @@ def positive(text: str) -> float:
 
 
 def check_there(path: str) -> None:
-    """Name a file that is not there before anything is started; a pipe is not waited for.
+    """Refuse a missing file before the job starts; does not wait for a pipe.
 
     Raises: OSError, CommandError
     """

@@ -15,7 +15,7 @@ FORMATS = ("text", "json", "tsv", "csv")
 
 
 def add_output(parser: ArgumentParser) -> None:
-    """Add where and how to write."""
+    """Add the output path and format."""
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("-o", "--output", metavar="FILE", help="write here, not to the terminal")
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
@@ -51,7 +51,7 @@ def add_reading(parser: ArgumentParser) -> None:
 
 
 def add_files(parser: ArgumentParser) -> None:
-    """Add the files, how to read them and how to write."""
+    """Add the files, options for reading them, output path and format."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
     add_reading(parser)
     add_output(parser)
@@ -141,7 +141,7 @@ def methods(session: Session, options: Namespace) -> tuple[str, ...]:
 
 
 def needs(what: str, files: str) -> str:
-    """Return the sentence for a verb whose files are not there."""
+    """Return the error message for a verb whose files are missing."""
     return f"{what} needs {files}"
 
 

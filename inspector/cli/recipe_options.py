@@ -1,4 +1,4 @@
-"""Options of compile, made from the fields of a recipe; and what they ask for."""
+"""Options of compile, derived from the fields of a recipe, and their values."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
 
 
 def recipe_part(kind: type[_Part], options: Namespace) -> _Part:
-    """Return the part of a recipe that the options ask for."""
+    """Return the part of a recipe that the options select."""
     return kind(**option_values(kind, options))
 
 
 def option_values(kind: type, options: Namespace) -> dict[str, Any]:
-    """Return by field what the options ask for; fields without a flag are left out."""
+    """Return the values of the options by field; fields without a flag are omitted."""
     found: dict[str, Any] = {}
     for one in fields(kind):
         known = option_of(one)
@@ -75,7 +75,7 @@ def option_values(kind: type, options: Namespace) -> dict[str, Any]:
 
 
 def add_move_up(parser: ArgumentParser) -> None:
-    """Add what changes the order of a recipe's partitioners."""
+    """Add the options that reorder the partitioners of a recipe."""
     parser.add_argument(
         "--move-up",
         action="append",
@@ -86,7 +86,7 @@ def add_move_up(parser: ArgumentParser) -> None:
 
 
 def reordered(job: CompileJob, options: Namespace) -> CompileJob:
-    """Return a job whose partitioners come in the order the options ask for.
+    """Return a job whose partitioners are in the order of the options.
 
     Raises: CommandError naming a partitioner that is not there
     """
@@ -99,7 +99,7 @@ def reordered(job: CompileJob, options: Namespace) -> CompileJob:
 
 
 def check_recipe_options(job: CompileJob) -> None:
-    """Refuse what has no meaning before anything is loaded.
+    """Refuse options without effect before any file is loaded.
 
     Raises: CommandError
     """

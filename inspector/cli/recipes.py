@@ -1,4 +1,4 @@
-"""What a recipe and the options beside it ask for together."""
+"""The recipe that results from a recipe file and the options beside it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def known_recipe(path: str, *, own_source: bool) -> tuple[CompileJob, list[Issue
         path: of a recipe or an ETRecord
         own_source: whether its source is used, which may have changed since
 
-    Raises: CommandError, FormatError if there is none in it; OSError
+    Raises: CommandError, FormatError if the file contains no recipe; OSError
     """
     try:
         found = read_recipe(path)
@@ -38,7 +38,7 @@ def known_recipe(path: str, *, own_source: bool) -> tuple[CompileJob, list[Issue
 def merged(known: _Part, asked: _Part) -> _Part:
     """Return a job, or a part of one, in which given options replace known ones.
 
-    A value that is the default was not asked for.
+    Options equal to their default do not count.
     """
     changes: dict[str, Any] = {}
     for one in fields(cast("Any", known)):

@@ -16,7 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Return the document; as JSON, TSV or CSV what is in it."""
+    """Return the document; for JSON, TSV or CSV its data."""
     session = open_files(options)
     report = make_report(session, methods(session, options))
     data = {

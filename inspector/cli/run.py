@@ -247,7 +247,7 @@ def _bundled(options: Namespace) -> tuple[str, str, int | None]:
 
 
 def _check_files(job: RunJob) -> None:
-    """Name what is not there, or does not belong together, before anything is started.
+    """Refuse missing or inconsistent files before the run starts.
 
     Raises: OSError, FormatError, CommandError
     """

@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Return the parts of the program files, else of whatever files there are."""
+    """Return the parts of the program files, else of all available files."""
     session = open_files(options)
     sizes = session_sizes(session)
     chosen = [one for one in sizes if one.file.kind in _MEASURED] or list(sizes)

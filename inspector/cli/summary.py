@@ -1,4 +1,4 @@
-"""summary: what the files are, and what stands out."""
+"""summary: the kinds of the files, and notable findings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def file_json(session: Session, file: LoadedFile) -> dict[str, Any]:
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
-    """Return the JSON of a finding; target is what to select, null where there is no such thing."""
+    """Return the JSON of a finding; target is the item to select, or null."""
     return {
         "tone": finding.tone.value,
         "text": finding.text,

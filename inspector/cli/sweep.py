@@ -104,7 +104,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
-    """Return what is to be done, before anything is started.
+    """Return the planned sweep, before it starts.
 
     Raises: CommandError, OSError
     """

@@ -16,14 +16,14 @@ _CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
 
 
 class SweepProgress:
-    """Writes points that have ended, and draws a line of what is being done."""
+    """Writes finished points, and draws a line with the running ones."""
 
     def __init__(self, stream: TextIO, total: int, *, verbose: bool = False) -> None:
         """Begin.
 
         Args:
             stream: standard error
-            total: how many points there are
+            total: number of points
             verbose: write points to a stream that is not a terminal, too
         """
         self._stream, self._total = stream, total
@@ -32,7 +32,7 @@ class SweepProgress:
         self._since = time.monotonic()
 
     def show(self, sweep: Sweep, ended: Sequence[PointResult]) -> None:
-        """Show what has ended and what is running."""
+        """Show the finished and running points."""
         if self._lines:
             for one in ended:
                 self._write(self._line(sweep, one))

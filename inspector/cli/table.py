@@ -1,4 +1,4 @@
-"""table: any table of the window by name, filtered, sorted and grouped as there."""
+"""table: any table of the window by name, filtered, sorted and grouped as in the window."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> Answer:
     """Return the table, one for each method where it is of a method.
 
-    Raises: CommandError for an unknown table or column, and files that the table cannot be made of
+    Raises: CommandError for an unknown table or column, or files without the table's data
     """
     if options.top is not None and options.top < 0:
         raise CommandError(f"invalid --top {options.top}: expected 0 or more", USAGE)

@@ -1,4 +1,4 @@
-"""verify: the cases of a bundled program on our own runtime, compared with what is expected."""
+"""verify: the cases of a bundled program on our own runtime, compared with expected outputs."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _payload_places(
 
 
 def _without_data(view: memoryview, payload: Payload) -> bytes:
-    """Return a payload with its constants and whatever cannot be read overwritten."""
+    """Return a payload with its constants and all unreadable parts overwritten."""
     content = bytearray(view)
     cleared: list[tuple[int, int]] = []
     for constant in payload.constants:

@@ -24,7 +24,7 @@ _FRAME = re.compile(r'^(\s*File ")([^"]*)(", line \d+, in )(.*)$')
 
 
 class Names:
-    """The replacements made so far, for all files of one session."""
+    """The replacements so far, for all files of one session."""
 
     def __init__(self) -> None:
         self._parts: dict[str, str] = {}

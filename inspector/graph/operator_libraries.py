@@ -1,4 +1,4 @@
-"""Operators of a program that need a library, and what registers them if known."""
+"""Operators of a program that need a library, and the library that registers them if known."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ Message: TypeAlias = (
 
 
 class Ended(str, Enum):
-    """How a job ended."""
+    """The outcome of a job."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -181,7 +181,7 @@ class Ended(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended.
+    """The outcome of a job, with details.
 
     Attributes:
         ended: kind of end

@@ -68,7 +68,7 @@ class Worker:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how the job ended, None while it runs."""
+        """Return the outcome, None while the job runs."""
         return self._outcome
 
     @property
@@ -193,7 +193,7 @@ class Worker:
         _signal_group(self._process.pid)
 
     def _over(self) -> None:
-        """Find out how the process ended; it has closed its channel, so it ends or is ended."""
+        """Determine the outcome of the process, which has closed its channel."""
         try:
             code = self._process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:

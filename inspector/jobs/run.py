@@ -52,7 +52,7 @@ class Connection(Protocol):
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it runs."""
+        """Return the outcome, None while it runs."""
         ...
 
     def send(self, request: dict[str, Any]) -> None:
@@ -151,7 +151,7 @@ class JobRun:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it runs. On success the files are in place."""
+        """Return the outcome, None while it runs. On success the files are in place."""
         with self._lock:
             if self._outcome is None and self._worker is not None:
                 self._check_time()

@@ -56,7 +56,7 @@ class Turn:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, None while it runs."""
+        """Return the outcome, None while it runs."""
         with self._changed:
             return self._outcome
 

@@ -26,7 +26,7 @@ _QUANTISED = re.compile(r"\bQ[A-Z0-9]+\b")
 
 
 def kernels_against(program: ProgramFile, plan: m.ExecutionPlan, block: Block) -> Finding:
-    """Return how many delegate calls agree with their payload, and the first that does not."""
+    """Return the number of delegate calls that match their payload, and the first mismatch."""
     agree = 0
     steps = instructions(plan)
     for number, names in inner_events(block).items():

@@ -39,7 +39,7 @@ class MethodMatch:
 
 @identity_cache
 def match_methods(program: ProgramFile, block: Block) -> tuple[MethodMatch, ...]:
-    """Return how the block fits each method that has instructions, best first."""
+    """Return how well the block fits each method that has instructions, best first."""
     found = [
         match_method(plan, block)
         for plan in program.plans

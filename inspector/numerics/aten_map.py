@@ -48,7 +48,7 @@ def _add_views(
     sources: Mapping[Value, str],
     found: dict[Value, tuple[Scope, str, int]],
 ) -> None:
-    """Add what the result is only a view or a copy of, within the same exported node."""
+    """Add the values that the result is a view or copy of, within the same exported node."""
     maker = edge.producers.get(value)
     while maker is not None and is_transparent(maker[0]):
         value = maker[0].reads[0]

@@ -68,11 +68,11 @@ class FlatGraph:
         graph: the graph
         nodes: calls in the order they are emitted, nested ones behind the node that has them
         producers: value -> its node, and its index among the outputs of the node
-        meta: value -> what is known of it
+        meta: value -> its known dtype and shape
         users: value -> nodes that read it
         results: values that leave the graph, those that become state first
         inputs: the user's inputs, in order
-        prefixes: nested graph -> what its nodes have before their names in a model graph
+        prefixes: nested graph -> prefix of the names of its nodes in a model graph
         graphs: nested graph -> its nodes and inputs
     """
 

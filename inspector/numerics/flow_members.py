@@ -38,7 +38,7 @@ class FlowMembers:
 
     Attributes:
         calls: delegate call -> the nodes it took, in graph order
-        unsure: calls of which several nodes were equally likely, and what reads from such
+        unsure: calls for which several nodes were equally likely, and their readers
     """
 
     calls: Mapping[int, tuple[FlatNode, ...]]
@@ -321,7 +321,7 @@ class _Weights:
 def _moves_alike(node: FlatNode, payload: InsideNode) -> bool:
     """Return whether a slice begins, or a transposition goes, where a recorded node shows it.
 
-    Of four dimensions nothing is known: the payload may have them with channels last.
+    A tensor of four dimensions is ambiguous: the payload may have channels last.
     """
     facts = payload.node.attributes
     given = {argument.name: argument.literal for argument in node.node.args}

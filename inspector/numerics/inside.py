@@ -158,7 +158,7 @@ def _with_fused(
 ) -> dict[str, DelegateEvent]:
     """Add to each event the nodes fused into it: those after its last one without an event.
 
-    An activation, a batch norm: what follows alone, keeps type and shape and has no event.
+    These are activations and batch norms: the only reader, of equal type and shape, without event.
     """
     by_name = {node.node.name: node for node in nodes}
     found: dict[str, DelegateEvent] = {}
@@ -185,8 +185,8 @@ def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: DelegateEvent, mo
     Args:
         graph: the recorded graph
         nodes: of the event, in graph order
-        event: it
-        more: how many of them are at the end that its handles do not name
+        event: the event
+        more: number of nodes at the end that its handles do not name
     """
     if event.grade in (DELEGATE_ID, ORDER) or len(nodes) == 1:
         return event.grade

@@ -2,9 +2,9 @@
 
 A compiler may have recorded the node of each instruction. Otherwise there is the debug handle, the
 operator of the user's it came from, and several nodes and several instructions may share one. Among
-those, an instruction is the only node of its operator that reads what the instruction reads. Where
+those, an instruction is the only node of its operator with the same inputs. Where
 several do, the next one is taken, and everything that follows from it is as uncertain as that.
-What is unknown is left out, with a reason.
+Unknown ones are omitted, with a reason.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class _Joining:
         return one.scope == other.scope and reads[0] == reads[1] and given[0] == given[1]
 
     def _fits(self, step: int, node: FlatNode, *, certain: bool = False) -> bool:
-        """Return whether nothing known contradicts a match: shapes, types, what is read."""
+        """Return whether shapes, types and inputs are consistent with a match, as far as known."""
         outputs = self.outputs[step]
         for output, value in zip(outputs, self.facts.made_by(step, node), strict=False):
             if not self.facts.alike(output, value):

@@ -1,4 +1,4 @@
-"""What is known of a method before its instructions are joined with the recorded graph."""
+"""Facts about a method, collected before its instructions are joined with the recorded graph."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Join:
 
     Attributes:
         graph: the recorded graph
-        targets: (instruction, slot) -> what it is
+        targets: (instruction, slot) -> the output
         reasons: (instruction, slot) -> why it is unknown
         inputs: value index of each program input -> the recorded input
         calls: delegate call -> the nodes it took, in graph order
@@ -170,7 +170,7 @@ class MethodFacts:
         return tuple(sorted(set(self.handles.get(step, ())))), operator
 
     def waiting(self) -> Counter[Key]:
-        """Return how many kernel calls there are of each set of handles and operator."""
+        """Return the number of kernel calls for each set of handles and operator."""
         return Counter(
             self.key(step, one_spelling(outputs[0].operator))
             for step, outputs in self.outputs.items()
@@ -235,7 +235,7 @@ class MethodFacts:
     def made_by(self, step: int, node: FlatNode) -> tuple[Value, ...]:
         """Return the results of a node, in the order of the outputs of an instruction.
 
-        The recorded call of an operator that returns nothing begins with that nothing.
+        The recorded call of an operator without a result lists None first.
         """
         return node.writes[1:] if step in self._silent else node.writes
 

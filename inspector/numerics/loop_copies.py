@@ -1,7 +1,7 @@
 """The copies that a loop begins with and carries on: instructions that no recorded node stands for.
 
 Our emitter copies each carried value before a loop and behind each pass of its body, in order,
-under the handle of the loop: what the recorded loop is given, and what its body returns.
+under the handle of the loop: the inputs of the recorded loop, and the results of its body.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far two tensors are apart: full precision, NaN and infinity counted, nothing rounded."""
+"""Distances between two tensors: full precision, NaN and infinity counted, without rounding."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """How far a tensor is from its reference.
+    """Distance of a tensor from its reference.
 
     Places where either is not finite are left out of all but the counts and
     ``out_of_tolerance``; there, equal infinities and two NaN agree.
@@ -68,7 +68,7 @@ class Metrics:
         reference's dtype; out_of_tolerance a share of the elements
 
     Attributes:
-        elements: how many there are
+        elements: number of elements
         max_abs: largest absolute difference
         max_rel: largest difference relative to the reference, where that is not zero
         mse: mean squared difference
@@ -105,14 +105,14 @@ def measure(
     allowed: Tolerance,
     kind: str = "",
 ) -> Metrics:
-    """Return how far a tensor is from its reference.
+    """Return the distance of a tensor from its reference.
 
     Args:
         reference: values
         found: values of the same shape
         dtype: dtype of the reference
         allowed: when an element counts as different
-        kind: what the tolerance is for, the dtype if empty
+        kind: key of the tolerance; the dtype if empty
     """
     a, b = (np.ascontiguousarray(each).ravel() for each in (reference, found))
     ends = [(at, at + PIECE) for at in range(0, a.size, PIECE)]
@@ -122,12 +122,12 @@ def measure(
 
 
 class Distance:
-    """Adds up how far tensors are apart, a piece at a time, so that no whole one is converted.
+    """Accumulates distances of tensors, a piece at a time, so that no whole tensor is converted.
 
     Args:
         dtype: dtype of the reference
         allowed: when an element counts as different
-        kind: what the tolerance is for, the dtype if empty
+        kind: key of the tolerance; the dtype if empty
     """
 
     def __init__(self, dtype: str, allowed: Tolerance, kind: str = "") -> None:
@@ -182,7 +182,7 @@ class Distance:
             self._special += np.array(counts, np.int64)
 
     def metrics(self) -> Metrics:
-        """Return the distances of everything that was added."""
+        """Return the accumulated distances."""
         noise, signal, length, other, product = self._sums.tolist()
         largest: list[float] = self._largest.tolist()
         special: list[int] = self._special.tolist()
@@ -204,7 +204,7 @@ class Distance:
 
 
 def _mismatches(a: Floats, b: Floats, finite: NDArray[np.bool_]) -> int:
-    """Return how many of the places that are not finite in both disagree."""
+    """Return the number of elements that are non-finite in both and differ."""
     rest = ~finite
     same = (a[rest] == b[rest]) | (np.isnan(a[rest]) & np.isnan(b[rest]))
     return int(np.count_nonzero(~same))

@@ -64,16 +64,16 @@ def outputs_by_flow(
     nodes: Sequence[FlatNode],
     known: Mapping[int, Value],
 ) -> dict[int, tuple[Value, str]]:
-    """Return index of a value that a call writes -> recorded value, as far as data flow shows it.
+    """Return index of a value that a call writes -> recorded value, as far as known by data flow.
 
-    With FLOW where nothing else fits, ORDER where the first of several was taken.
+    FLOW if data flow shows it, ORDER if the first of several candidates was taken.
 
     Args:
         session: with the program
         method: of the call
         call: of a delegate
         nodes: that it took, in graph order
-        known: index of a value -> recorded value, of what is known before the call
+        known: index of a value -> recorded value, for values known before the call
     """
     assert session.program is not None
     record = session.record
@@ -126,7 +126,7 @@ def by_flow(
         graph: the recorded graph
         nodes: that share handles, in graph order
         events: of those handles, in payload order
-        border: recorded values of what enters and leaves the payload
+        border: recorded values of the inputs and outputs of the payload
     """
     return _FlowMatcher(graph, nodes, events, border).matches()
 
@@ -157,7 +157,7 @@ class _FlowMatcher:
                 self._open[number] = fitting[event.kind]
 
     def matches(self) -> dict[str, DelegateEvent]:
-        """Return what is known."""
+        """Return the known values."""
         kinds = {self._events[number].kind for number in self._open}
         while self._open:
             number = self._next()
@@ -211,7 +211,7 @@ class _FlowMatcher:
 def is_as_large(graph: FlatGraph, event: DelegateEvent, node: FlatNode) -> bool:
     """Return whether the tensors of an event have as many elements as the result of a node.
 
-    Where one of them is not known, nothing speaks against it.
+    If one of them is unknown, they are considered compatible.
     """
     meta = graph.meta.get(node.writes[0]) if node.writes else None
     if meta is None or meta.tensor is None or not event.passes or not event.passes[0]:

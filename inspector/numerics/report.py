@@ -26,24 +26,24 @@ class Row:
         slot: which of its tensor outputs
         operator: operator, backend id or ``move``
         delegate: identifier the backend gave a node inside, empty outside
-        node: recorded node compared with, the last one covered; empty when there is none
+        node: recorded node compared with, the last one covered; may be empty
         value: recorded value, an output of that node
         graph_node: the node as a model graph calls it: behind the nested graphs around it
         covers: recorded nodes that the instruction stands for
         handles: their debug handles
-        grade: INSTRUCTION, DEBUG_HANDLE, DELEGATE_ID, FLOW or ORDER; empty when there is no node
+        grade: INSTRUCTION, DEBUG_HANDLE, DELEGATE_ID, FLOW or ORDER; empty without a node
         inferred: whether it was inferred from order or data flow
-        dtype: dtype of what was logged
+        dtype: dtype of the logged tensor
         sizes: its shape
         passes: how often a loop went through, 1 outside of loops
         basis: ``reference`` when compared with the reference's own values; ``values of the run``
             when those are unknown and the node was run on what the run had
         total: distance from the reference; None when not compared
-        own: distance from the node run on the run's own inputs: what it adds itself
-        inherited: distance of that from the reference: what it received
+        own: distance from the node run on the run's own inputs: the error it adds itself
+        inherited: distance of that node from the reference: the error it received
         diverges: whether the node itself exceeds the tolerance for certain: never of a join by
             order, nor where what the node received is not known
-        differs: whether what was logged exceeds the tolerance, whatever the reason
+        differs: whether the logged tensor exceeds the tolerance, for any reason
         reason: why it is not compared, empty when it is
         note: more to know about the comparison
         module: dotted module path of the node
@@ -99,7 +99,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much was compared.
+    """Coverage of the comparison.
 
     Attributes:
         instruction_outputs: tensor outputs of the instructions of one run
@@ -121,7 +121,7 @@ class Coverage:
 
 
 def coverage_of(rows: Sequence[Row]) -> Coverage:
-    """Return how many of some rows were compared."""
+    """Return the number of compared rows."""
     compared = sum(row.compared for row in rows)
     return Coverage(len(rows), compared, len(rows) - compared)
 
@@ -180,7 +180,7 @@ class GapReport:
     notes: tuple[str, ...] = field(default=())
 
     def first_of_each(self) -> tuple[RunGap, ...]:
-        """Return the first run of each block: together, one run of everything."""
+        """Return the first run of each block, together one execution of the program."""
         found: dict[int, RunGap] = {}
         for run in self.runs:
             found.setdefault(run.block, run)

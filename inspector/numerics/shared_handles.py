@@ -42,7 +42,7 @@ class DelegateEvent:
     Attributes:
         name: identifier the backend gave it
         nodes: recorded nodes of its debug handles, in graph order
-        grade: how it was joined with those nodes; ORDER if it may be another node's
+        grade: kind of the join with those nodes; ORDER if the event may belong to another node
         passes: logged tensors, one a pass
         kind: of the payload node, empty when it is not known
         reads: values of the payload it reads
@@ -76,7 +76,7 @@ def distinguished(
         members: nodes of the delegate, in graph order
         events: of one call, in order
         flow: returns node -> event of nodes that share handles, as far as data flow shows it
-        fits: whether an event may belong to a node; if one of a kind does not, order proves nothing
+        fits: whether an event may belong to a node; after one misfit of a kind, order is no evidence
     """
     place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[DelegateEvent]] = {}

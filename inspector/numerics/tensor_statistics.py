@@ -88,7 +88,7 @@ def _pieces(data: memoryview, code: int, step: int) -> Iterator[Array]:
 def statistics(array: Array | None) -> Facts | None:
     """Return count, min, mean, max, standard deviation and the counts of NaN, infinity and zero.
 
-    None when there is no array or its type has no order (complex values).
+    None without an array, or for a type without order (complex values).
     """
     return _statistics([np.ravel(array)]) if array is not None else None
 

@@ -59,7 +59,7 @@ class LoggedRun:
             loops, which are not logged, the tensor of their source
         arguments: instruction of a delegate -> its passes, each value -> tensor that went in
         mismatched: instructions whose logged values do not fit their outputs
-        inner: whether anything is there but the outputs of the method
+        inner: whether values besides the outputs of the method were logged
     """
 
     executed: frozenset[int] | None
@@ -165,7 +165,7 @@ def _add_results(
     found: dict[int, tuple[Mapping[int, Bytes], ...]],
     mismatched: Collection[int],
 ) -> None:
-    """Add the outputs of the method, if their instructions have logged nothing.
+    """Add the outputs of the method, if their instructions have no logged values.
 
     In a program with jumps the last pass would have to be
     distinguished from those before: it is left out.
@@ -196,7 +196,7 @@ def _derive(
     executed: frozenset[int] | None,
     found: dict[int, tuple[Mapping[int, Bytes], ...]],
 ) -> None:
-    """Add what moves, views and stacks hold: the tensors of the instructions they read from."""
+    """Add the values behind moves, views and stacks: the tensors of the instructions they read."""
     definer: dict[int, tuple[int, int]] = {}
     writers = Counter(
         output.value
@@ -271,7 +271,7 @@ def strides_of(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _by_instruction(block: Block, run: int) -> dict[int, list[DebugTensor]]:
-    """Return the tensors logged for each instruction itself, not for what is inside a delegate."""
+    """Return the tensors logged for each instruction itself, excluding those inside a delegate."""
     found: dict[int, list[DebugTensor]] = {}
     seen: set[int] = set()
     for event in range(len(block)):
@@ -329,7 +329,7 @@ def _code(plan: m.ExecutionPlan, value: int) -> int:
 
 
 def _executed(plan: m.ExecutionPlan, block: Block, run: int) -> frozenset[int] | None:
-    """Return the instructions with an event; all of a program without jumps, whatever was timed."""
+    """Return the instructions with an event; without jumps, all instructions of the program."""
     steps = instructions(plan)
     if not any(isinstance(each[2].instr_args, m.JumpFalseCall) for each in steps):
         return frozenset(range(len(steps)))

@@ -15,7 +15,7 @@ from schema.objects.identity_cache import identity_cache
 
 @dataclass(frozen=True, slots=True)
 class ValueSource:
-    """What a value is in the recorded graph.
+    """The identity of a value in the recorded graph.
 
     Attributes:
         name: name of the recorded value or of its node

@@ -15,7 +15,7 @@ _FILES = ("FILE", "PATH")  # the metavars of paths
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field of a recipe is presented.
+    """Presentation of a recipe field.
 
     Attributes:
         help: its description

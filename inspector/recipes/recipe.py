@@ -106,7 +106,7 @@ def check_job(job: CompileJob, place: str) -> None:
     """Check the words of a recipe whose meaning is known without its source.
 
     Args:
-        job: what is to be compiled
+        job: the job to compile
         place: of the job, for the error
 
     Raises: RecipeError

@@ -21,7 +21,7 @@ class FoundRecipe:
     """A recipe and its unknown parts.
 
     Attributes:
-        recipe: what was found
+        recipe: the recipe
         unknown: description of the unknown parts; empty if the file contains a recipe
     """
 

@@ -21,7 +21,7 @@ def session_recipe(session: Session) -> FoundRecipe:
 
     If the source is not on this machine it is replaced by the record, with a note.
 
-    Raises: RecipeError if nothing is known; the message names what is needed
+    Raises: RecipeError if no recipe is known; the message names the missing files
     """
     for file in session.files:
         if isinstance(file.artifact, RecordFile):

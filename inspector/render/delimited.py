@@ -56,7 +56,7 @@ def _cells(table: Table, rows: Iterable[int], columns: Sequence[int] | None) -> 
 
 
 def _harmless(cell: str) -> str:
-    """Return a cell without what a terminal would obey: names come from untrusted files."""
+    """Return a cell without control characters of terminals: names come from untrusted files."""
     return _CONTROLS.sub("\ufffd", cell)
 
 

@@ -33,7 +33,7 @@ class Page:
 
     Attributes:
         html: the document
-        sections: titles of what is in it
+        sections: titles of its sections
         left_out: titles of sections that did not fit
     """
 
@@ -96,7 +96,7 @@ def _environment() -> Environment:
 
 
 def _part(name: str, *values: object) -> Markup:
-    """Return what a macro of parts.html makes of values; text in them is escaped."""
+    """Return the output of a macro of parts.html; strings in the values are escaped."""
     parts: Any = _environment().get_template("parts.html").module
     return Markup(getattr(parts, name)(*values))
 
@@ -119,7 +119,7 @@ def paragraph(text: str, tone: str = "") -> Markup:
 
 
 def left_out(shown: int, total: int, noun: str) -> Markup:
-    """Return the sentence on what a cut list leaves out, nothing for a whole one."""
+    """Return the sentence about omitted rows, empty for a complete list."""
     return _part("more", max(total - shown, 0), noun)
 
 
@@ -143,7 +143,7 @@ def table_html(
     sort: Sequence[str] = (),
     words: Words = str,
 ) -> Markup:
-    """Return a table as HTML, nothing for one without rows.
+    """Return a table as HTML, empty for a table without rows.
 
     Args:
         source: the table

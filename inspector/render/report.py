@@ -58,7 +58,7 @@ def make_report(session: Session, methods: tuple[str, ...]) -> Page:
     """Return the report of a session, 5 MB at most.
 
     Args:
-        session: what is reported
+        session: the session of the report
         methods: those to show; the first twelve are
     """
     words = partial(_without_folders, names=_names(session))
@@ -145,7 +145,7 @@ def _operators(session: Session, methods: tuple[str, ...], _words: Words) -> Mar
 
 
 def _known(table: Table, wanted: Sequence[str]) -> list[str]:
-    """Return the wanted columns that a table has; ticks that are not time have others."""
+    """Return the requested columns that a table has; ticks without a unit have other columns."""
     return [one.id for one in table.columns if one.id in wanted or one.kind is ColumnKind.SHARE]
 
 

@@ -79,7 +79,7 @@ def table(  # noqa: PLR0913 - the options of the verb
         filter: words, ``/a regular expression/`` or comparisons such as ``p50>0.1ms``
         sort: ids of columns, with ``:desc`` behind one for the largest first
         group_by: id of a text column
-        columns: ids of the wanted columns
+        columns: ids of the requested columns
         top: at most so many rows
         dataframe: return a pandas DataFrame
 

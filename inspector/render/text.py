@@ -20,10 +20,10 @@ class TextColumn:
     """A column whose cells are strings.
 
     Attributes:
-        title: what the values are
+        title: name of the values
         heading: title with the unit
         cells: one a row, and one of the total
-        is_text: aligned to the left, and cut where there is no room
+        is_text: aligned to the left, and truncated if too wide
         spare: a terminal too narrow for all columns loses those with the highest number first;
             0 is always there
     """
@@ -90,7 +90,7 @@ def lines_of(table: TextTable, width: int, *, colour: bool) -> list[str]:
     """Return the lines of a table.
 
     Args:
-        table: what to show
+        table: the table
         width: columns of the terminal, 0 for no limit
         colour: whether escape codes are welcome
     """

@@ -51,7 +51,7 @@ class FilterTerm:
     Attributes:
         column: index of the column
         sign: one of < <= > >= = !=
-        number: what to compare with
+        number: value to compare with
         factor: base units in one typed unit; None means the unit the column is shown in
     """
 

@@ -1,4 +1,4 @@
-"""A query on a table: filter, order, groups, columns, and how many rows."""
+"""A query on a table: filter, order, groups, columns, and maximum number of rows."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class RowField:
         total: shown for a group of rows and in the last line
         missing: shown for missing values; None for the default
         mono: names and code, in the mono font
-        tone: colour role of a value; makes a badge of a text
+        tone: colour role of a value; shows the string as a badge
         width: preferred width in characters, 0 to measure
     """
 

@@ -75,7 +75,7 @@ def run_times(folder: Path, _units: Units) -> Table:
 
 
 def cases_table(report: Mapping[str, Any]) -> Table:
-    """Return one row per bundled case: whether it passed, and by how much it missed."""
+    """Return one row per bundled case: whether it passed, and its error."""
     cases: Sequence[Mapping[str, Any]] = report["cases"]
     badges = badge_column(
         "verdict",

@@ -40,7 +40,7 @@ class SourceLine:
     Attributes:
         code: as recorded, may be empty
         nodes: names in the compiled graph, the slowest first
-        nanoseconds: mean time of a run, NaN where nothing was measured
+        nanoseconds: mean time of a run, NaN if not measured
     """
 
     code: str
@@ -174,7 +174,7 @@ def _tree(
 
 
 def source_text(file: str, session: Session) -> SourceText:
-    """Return the text of a recorded file, or why there is none."""
+    """Return the text of a recorded file, or why it is missing."""
     path = find_source(file, session)
     if path is None:
         return SourceText(file, None, (), "It is not on this machine under any source root.")

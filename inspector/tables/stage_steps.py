@@ -43,7 +43,7 @@ class Steps:
 
 
 def steps_of(session: Session) -> Steps:
-    """Return the stages of the compile that made a session's program."""
+    """Return the stages of the compile that built a session's program."""
     found = session_stages(session)
     names: dict[str, dict[str, str]] = {}
     for method in session.methods if found.log is not None else ():
@@ -231,7 +231,7 @@ def rows_of(table: Table, names: Sequence[str]) -> list[int]:
 
 
 def stages(session: Session, _units: Units) -> Table:
-    """Return the stages of the compile that made the program.
+    """Return the stages of the compile that built the program.
 
     Raises: QueryError where none are recorded
     """

@@ -35,7 +35,7 @@ _NOT_WORD = re.compile(r"\W+")
 
 
 class ColumnKind(str, Enum):
-    """How the cells of a column are drawn."""
+    """Drawing style of the cells of a column."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -44,7 +44,7 @@ class ColumnKind(str, Enum):
 
 
 class Total(str, Enum):
-    """How a column is summarized for a group of rows."""
+    """Summary of a column for a group of rows."""
 
     NONE = "none"  # nothing: the values do not add up to anything
     SUM = "sum"
@@ -140,10 +140,10 @@ class Column:
         exact: shows a value unrounded, on hover
         unit: symbol shown behind the title, empty for none
         raw_unit: symbol of the unit that copies and exports are in
-        scale: base units in one shown unit, to compare with what users type
+        scale: base units in one shown unit, to compare with user input
         sort_by: replaces the values for sorting
         tone: colour role of a value: empty, good, warn, bad, accent, muted or ``backend:<id>``
-        total: what a group of rows shows
+        total: summary shown for a group of rows
         mono: names and code, in the mono font
         width: preferred width in characters, 0 to measure
         full: the share that fills a bar: the largest one, so that small shares can be compared
@@ -193,7 +193,7 @@ class Table:
         columns: at least one unless the table is empty
         length: number of rows
         keys: identity of each row, to find it again after a change; None means its index
-        muted: rows shown quietly (unattributed time, gaps), None for none
+        muted: rows shown dimmed (unattributed time, gaps), or None
         noun: for rows, in the plural
     """
 
@@ -263,12 +263,12 @@ def number_column(
     """Return a column of numbers in one unit, whose heading names none where all are missing.
 
     Args:
-        title: what the numbers are
+        title: name of the values
         values: in base units; None or NaN where missing
-        quantity: what they count
+        quantity: their quantity
         unit: shared with neighbouring columns, or the symbol the user fixed, or auto
-        missing: shown where there is no value
-        total: what a group of rows shows
+        missing: shown for missing values
+        total: summary shown for a group of rows
     """
     largest = magnitude(values)
     shown = choose_unit(quantity, largest, unit) if isinstance(unit, str) else unit

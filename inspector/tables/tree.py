@@ -134,7 +134,7 @@ def ancestors(tree: Tree, node: int) -> tuple[int, ...]:
 
 
 def leaves(tree: Tree) -> Mask:
-    """Return which nodes have nothing below them."""
+    """Return which nodes have no children."""
     found = np.ones(len(tree.parents), np.bool_)
     found[tree.parents[tree.parents != TOP]] = False
     return found

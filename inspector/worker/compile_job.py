@@ -215,7 +215,7 @@ def _nothing_left(rounds: int, vetoed: list[str]) -> GuardReport | None:
 
 
 def source_of(job: CompileJob, folder: Path, heard: MessageCollector) -> Exported:
-    """Return the programs of a job as they are before anything is done to them.
+    """Return the programs of a job before any change.
 
     Raises: whatever the user's code raises; AnswerError, UnreadableError, InterpreterError
     """

@@ -32,7 +32,7 @@ class JobResult:
     Attributes:
         job: as finally run
         edge: delegated
-        program: as it was written
+        program: as written
         guard: report about its partitions, None if not checked
     """
 

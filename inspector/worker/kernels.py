@@ -36,7 +36,7 @@ def kernels_missing(program: ExecutorchProgramManager) -> str:
 def with_libraries(paths: Sequence[str]) -> None:
     """Load libraries of operators, which programs can call from now on.
 
-    Raises: AnswerError, OSError, whatever the code of a library raises
+    Raises: AnswerError, OSError, any error of a library's code
     """
     if paths:
         before = operator_names()

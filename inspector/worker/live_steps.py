@@ -59,7 +59,7 @@ class LiveWalk(StepRun):
         self._notify, self._take = notify, take
 
     def through(self, steps: DelegateSteps) -> None:
-        """Do command after command until one ends the call."""
+        """Execute commands until one ends the call."""
         self.begin(steps)
         self._report(steps, list(self.values), **self.report())
         going = True

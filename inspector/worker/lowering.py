@@ -139,7 +139,7 @@ def _overload(name: str) -> Any:  # noqa: ANN401 - an operator of torch
 def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
     """Return the partitioners of a job under its rules.
 
-    Raises: AnswerError for an unknown one; whatever its file raises
+    Raises: AnswerError for an unknown one; any error of its file
     """
     rules = rules_of(job.rules)
     return [SteeredPartitioner(_partitioner(text), rules) for text in job.partitioners]

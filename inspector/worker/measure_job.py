@@ -1,4 +1,4 @@
-"""Programs measured side by side in the worker: blocks of warm runs, loaded again for each."""
+"""Programs measured side by side in the worker: blocks of warm runs, each in a fresh load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _MeasuredProgram:
     """One of the programs.
 
     Attributes:
-        job: how it is run
+        job: run options
         number: its index in the job
         first: the block to start with
         record: its record, if delegates are emulated
@@ -52,7 +52,7 @@ class _MeasuredProgram:
 
 
 def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
-    """Measure all programs; each block is reported when it is done.
+    """Measure all programs; report each block when it ends.
 
     Args:
         job: the request

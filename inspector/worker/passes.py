@@ -32,7 +32,7 @@ _SAY_EVERY = 0.1  # seconds between two reports on how far it is
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What was run after the first inference.
+    """The passes after the first inference.
 
     Units: ms
 
@@ -83,7 +83,7 @@ def measured(
         timed: runs it with one; None for none
         count: runs of each; None to stop when the mean of the bare ones is known to 2 %, when they
             have taken 3 s, or after 200
-        counted: takes how many runs are done, of how many
+        counted: called with the number of finished runs and of all runs
     """
     passes: list[tuple[Once, list[float]]] = [(bare, [])]
     if timed is not None:

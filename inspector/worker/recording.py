@@ -90,7 +90,7 @@ class Recording:
         self._inputs = _saved(inputs)
 
     def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Write everything; return the state of the traces.
+        """Write all files; return the state of the traces.
 
         Raises: NotWrittenError if not even the outputs can be written
         """
@@ -135,7 +135,7 @@ class Recording:
         return True
 
     def _left(self, files: dict[str, bytes], dump: etdump.ETDump) -> etdump.ETDump:
-        """Write everything; return the trace of values that fits.
+        """Write all files; return the trace of values that fits.
 
         First with the complete debug buffer, then with a part of it, with none of it, and finally
         without any trace.

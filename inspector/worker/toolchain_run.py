@@ -266,7 +266,7 @@ def _passes(found: Mapping[str, Any]) -> Passes:
 
 
 def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> dict[str, Any]:
-    """Return what was recorded; the debug buffer is truncated to its used part."""
+    """Return the recorded trace; the debug buffer is truncated to its used part."""
     state: dict[str, Any] = {"recorded": bool(found["recorded"]), "events": 0, "debug_bytes": 0}
     state |= {"failure": str(found["failure"]), "warnings": []}
     if not found["recorded"]:
@@ -288,7 +288,7 @@ def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> di
 
 
 def _cut_warm_up(found: Mapping[str, Any], path: Path, warnings: list[str]) -> int:
-    """Take the first runs out of a trace; return how many events are left."""
+    """Remove the first runs from a trace; return the number of remaining events."""
     dump = etdump.decode(path.read_bytes(), file=path.name)
     kept = measured_only(dump, found["traced_warmup"], len(found["traced_run_ms"]))
     if kept is None:

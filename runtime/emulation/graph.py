@@ -28,11 +28,11 @@ _SHOWN = 200  # characters of an error
 
 
 class GraphRun:
-    """Runs a recorded graph as often as wanted.
+    """Runs a recorded graph any number of times.
 
     Attributes:
         state: buffers that keep their content from one run to the next, by name
-        errors: nested graphs and name of a node -> what its kernel raised on the first side
+        errors: nested graphs and name of a node -> error of its kernel on the first side
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class GraphRun:
             observe: called with the nested graphs around a node, its name, its result on each
                 side (what it puts there is what this side goes on with), and how often the last
                 side has been in this nested graph before
-            sides: how many runs go side by side
+            sides: number of concurrent runs
             state: buffers of runs before; starts from the initial content if None
             strict: let errors of kernels pass; otherwise they are kept and the result is unknown
         """

@@ -11,7 +11,7 @@ Sides = list[Any]  # one value of a graph, on each side
 
 
 class UnknownValue:
-    """Marks a value that cannot be known; whatever is computed from it is unknown as well."""
+    """Marks an unknown value; values computed from it are unknown as well."""
 
     def __repr__(self) -> str:
         return "unknown"
@@ -108,7 +108,7 @@ class RecordedGraph:
         constants: values that are there from the beginning, by name
         buffers: name of a value -> buffer that it begins with, and its initial content
         updates: buffer -> value that it has after a run
-        writes: whether an operator writes into what it is given
+        writes: whether an operator writes to its inputs
     """
 
     calls: tuple[GraphCall | NestedCall, ...]

@@ -1,4 +1,4 @@
-"""How much memory one record may cost, however it is packed."""
+"""Limits on the memory that reading one record may take, however it is compressed."""
 
 from __future__ import annotations
 

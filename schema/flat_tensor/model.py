@@ -11,7 +11,7 @@ from schema.flatbuf.declare import i8, i32, u8
 
 @dataclass(frozen=True, slots=True)
 class TensorLayout:
-    """How the bytes of an entry are to be read.
+    """Interpretation of the bytes of an entry.
 
     Attributes:
         scalar_type: scalar type code

@@ -93,7 +93,7 @@ def is_symbolic(size: Any) -> bool:  # noqa: ANN401
 
 
 def unknown_sizes(sizes: Iterable[Any]) -> list[str]:
-    """Return the sizes that are only known when the program runs, as they are written."""
+    """Return the sizes that are only known at run time, as written in the graph."""
     return [str(size) for size in sizes if is_symbolic(size)]
 
 

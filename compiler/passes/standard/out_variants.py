@@ -19,7 +19,7 @@ Node = torch.fx.Node
 class ToOutVarPass(PassBase):
     """Replaces each edge operator by its out variant and an allocation for each result.
 
-    The file is emitted from the edge program itself; this form is there to be read.
+    The file is emitted from the edge program itself; this form is for reading only.
     """
 
     def __init__(self, ignore_to_out_var_failure: bool = False) -> None:

@@ -60,7 +60,7 @@ class Camera:
         return replace(self, x=x - width / 2 / self.sx, y=y - height / 2 / self.sy)
 
     def view(self, width: float, height: float) -> tuple[float, float, float, float]:
-        """Return left, top, right, bottom of what a screen of that size shows, in the world."""
+        """Return left, top, right, bottom of the visible area, in world coordinates."""
         return self.x, self.y, self.x + width / self.sx, self.y + height / self.sy
 
 

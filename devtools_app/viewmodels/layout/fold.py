@@ -22,8 +22,8 @@ class FoldColumn:
     Attributes:
         first: first row
         last: last row, inclusive
-        shift_x: what to add to x of its vertices
-        shift_y: what to add to y of its rows
+        shift_x: offset added to x of its vertices
+        shift_y: offset added to y of its rows
         right: x of its right side, after the shift
         bottom: y of its lower side, after the shift
     """

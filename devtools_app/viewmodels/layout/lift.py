@@ -71,7 +71,7 @@ def lift(visible: Visible, parent: Ints, depth: Ints) -> GraphPieces:
 
 @dataclass(frozen=True, slots=True)
 class _Climb:
-    """One step of all edges at once towards the cluster that holds both ends."""
+    """Moves all edges one level up, towards the cluster that contains both ends."""
 
     holder: Ints
     parent: Ints
@@ -81,7 +81,7 @@ class _Climb:
     def step(
         self, edge: Ints, source: Ints, target: Ints, step: int
     ) -> tuple[tuple[Ints, ...], Ints, Ints, Ints, tuple[Ints, ...]]:
-        """Return the crossings found, what is left one level up, and the pieces passed."""
+        """Return the crossings found, the remaining edges one level up, and the pieces passed."""
         above, below = self.holder[source], self.holder[target]
         same = above == below
         met = _rows(edge[same], CROSS, above[same], source[same], target[same], _FAR)

@@ -34,7 +34,7 @@ def solve(problem: Problem) -> LayoutResult:
 
 
 def _big_first(problem: Problem, groups: list[list[int]]) -> list[list[int]]:
-    """Order parts in place: what ports feed first, then those with edges, then lone boxes."""
+    """Order parts in place: those connected to ports, then those with edges, then lone boxes."""
     lead = groups[:1] if problem.top_ports or problem.bottom_ports else []
     rest = groups[len(lead) :]
     groups[:] = lead + sorted(rest, key=lambda group: len(group) == 1)

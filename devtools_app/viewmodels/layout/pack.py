@@ -12,7 +12,7 @@ _WIDE = 1.6  # wanted width for a height of all shelves together
 
 
 def components(problem: Problem) -> list[list[int]]:
-    """Return the items of each connected part; what ports feed is the first one."""
+    """Return the items of each connected part; the part connected to ports is the first."""
     items = len(problem.items)
     total = items + problem.top_ports + problem.bottom_ports
     leader = list(range(total))
@@ -55,7 +55,7 @@ def _find(leader: list[int], item: int) -> int:
 
 
 def split(problem: Problem, groups: Sequence[Sequence[int]]) -> list[tuple[Problem, list[int]]]:
-    """Return each part as a problem of its own, with the indices of its edges in the whole."""
+    """Return each part as a separate problem, with the indices of its edges in the whole."""
     items = len(problem.items)
     part_of = [0] * (items + problem.top_ports + problem.bottom_ports)
     place = [0] * items
@@ -112,7 +112,7 @@ def shelves(sizes: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _shelf_width(area: float, first: tuple[float, float], tall: float) -> float:
-    """Return how wide shelves should be for the whole to get a pleasant shape."""
+    """Return the width of shelves that gives the drawing a pleasant aspect ratio."""
     height = max(first[1], tall)
     if area < height * height * _WIDE:  # all fits beside the first part
         return area / height

@@ -62,7 +62,7 @@ def _pass(state: LayerRows, xs: list[float], *, down: bool) -> None:
 def _follow(
     row: Sequence[int], links: list[list[Link]], others: list[list[Link]], targets: list[float]
 ) -> None:
-    """Let vertices without any edge stay with their row, wherever it moves."""
+    """Move vertices without edges together with their row."""
     loose = [at for at, vertex in enumerate(row) if not links[vertex] and not others[vertex]]
     if not loose or len(loose) == len(row):
         return

@@ -1,4 +1,4 @@
-"""What the graph canvas draws: boxes, lines and stubs with places."""
+"""The contents of the graph canvas: boxes, lines and stubs with positions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from devtools_app.viewmodels.layout.visible import Ints
 class Placed:
     """A scene laid out for one set of expanded clusters.
 
-    Items are nodes 0..n-1 and clusters n..; what is not visible has a box of NaN.
+    Items are nodes 0..n-1 and clusters n..; invisible items have a box of NaN.
 
     Attributes:
-        scene: what was laid out
+        scene: the scene that was laid out
         expanded: which clusters were open
         boxes: x, y, width, height of every item, at scale 1
         nodes: nodes visible
@@ -37,7 +37,7 @@ class Placed:
         points: ways of the edges, smooth
         knots: points that a coarse drawing needs
         offsets: first point of each edge
-        label_at: where the text of each edge goes, NaN for stubs and loops
+        label_at: position of the text of each edge, NaN for stubs and loops
         stubs: stubs beside boxes
         width: of everything
         height: likewise

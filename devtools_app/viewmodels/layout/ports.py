@@ -26,7 +26,7 @@ class Ports:
         inner_source: port at the beginning of each piece on an open cluster inside, -1 for none
         inner_target: likewise at its end
         cluster: cluster of each port
-        origin: item that makes the value
+        origin: item that computes the value
         bottom: the port is on the lower border
         local: place of the port among those of its cluster and side, left to right undecided
 
@@ -145,7 +145,7 @@ def _inner(item: Ints, port: Ints, ports: Ports, topology: Topology) -> tuple[In
 
 
 def _number_ports(own: Ints, inner: Ints, ports: Ports, clusters: int) -> Ints:
-    """Number the ports of this level by what they lead to; return ports on top of each cluster."""
+    """Number the ports of this level by their targets; return ports on top of each cluster."""
     here = np.unique(own[own >= 0])
     least = np.full(len(ports.local) + 1, np.iinfo(np.int64).max, np.int64)
     np.minimum.at(least, own, inner)  # the last entry takes what has no port

@@ -55,7 +55,7 @@ class Problem:
         top_ports: number of ports on the upper border
         bottom_ports: number on the lower border
         framed: it has a border and a title bar
-        least_width: what the title needs
+        least_width: width of the title
     """
 
     items: tuple[LayoutItem, ...]

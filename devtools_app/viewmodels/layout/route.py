@@ -131,7 +131,7 @@ class EdgeRouter:
     """Ways of the edges of one component.
 
     Attributes:
-        problem: what was placed
+        problem: the problem that was placed
         state: rows of vertices
         grid: their places
         bottom: y of the lower border
@@ -175,7 +175,7 @@ class EdgeRouter:
         return runs
 
     def _aside(self, vertex: int, port: int) -> float:
-        """Return how far beside the middle of a plain box an edge drawn upwards is met."""
+        """Return the offset from the middle of a plain box at which an upward edge meets it."""
         if vertex >= self.state.items or port >= 0:
             return 0.0
         return min(_SPREAD, self.problem.items[vertex].width / 4)
@@ -198,7 +198,7 @@ class EdgeRouter:
         return self.grid.tops[row] + (self.grid.heights[row] - box) / 2
 
     def _spread(self) -> dict[tuple[int, int], float]:
-        """Return how far from the middle of a plain box each edge from above ends."""
+        """Return the offset from the middle of a plain box at which each edge from above ends."""
         found: dict[tuple[int, int], float] = {}
         xs = self.grid.xs
         for item, box in enumerate(self.problem.items):

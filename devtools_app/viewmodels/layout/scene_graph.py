@@ -52,7 +52,7 @@ class SceneEdge:
     """One use of a value.
 
     Attributes:
-        source: name of the node that makes it
+        source: name of the node that computes it
         target: name of the node that reads it
         label: text shown beside the line
         nbytes: size of the value, UNKNOWN_BYTES when unknown
@@ -70,7 +70,7 @@ class SceneEdge:
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """How a cluster is drawn; without one its last key is the title.
+    """Presentation of a cluster; by default its last key is the title.
 
     Attributes:
         title: text at the left of the title bar
@@ -123,7 +123,7 @@ class SceneGraph:
     index: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def cluster_info(self, path: ClusterPath) -> ClusterInfo:
-        """Return how a cluster is drawn."""
+        """Return the presentation of a cluster."""
         found = self.info.get(path)
         return found if found is not None else ClusterInfo(path[-1] if path else "")
 

@@ -85,7 +85,7 @@ class TimelineIndex:
         return self._lanes[lane]
 
     def view(self, lane: int, low: float, scale: float, pixels: int) -> LaneView:
-        """Return what of a lane is seen.
+        """Return the visible part of a lane.
 
         Args:
             lane: which one

@@ -23,7 +23,7 @@ RankCache = dict[RankKey, RankValue]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topology:
-    """Where items stand relative to each other.
+    """Relative positions of items.
 
     Attributes:
         items: visible items, by holder and execution order

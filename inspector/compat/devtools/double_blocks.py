@@ -25,14 +25,14 @@ class Doubles:
         self._memory: Torch = None
 
     def changed(self, a: Any, b: Any, change: Change) -> Torch | None:  # noqa: ANN401
-        """Return all elements of a tensor in double precision, changed beside those of another.
+        """Return the result of a change to all elements of a tensor, in double precision.
 
         Args:
             a: tensor or scalar
-            b: the same
-            change: takes a block of each; its change in place to the first is the result
+            b: second operand, a tensor or scalar
+            change: takes a block of each; changes the first in place
 
-        Returns: one dimension, valid until the next call; None for anything but two large plain
+        Returns: one dimension, valid until the next call; None unless both are large plain
             tensors of real numbers and one shape
         """
         if not _plain(a) or not _plain(b) or a.shape != b.shape:

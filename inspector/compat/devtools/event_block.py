@@ -16,7 +16,7 @@ from inspector.export.pandas_bridge import DataFrame, load_pandas
 class EventBlock:
     """A pattern of execution: loading, or all runs with the same events.
 
-    Each branch a program takes makes a block of its own.
+    Each branch a program takes creates a separate block.
 
     Attributes:
         name: ``Default`` for loading, ``Execute`` for runs

@@ -1,6 +1,6 @@
 """DataFrames of events, built column by column, with the dtypes of joining row by row.
 
-The stock tool makes a frame of each event and joins them; what pandas makes of missing cells then
+The stock tool creates a frame of each event and concatenates them; pandas' missing cells then
 depends on its release. One row of each kind is therefore joined the same way here, and the columns
 take the types that come out.
 """

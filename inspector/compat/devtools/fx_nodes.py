@@ -1,4 +1,4 @@
-"""What is read off nodes of a live torch.fx graph, without importing torch or executorch."""
+"""Properties of nodes of a live torch.fx graph, without importing torch or executorch."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Inspector:
             RuntimeError: cycles on one side, a time on the other
             TypeError: an etrecord of an unknown type, an unknown argument
             KeyError: the record has no such reference graph
-            FormatError: a file that is not what it should be
+            FormatError: a file of another format, or a damaged one
             OSError: a file that cannot be read
         """
         named = {"etrecord": etrecord, "debug_buffer_path": debug_buffer_path}

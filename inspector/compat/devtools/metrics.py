@@ -1,4 +1,4 @@
-"""How far two outputs are apart, in full precision, on numpy arrays."""
+"""Distances between two outputs, in full precision, on numpy arrays."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ METRICS: dict[str, Callable[[Numbers, Numbers], float]] = {
 def compare_pair(
     reference: object, run: object, names: tuple[str, ...]
 ) -> tuple[ComparedValue, dict[str, float | None]]:
-    """Return the facts of one pair of outputs, and its metrics by name, None for none."""
+    """Return the facts of one pair of outputs, and its metrics by name, None for missing ones."""
     nothing: dict[str, float | None] = dict.fromkeys(names)
     one, two = numbers_of(reference), numbers_of(run)
     if one is None or two is None:

@@ -38,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NamedEvent:
-    """What is known about an event beyond the trace."""
+    """Facts about an event beyond the trace."""
 
     debug_handles: int | Sequence[int] | None = None
     num_outputs: int = 1

@@ -1,4 +1,4 @@
-"""How the values of two runs are compared: the three documented distances, or one's own."""
+"""Comparators of the values of two runs: the three documented distances, or custom ones."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def comparator(distance: object, inspector: object) -> Any:  # noqa: ANN401 - du
 
 
 def preprocessed(distance: Any, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:  # noqa: ANN401
-    """Return the pairs as a comparator wants them.
+    """Return the pairs in the form that a comparator expects.
 
     Raises: TypeError or ValueError if it returns anything but pairs of handles and values
     """

@@ -11,7 +11,7 @@ import numpy as np
 class PerfData:
     """Durations of one event, one a run, and their statistics.
 
-    Units: the target time scale of the Inspector that made it
+    Units: the target time scale of the Inspector that created it
 
     Attributes:
         raw: one duration a run, in order

@@ -37,7 +37,7 @@ class DelegateMetadata(TypedDict):
 
 @dataclass(frozen=True, order=True)
 class InstructionEventSignature:
-    """What events of one instruction have in common."""
+    """Common properties of the events of one instruction."""
 
     instruction_id: int
     chain_index: int
@@ -75,7 +75,7 @@ class DebugEventSignature:
 
 @dataclass(frozen=True, order=True)
 class EventSignature:
-    """What the events of one row of a table have in common.
+    """Common properties of the events of one row of a table.
 
     Attributes:
         instruction_id: that of both signatures

@@ -71,13 +71,13 @@ def let_parts_be_found() -> None:
 
 
 def forget_names() -> None:
-    """Leave the names of our packages to the user's own modules."""
+    """Remove our packages from the module table; the user's modules may have these names."""
     for name in [name for name in sys.modules if name.split(".")[0] == "inspector"]:
         del sys.modules[name]
 
 
 def main() -> int:
-    """Handle requests until there are no more."""
+    """Handle requests until the input ends."""
     notify = channel()
     notify("hello", python=platform.python_version(), executable=sys.executable)
     faulthandler.enable(file=2)

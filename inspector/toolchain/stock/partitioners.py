@@ -78,7 +78,7 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
     """Return a new partitioner.
 
     Args:
-        asked: its name and options
+        asked: name and options of the partitioner
 
     Raises: StockError; errors of its file or class
     """

@@ -31,9 +31,9 @@ class _Loaded:
         """Load a program.
 
         Args:
-            asked: question
+            asked: request
             notify: takes messages
-            traced: whether its runs are recorded; nothing stops that
+            traced: whether its runs are recorded, which cannot be switched off
             debug_bytes: size of the buffer for the values that are logged, 0 to log none
         """
         with warnings.catch_warnings():
@@ -75,7 +75,7 @@ class _Loaded:
             self.load_ms = _since(start)
 
     def run(self, inputs: Sequence[Any]) -> tuple[float, Any]:
-        """Run once; return milliseconds and how to get the outputs."""
+        """Run once; return milliseconds and a function that returns the outputs."""
         if self._method is None:
             start = time.perf_counter()
             found = self._program.run_method(self._method_name, tuple(inputs))

@@ -74,7 +74,7 @@ class FusedRun:
             self.restore()
 
     def restore(self) -> None:
-        """Point every tensor at its planned memory, whatever it points at."""
+        """Point every tensor at its planned memory again."""
         # the first entry of a tensor is its planned memory
         for tensor, original in reversed(self.originals):
             tensor.data = original

@@ -138,7 +138,7 @@ def _fact(column: OperationColumn, item: Any) -> object:  # noqa: ANN401 - a num
 
 
 def _operands(column: OperationColumn, item: Any) -> tuple[tuple[Slot, ...], object]:  # noqa: ANN401
-    """Return the slots a field refers to, and its literal if there are none."""
+    """Return the slots a field refers to, and its literal if it refers to none."""
     code = column.code.strip("[]")
     items = cast("tuple[Any, ...]", item if isinstance(item, tuple) else (item,))
     if code in "tv":
