@@ -30,7 +30,7 @@ class OutputFile(JobOutput):
             self.discard()
 
     def where(self) -> dict[str, str]:
-        """Return the place as a member of the job's result."""
+        """Return the path as an entry of the job's result."""
         return {"file": str(self.target)}
 
 

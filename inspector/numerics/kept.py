@@ -1,4 +1,4 @@
-"""Tensors of a comparison on disk, for a closer look: written as they come, within a budget."""
+"""Tensors of a comparison stored on disk in the order of the run, within a budget."""
 
 from __future__ import annotations
 

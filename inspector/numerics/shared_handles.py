@@ -76,7 +76,7 @@ def distinguished(
         members: nodes of the delegate, in graph order
         events: of one call, in order
         flow: returns node -> event of nodes that share handles, as far as data flow shows it
-        fits: whether an event may belong to a node; after one misfit of a kind, order is no evidence
+        fits: whether an event may belong to a node; after a misfit of a kind, order proves nothing
     """
     place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[DelegateEvent]] = {}

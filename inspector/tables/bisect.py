@@ -78,7 +78,7 @@ def offered_requirement(metric: str) -> OfferedRequirement:
 
 
 def bound_text(metric: str, value: str) -> str:
-    """Return the requested bound as it is written."""
+    """Return the requested bound as text."""
     one = offered_requirement(metric)
     if metric == LOADS:
         return LOADS

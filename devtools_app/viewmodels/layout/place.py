@@ -72,10 +72,10 @@ def _follow(
 
 
 def _preferred_position(links: Sequence[Link], xs: list[float], otherwise: float) -> float:
-    """Return the middle place among the neighbours that count most.
+    """Return the median position of the neighbours with the highest priority.
 
-    With two middle ones that or their mean is taken which is nearest to 0, where rows are centred
-    at the beginning: long programs then do not drift sideways.
+    Of two middle positions and their mean, the nearest to 0 is returned, where rows are centred
+    initially: long programs then do not drift sideways.
     """
     if not links:
         return otherwise

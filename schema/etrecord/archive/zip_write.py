@@ -60,7 +60,7 @@ class Pieces:
 
 
 class Sums:
-    """Checksums by the object that was summed: the same weights are in a record several times."""
+    """Checksums cached by object: the same weights are in a record several times."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Bytes, int]] = {}
