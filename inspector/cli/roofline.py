@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from inspector.cli.answer import Answer, Shown, shown
-from inspector.cli.job_runs import count
+from inspector.cli.job_runs import add_timeout, count, finished
 from inspector.cli.options import add_files, methods, open_files
+from inspector.cli.progress import Progress
+from inspector.jobs.calibrate import usual_job
+from inspector.jobs.run import JobRun
 from inspector.roofline.calibration import Calibration, Ceiling, load_calibration
 from inspector.roofline.rows import Roofline, RooflineRow, limits_of, rate_text, roofline
 from inspector.roofline.work import Work
@@ -32,13 +36,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=count, metavar="N", help="limits of N threads; default: those of the run"
     )
+    parser.add_argument(
+        "--calibrate", action="store_true", help="measure the limits of this machine first"
+    )
+    add_timeout(parser)
 
 
 def run(options: Namespace) -> Answer:
     """Return the operators of every method held against the limits of this machine."""
     session = open_files(options)
     issues: list[Issue] = []
-    calibration = _calibration(issues)
+    calibration = _measured(options) if options.calibrate else _calibration(issues)
     limits = limits_of(session, calibration, options.threads)
     found = {name: roofline(session, name, limits) for name in methods(session, options)}
     lines = [_limits_line(calibration, limits.threads)]
@@ -53,6 +61,14 @@ def run(options: Namespace) -> Answer:
         },
     }
     return Answer(data, lines=lines, tables=[_table(one) for one in found.values()], issues=issues)
+
+
+def _measured(options: Namespace) -> Calibration:
+    """Return the limits of this machine, measured now, in a worker process."""
+    running = JobRun(usual_job(options.threads), timeout=options.timeout)
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    finished(running, progress, verbose=options.verbose)
+    return running.result
 
 
 def _calibration(issues: list[Issue]) -> Calibration | None:

@@ -119,6 +119,14 @@ JOBS: tuple[JobKind, ...] = (
         supervisor="inspector.jobs.measure:MeasureSupervisor",
     ),
     JobKind(
+        "calibrate",
+        "calibrating",
+        "inspector.jobs.calibrate:CalibrateJob",
+        "inspector.worker.calibrating:work",
+        EXECUTES,
+        result="inspector.roofline.calibration:Calibration",
+    ),
+    JobKind(
         "gap",
         "comparing values",
         f"{_GAP}:GapJob",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Sequence
@@ -10,36 +9,9 @@ from pathlib import Path
 
 from inspector.units import plural
 
-_CGROUP = Path("/sys/fs/cgroup")
 _STAT = Path("/proc/stat")
 _LEAST_SECONDS = 0.2  # the kernel counts in ticks of 10 ms
 _LEAST_BUSY = 0.5  # cores used by other processes; less is normal for an idle desktop
-
-
-def usable_cores() -> int:
-    """Return how many cores this process can use at a time: those it may run on, within quotas."""
-    try:
-        allowed = len(os.sched_getaffinity(0))
-    except AttributeError:  # not Linux
-        allowed = os.cpu_count() or 1
-    quota = cpu_quota(_CGROUP)
-    return allowed if quota is None else max(1, min(allowed, math.ceil(quota)))
-
-
-def cpu_quota(folder: Path) -> float | None:
-    """Return how many cores a control group may use on average, None if unlimited.
-
-    Source: cpu.max of cgroup v2; cpu.cfs_quota_us and cpu.cfs_period_us of v1
-    """
-    try:
-        if (folder / "cpu.max").is_file():
-            quota, period = (folder / "cpu.max").read_text("ascii").split()
-        else:
-            quota = (folder / "cpu/cpu.cfs_quota_us").read_text("ascii").strip()
-            period = (folder / "cpu/cpu.cfs_period_us").read_text("ascii").strip()
-        return None if quota == "max" or int(quota) < 0 else int(quota) / int(period)
-    except (OSError, ValueError, ZeroDivisionError):
-        return None
 
 
 def oversubscribed(threads: int, cores: int, others: float | None) -> str:

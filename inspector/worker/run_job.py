@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from inspector.files.machine import this_machine, usable_cores
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.trace.steady import FEW, steady_runs
 from inspector.worker.blaming import located_errors
-from inspector.worker.contention import Others, busy_cores, oversubscribed, usable_cores
+from inspector.worker.contention import Others, busy_cores, oversubscribed
 from inspector.worker.debug_filter import chosen_instructions
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
@@ -250,6 +251,7 @@ def _report(
         "threads": torch.get_num_threads(),
         "backends": list(meta.backend_names()),
         "partitions": [asdict(one) for one in method.measurements],
+        "machine": asdict(this_machine()),
         "options": options_of(job),
         "inputs": [described(value) for value in inputs],
         "outputs": [printed(value, job.print_output) for value in outputs],

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from inspector.files.machine import this_machine, usable_cores
 from inspector.jobs.executing import (
     BUFFER,
     INPUTS,
@@ -25,7 +26,7 @@ from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
-from inspector.worker.contention import oversubscribed, usable_cores
+from inspector.worker.contention import oversubscribed
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
 from inspector.worker.passes import Passes
@@ -239,6 +240,7 @@ def _report(
         "partitions": [
             {"backend": one.id, "engine": "", "source": here, "note": ""} for one in plan.delegates
         ],
+        "machine": asdict(this_machine()),
         "options": options_of(job),
         "inputs": [described(value) for value in given.inputs],
         "outputs": [printed(value, job.print_output) for value in outputs],

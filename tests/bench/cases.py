@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.bench import files
+from tests.bench.calibrate_cases import CALIBRATE_CASES
 from tests.bench.child import DATA, INSPECTOR, ask, wall_seconds
 from tests.bench.compare_cases import COMPARE_CASES
 from tests.bench.compile_cases import COMPILE_CASES
@@ -114,6 +115,7 @@ CASES: tuple[Case, ...] = (
     *SERVER_CASES,
     *LOOP_CASES,
     *COMPARE_CASES,
+    *CALIBRATE_CASES,
     *SWEEP_CASES,
     dataframe,
 )

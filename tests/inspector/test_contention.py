@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from inspector.files import machine
+from inspector.files.machine import cpu_quota, usable_cores
 from inspector.worker import contention
-from inspector.worker.contention import Others, busy_cores, cpu_quota, oversubscribed, usable_cores
+from inspector.worker.contention import Others, busy_cores, oversubscribed
 
 STAT = """cpu  900 0 100 9000 0 0 0 0 0 0
 cpu0 {first} 0 0 5000 7 0 0 0 0 0
@@ -69,7 +71,7 @@ def test_quota_of_a_control_group_is_read(
 def test_cores_are_those_of_the_process_within_the_quota(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contention, "_CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 3, 5}, raising=False)
     assert usable_cores() == 3
     for quota, cores in (("10000 100000", 1), ("150000 100000", 2), ("900000 100000", 3)):
