@@ -95,7 +95,8 @@ def matmul(dtype: str, side: int) -> _Once:
     generator = torch.Generator().manual_seed(0)
     if dtype == "int8":
         numbers = torch.randint(-8, 8, (2, side, side), generator=generator, dtype=torch.int8)
-        return lambda: torch._int_mm(numbers[0], numbers[1])
+        multiply = getattr(torch.ops.aten, _INTEGER_MATMUL)
+        return lambda: multiply(numbers[0], numbers[1])
     factors = torch.randn(2, side, side, generator=generator).to(getattr(torch, dtype))
     return lambda: torch.mm(factors[0], factors[1])
 
