@@ -29,9 +29,9 @@ examples:
   etscope runs/before runs/after          two folders with a program: two sessions
 """
 _SCALE, _UNITS = "--source-time-scale", ("ns", "us", "ms", "s", "cycles")
-_USAGE, _INTERRUPTED = 2, 130
-_BAD_QT = (6, 12)
-_GOOD_PYTHON = (3, 12)
+_USAGE, _INTERRUPTED = 2, 130  # 130 is 128 + SIGINT, as shells report it
+_BAD_QT = (6, 12)  # loses references to None there; see docs/decisions.md
+_GOOD_PYTHON = (3, 12)  # None is immortal from here on
 
 
 def main(argv: Sequence[str] | None = None) -> int:

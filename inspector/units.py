@@ -9,7 +9,7 @@ from enum import Enum
 from numbers import Integral, Real
 
 MISSING = "missing"
-_DIGITS = 4
+_DIGITS = 4  # significant digits: enough to see a difference of 0.1 %
 
 
 class Quantity(str, Enum):

@@ -22,7 +22,7 @@ from compiler.interface.named_data import BYTES, NamedDataStoreOutput
 from compiler.interface.stock_objects import backend_called
 
 Results = dict[str, list[PreprocessResult]]
-_SHOWN = 5
+_SHOWN = 5  # names that an error lists
 
 
 class BackendError(CompileError):

@@ -42,7 +42,7 @@ _MEMORY_FORMATS = {
 _NUMBERS = ("aten::sym_", "aten::_local_scalar_dense")
 _NUMBER_MODULES = frozenset(("_operator", "math"))
 _NUMBER_FUNCTIONS: frozenset[Any] = frozenset((abs, round, pow, min, max))
-_SHOWN = 10
+_SHOWN = 10  # violations that an error lists
 
 
 _registry: dict[str, Any] = cast("Any", type(Verifier))._registry

@@ -11,7 +11,7 @@ import torch
 from compiler.errors import UnsupportedError
 from compiler.memory.specs import raw_bytes
 
-_SAMPLE = 64
+_SAMPLE = 64  # bytes at start, middle and end: a cheap key before contents are compared
 
 
 def on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:

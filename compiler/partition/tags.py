@@ -17,7 +17,7 @@ from compiler.partition.regions import find_cycle, results_taken, unit_of
 
 Node = torch.fx.Node
 _DATA = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
-_SHOWN = 12
+_SHOWN = 12  # nodes of a cycle that an error lists
 
 
 class PartitionError(CompileError):

@@ -12,7 +12,7 @@ import torch
 from compiler.errors import CompileError, at
 
 Progress = Callable[[int, int], None]
-_SHOWN = 5
+_SHOWN = 5  # items that an error lists
 
 
 class CalibrationError(CompileError, ValueError):

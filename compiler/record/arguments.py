@@ -14,6 +14,7 @@ from compiler.errors import UnsupportedError
 from schema.etrecord.graph.dtypes import LAYOUTS, MEMORY_FORMATS, serde_dtype_names
 
 Json = dict[str, Any]
+# export schema version of ExecuTorch's serializer, which decides the codes of dtypes
 MAJOR, MINOR = 5, 4
 _DTYPES = {name: number for number, name in serde_dtype_names(MAJOR).items()}
 _FORMATS = {name: number for number, name in MEMORY_FORMATS.items()}

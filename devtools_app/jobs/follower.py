@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.jobs.process import Worker
     from inspector.jobs.run import JobRun
 
-KEPT_LINES = 2000
-_POLL_MS = 50
+KEPT_LINES = 2000  # a log that prints endlessly must not fill the memory
+_POLL_MS = 50  # 20 updates a second
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.jobs.suggestions import Suggestion
     from inspector.recipes.compile_job import CompileJob
 
-_POLL_MS = 20
+_POLL_MS = 20  # a preview follows the pointer in a menu
 _KEPT = 64  # previews
 _WAITING = "Previewing the effect on the partitions…"
 _SUPERSEDED = "replaced by a newer request"

@@ -6,7 +6,7 @@ import os
 import re
 
 RESULTS, POINTS = "results.json", "points"
-_HEAD = 64
+_HEAD = 64  # bytes that show the kind of file, without reading the rest
 _BEGIN = re.compile(rb'\s*\{\s*"sweep"\s*:')
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.recipes.recipe import Recipe
 
 MOST_STEPS = 200  # of undo; more is rarely undone
-MOST_VARIANTS = 256
+MOST_VARIANTS = 256  # each keeps its draft and undo history
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WIDTH = 16
+WIDTH = 16  # bytes per row, so that offsets end in 0
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _AS_TEXT = bytes(byte if byte in _PRINTABLE else 0x2E for byte in range(256))
 

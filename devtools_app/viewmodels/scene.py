@@ -35,6 +35,7 @@ from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache
 
 MOST_VISIBLE = 60  # boxes on show when a graph is opened
+# one closed delegate shows little: fewer boxes are opened further, up to _MANY
 _FEW, _MANY = 12, 400
 _FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 

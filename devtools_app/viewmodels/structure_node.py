@@ -18,7 +18,7 @@ from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
 from schema.flatbuf.walk import FieldPlace, children, element_count, elements, root_place
 
-PAGE = 500
+PAGE = 500  # children per node: a tree of a million tables stays scrollable
 T = TypeVar("T")
 
 

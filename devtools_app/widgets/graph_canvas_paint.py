@@ -25,7 +25,7 @@ BORDERS, CURVES, ROUND, ARROWS = 0.15, 0.35, 0.45, 0.5  # scales from which they
 _RADIUS = 4.0
 _BAR = 3.0
 _ARROW = 5.0
-_MANY_MARKED = 0.35
+_MANY_MARKED = 0.35  # share of marked nodes above which emphasis would dim the graph
 
 
 @dataclass(slots=True, eq=False)

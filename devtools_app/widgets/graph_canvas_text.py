@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 
-_MOST = 30000
+_MOST = 30000  # cached strings; bounds the memory of long sessions
 _SHORTEST = 2  # a text shortened to fewer characters is meaningless
 
 

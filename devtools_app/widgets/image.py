@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from devtools_app.widgets.files import write_binary_file
 
-_FINENESS = 2.0
+_FINENESS = 2.0  # pixels per point: readable when printed or zoomed
 
 
 def save_image(widget: QWidget, path: Path) -> None:

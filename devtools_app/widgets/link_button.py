@@ -12,7 +12,7 @@ from devtools_app.appearance.theme import Theme
 _LEFT = int(Qt.AlignmentFlag.AlignLeft)
 _WORDS = _LEFT | int(Qt.TextFlag.TextWordWrap)
 _ANYWHERE = _LEFT | int(Qt.TextFlag.TextWrapAnywhere)
-_TALLEST = 10_000
+_TALLEST = 10_000  # no limit on the height while lines are counted
 
 
 class LinkButton(QPushButton):

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, 
 
 from devtools_app.appearance.theme import Theme, set_role
 
-KEPT_LINES = 2000
+KEPT_LINES = 2000  # a module that warns endlessly must not fill the memory
 _QT_LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
     QtMsgType.QtInfoMsg: logging.INFO,

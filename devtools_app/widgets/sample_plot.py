@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
 
 Floats = NDArray[np.float64]
-_MARGIN, _DOT, _MOST_DOTS = 10, 6.0, 2000
+_MARGIN, _DOT, _MOST_DOTS = 10, 6.0, 2000  # more than the pixels of a plot
 _NEAR, _FEW = 12.0, 40  # pixels around a dot; runs from which every column has one
 
 

@@ -17,7 +17,7 @@ from inspector.tables.row_order import SortKey
 from inspector.tables.table import ColumnKind, Table
 from inspector.tables.tree import Tree, TreeOrder, empty_tree
 
-_SAMPLE_ROWS = 200
+_SAMPLE_ROWS = 200  # widths are measured on a sample: a tree may have a million rows
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
 _TREE_WIDTH = 280
 _LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 116

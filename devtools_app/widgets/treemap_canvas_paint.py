@@ -18,8 +18,8 @@ from inspector.units import format_bytes, format_share
 
 CRUMBS = 30.0  # height of the path above the map
 STRENGTH = 0.62  # of a colour on the ground
-_NAME_FROM = (38.0, 16.0)
-_TWO_LINES = 34.0
+_NAME_FROM = (38.0, 16.0)  # width and height; smaller cells have no name
+_TWO_LINES = 34.0  # height from which a name and a size fit
 _SHORTEST = 6  # characters a shortened name must have left
 
 

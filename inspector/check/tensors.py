@@ -28,7 +28,7 @@ from schema.program import model as m
 
 _COMPARED_BYTES = 1 << 16  # of each tensor: trained weights differ long before
 _REWRITTEN = "batch_norm"  # is folded into the weights before it
-_FLOAT32 = 6
+_FLOAT32 = 6  # ScalarType of program.fbs
 
 Key = tuple[int, tuple[int, ...]]  # dtype, shape
 

@@ -11,6 +11,7 @@ from inspector.tables.table import Table
 from inspector.tables.tree import Tree
 from schema.errors import Issue
 
+# 130 is 128 + SIGINT, as shells report it
 FINE, JUDGED, USAGE, UNREADABLE, FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 

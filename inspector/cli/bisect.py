@@ -43,7 +43,7 @@ from schema.errors import Issue
 from schema.etrecord import sniff as is_record
 from schema.objects.codec import from_json
 
-_HEAD = 4096
+_HEAD = 4096  # bytes that distinguish the kinds of input files
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -26,7 +26,7 @@ from schema.errors import Issue
 
 BLOCKS = 12  # of runs, where the user does not say how many
 _PROGRAMS = ("pte", "bpte")
-_HEAD = 256
+_HEAD = 256  # bytes that show whether a file is a JSON object
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
 from schema.backends import engine_backends
 
-_STEP_SECONDS = 0.1
+_STEP_SECONDS = 0.1  # Ctrl+C is noticed after at most that
 _CODES = {"usage": USAGE, "unreadable": UNREADABLE}
 
 

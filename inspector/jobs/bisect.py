@@ -17,7 +17,7 @@ from inspector.recipes.compile_job import CompileJob
 from schema.objects.atomic_file import write_atomically
 from schema.objects.codec import to_json
 
-_MOST_CRASHES = 5
+_MOST_CRASHES = 5  # each crash costs a new start of the worker
 
 
 @dataclass(frozen=True, slots=True)

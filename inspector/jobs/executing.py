@@ -19,7 +19,7 @@ DEBUG_LEVELS = ("none", "outputs", "intermediate")
 PRINTED = ("off", "summary", "all")
 ENGINES = ("auto", "native", "torch")
 PROCESSOR, WALL = "processor time of one thread", "wall clock"
-RTOL, ATOL = 1e-5, 1e-8
+RTOL, ATOL = 1e-5, 1e-8  # the defaults of torch.allclose
 
 
 def trace_files(folder: str | Path, report: Mapping[str, Any]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from inspector.jobs.supervisor import Setup
 from inspector.jobs.table import JobKind, Writes, kind_of
 from schema.objects.codec import ContentError, to_json
 
-_SLICE_SECONDS = 0.1
+_SLICE_SECONDS = 0.1  # a cancel from another thread is noticed after at most that
 
 
 class JobPlace(Protocol):

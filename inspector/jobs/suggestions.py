@@ -13,7 +13,7 @@ from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 _MOST_NODES = 8  # limit of nodes added together
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries
-_MOST_TRIED = 12
+_MOST_TRIED = 12  # each is a partition preview
 _DROPPED = (NodeOutcome.TOO_SMALL, NodeOutcome.CYCLE)
 
 

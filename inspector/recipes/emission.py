@@ -41,7 +41,7 @@ EDGE_CONFIG: Mapping[str, type] = {
 """Fields of ``EdgeCompileConfig``; a tuple is operators, separated by commas."""
 _IN_FILE = ".py:"
 _WORDS = {"true": True, "false": False}
-_MOST = 1 << 30
+_MOST = 1 << 30  # 1 GiB
 
 
 class WordError(ValueError):

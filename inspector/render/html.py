@@ -18,7 +18,7 @@ from inspector.tables.tree import Tree
 from inspector.units import format_time, plural
 from schema.version import __version__
 
-MOST_BYTES = 5_000_000
+MOST_BYTES = 5_000_000  # promised in docs/cli.md; larger sections are left out
 MOST_TEXT = 160
 _ROOM = 4096  # bytes for the notes at the end
 _WIDTH, _HEIGHT = 1000, 320

@@ -22,7 +22,7 @@ from schema.program import ProgramFile
 from schema.program import model as m
 from schema.program.model import PROGRAM
 
-_HEADER_END = 8
+_HEADER_END = 8  # root offset and file identifier, 4 bytes each
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from inspector.units import Quantity
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades
+# odd, so that one bin is around zero; 256 cells a side are a readable heat map
 _BINS, _WORST, _WIDEST = 41, 12, 256
 _TONES = {
     "diverges": "bad",

@@ -36,8 +36,8 @@ _QUANTITIES: Mapping[str, tuple[Quantity, float]] = {
     "gap.max_abs": (Quantity.PLAIN, 1.0),
 }
 _TONES = {"done": "good", "failed": "bad"}
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_BINARY_STEPS = (1.0, 2.0, 4.0, 8.0, 16.0)
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # round decimal steps between ticks
+_BINARY_STEPS = (1.0, 2.0, 4.0, 8.0, 16.0)  # round steps for bytes
 _TICKS = 5
 BEST = "best"
 

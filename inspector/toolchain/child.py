@@ -17,7 +17,7 @@ from typing import IO, Any
 
 SCRIPT = Path(__file__).parent / "stock" / "__main__.py"
 GREETING_SECONDS = 60.0  # a Python interpreter greets within it; torch is imported afterwards
-GRACE_SECONDS = 5.0
+GRACE_SECONDS = 5.0  # then the process is killed
 _MOST_GARBAGE = 1 << 20  # limit of other output before the first message, in bytes
 _LONGEST_LINE, _LONGEST_GREETING = 1 << 26, 1 << 16  # bytes of a message
 _BEFORE_USERS = ("", "load executorch")  # stages without code of the user

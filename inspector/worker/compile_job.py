@@ -41,7 +41,7 @@ from schema.etrecord import sniff as is_record
 from schema.formats import recognise
 from schema.version import __version__
 
-_HEAD, _ZIP = 4096, b"PK"
+_HEAD, _ZIP = 4096, b"PK"  # a .pt2 file is a zip archive
 
 
 class InterpreterError(Exception):

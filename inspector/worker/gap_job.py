@@ -25,7 +25,7 @@ from inspector.worker.libraries import load_libraries
 from inspector.worker.tasks import Task
 from schema.errors import FormatError
 
-_STEP_SECONDS = 0.1
+_STEP_SECONDS = 0.1  # progress messages at most ten times a second
 
 
 class InputsError(ValueError):

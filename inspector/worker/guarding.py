@@ -31,7 +31,7 @@ from schema.program import model as m
 
 MOST_ROUNDS = 16
 """How often a program is compiled again without the nodes that were refused."""
-LARGEST = 1 << 30
+LARGEST = 1 << 30  # a check loads the weights a second time; --guard on does it for larger files
 """Limit of programs test-loaded by default, in bytes: kernels store weights twice."""
 _BOUNDS = "its bounds are"
 _ACTIVATIONS = ("aten.clamp.default", "aten.hardtanh.default", "aten.relu.default")

@@ -43,7 +43,7 @@ from schema.version import __version__
 
 _INPUTS, _EXTRACTED = INPUTS, "program.pte"  # passed on; the program is released afterwards
 _MOST_LOGGED = 1 << 31  # bytes
-_SPARE = 1 << 20
+_SPARE = 1 << 20  # headers and alignment of the debug buffer beside the tensors
 _FEW_RUNS = 3  # of a method with state: a cache may have no room for more
 
 

@@ -28,7 +28,7 @@ from runtime.program.loading import decode_program
 _OPERATION = re.compile(
     r"op:(?:demo::)?([^,]+), numel:[^,]+, dtype:[^<]+(?:<debug_handle>(-?\d+))?"
 )
-_MOST_OPERATIONS = 100_000
+_MOST_OPERATIONS = 100_000  # a hostile payload must not fill the memory
 
 
 class BackendWithCompilerDemo(BackendInterface):
@@ -123,4 +123,4 @@ class ExecutorBackend(BackendInterface):
                 context.store(target, value)
 
 
-_DEEPEST = 8
+_DEEPEST = 8  # a program may contain itself; each level is a Python recursion

@@ -21,6 +21,7 @@ from schema.dtypes.scalar_type import BY_NAME
 
 Source: TypeAlias = Path | str | bytes | BinaryIO
 DEFAULT_KEY = "default"
+# products of alias lists grow exponentially; files are from users
 _MOST_KEYS, _MOST_BYTES, _MOST_DIMENSIONS = 4096, 16 << 20, 16
 _TORCH_NAMES = {
     "byte": "uint8",

@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 _CHUNK = 1 << 18  # positions examined together; bounds memory
 _EVENT_BYTES = 8  # a table with one offset; flatcc now and then counts 2 bytes more
 _MOST_DIMS = 16  # kTensorDimensionLimit
-_LONGEST_NAME = 1000
+_LONGEST_NAME = 1000  # longer ones are taken for other data of a damaged trace
 _LOADING = ("Program::load_method", "Method::init")
 _EXECUTE = "Method::execute"
 

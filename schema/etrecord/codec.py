@@ -16,7 +16,7 @@ from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
 T = TypeVar("T")
-_SHOWN = 5
+_SHOWN = 5  # names that an issue lists
 
 
 @gc_suspended()

@@ -35,7 +35,7 @@ from schema.objects.cyclic_gc import gc_suspended
 Buffer = bytes | bytearray | memoryview
 T = TypeVar("T")
 _STEP = 1 << 20  # bytes compared at once, so that equal weights are never copied entirely
-_SHOWN = 5
+_SHOWN = 5  # names that an issue lists
 
 
 @dataclass(frozen=True, eq=False)

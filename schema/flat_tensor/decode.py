@@ -28,7 +28,7 @@ from schema.objects.cyclic_gc import gc_suspended
 Buffer = bytes | bytearray | memoryview
 MAGIC = b"FH01"
 _EMPTY = memoryview(b"")
-HEADER_AT, HEADER_BYTES = 8, 40
+HEADER_AT, HEADER_BYTES = 8, 40  # after root offset and file identifier
 _HEADER = struct.Struct("<4sIQQQQ")
 
 

@@ -17,7 +17,7 @@ from schema.flatbuf.spec import Field, Scalar
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
-_POINTER = 4
+_POINTER = 4  # bytes of an offset; also of the two sizes at the start of a vtable
 
 
 class Region:

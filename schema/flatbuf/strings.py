@@ -14,7 +14,7 @@ from schema.flatbuf.columns import Ints, Region, Rows, extents
 
 Ids = NDArray[np.int32]
 _LONG = 256  # bytes; longer strings are rare and are compared one by one
-_WORD = 8
+_WORD = 8  # bytes compared at a time, as one uint64
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 

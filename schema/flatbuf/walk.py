@@ -16,7 +16,7 @@ from schema.flatbuf.spec import Blob, Field, Scalar, Spec, String, Union, Vec
 
 _POINTER = 4
 _PREVIEW = 120
-_MAX_EXTENTS = 4_000_000
+_MAX_EXTENTS = 4_000_000  # a hostile file may share tables, so that paths grow exponentially
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from flatbuffers import number_types  # pyright: ignore[reportMissingTypeStubs]
 from schema.flatbuf.spec import Blob, Scalar, Spec, String, Union, UnknownMember, Vec
 
 T = TypeVar("T")
-_POINTER = 4
+_POINTER = 4  # bytes of an offset
 _FLAGS: dict[str, Any] = {
     "?": number_types.BoolFlags,
     "b": number_types.Int8Flags,

@@ -8,7 +8,7 @@ from typing import Any
 from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
 
-_MAX_OFFSETS = 400_000
+_MAX_OFFSETS = 400_000  # tables may be shared, so that their number is not bounded by the size
 
 
 class PayloadReader(Reader):

@@ -22,8 +22,8 @@ from schema.program.program import ProgramFile
 Buffer = bytes | bytearray | memoryview
 MAGIC = b"eh00"
 _HEADER = struct.Struct("<4sIQQ")
-_HEADER_AT = 8
-_OLD_LENGTH, _NEW_LENGTH = 24, 32
+_HEADER_AT = 8  # after root offset and file identifier
+_OLD_LENGTH, _NEW_LENGTH = 24, 32  # 1.0 added the size of the segment area
 SEGMENT_ALIGNMENT = 128  # default of ExecutorchBackendConfig
 
 

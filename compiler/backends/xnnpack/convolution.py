@@ -30,6 +30,7 @@ from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
 
 Node = torch.fx.Node
+# XNN_FLAG_KEEP_DIMS, _ALIGN_CORNERS, _TRANSPOSE_WEIGHTS
 KEEP_DIMS, ALIGN_CORNERS, TRANSPOSED = 0x40, 8, 1
 _IMAGE = 3  # height, width and channels share the scale of a dynamically quantized image
 # XNNPACK runs a pointwise convolution as a fully connected layer, and then gives each pixel of

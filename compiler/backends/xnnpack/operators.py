@@ -57,7 +57,7 @@ BINARY: dict[Any, str] = {
     aten.prelu.default: "PReLU",
     aten._prelu_kernel.default: "PReLU",
 }
-_CAT_MOST = 5
+_CAT_MOST = 5  # the schema has Concatenate2 to Concatenate5; longer ones are chained
 
 
 def unary(lowering: Lowering, step: PayloadStep) -> None:

@@ -71,7 +71,7 @@ _MOVES = frozenset(
 )
 """Operators whose quantized kernels preserve the integer values of their operands."""
 _STATIC = _SUMS | _MOVES | {aten.mean.dim}
-_IMAGE = 4
+_IMAGE = 4  # dimensions of an NCHW image
 _GROUP = 32  # the number of inputs that share a scale of a 4-bit weight is a multiple of it
 
 

@@ -14,7 +14,7 @@ from schema.payloads.xnnpack.codec import encode
 from schema.payloads.xnnpack.nodes import NodeForm
 
 DATATYPES = {torch.float32: 1, torch.float16: 2, torch.int8: 3, torch.bfloat16: 14}
-QINT32, QCINT8, QCINT32, QCINT4, QDINT8, QBINT4 = 5, 6, 7, 8, 9, 10
+QINT32, QCINT8, QCINT32, QCINT4, QDINT8, QBINT4 = 5, 6, 7, 8, 9, 10  # XNNDatatype of the schema
 _ALIGNMENT = 16
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inspector.units import Quantity, Unit, choose_unit
 
-_MOST_TICKS = 200
+_MOST_TICKS = 200  # a damaged range must not create endless marks
 
 
 @dataclass(frozen=True, slots=True)

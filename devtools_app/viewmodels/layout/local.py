@@ -15,7 +15,7 @@ from devtools_app.viewmodels.layout.place import place_rows
 from devtools_app.viewmodels.layout.problem import SIDE, LayoutResult, Problem
 from devtools_app.viewmodels.layout.route import EdgeRouter, RouteGrid, Way, grid
 
-_NEAR_MIDDLE = 30.0
+_NEAR_MIDDLE = 30.0  # pixels; a straight line is worth that much asymmetry
 
 
 def solve(problem: Problem) -> LayoutResult:

@@ -17,7 +17,7 @@ from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 WIDE = 1.5  # pixels from which an event is a box
-_FEW_COLOURS = 64
+_FEW_COLOURS = 64  # one sum per colour and pixel: memory grows with both
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from inspector.trace.event_kinds import OPERATOR_CALL
 
 _VERSION = "brain.Event:2"
 _TEXT = "text"  # name of the plugin that shows markdown
-_STRING, _MASK = 7, 0xA282EAD8
+_STRING, _MASK = 7, 0xA282EAD8  # dtype of tensor.proto; mask of the CRCs in TFRecord files
 
 
 def tensorboard_bytes(blocks: Iterable[EventBlock], wall_time: float) -> bytes:

@@ -22,7 +22,7 @@ from schema.etdump import DebugValue
 TimeConverter = Callable[[Any, Any], Any]
 Times = NDArray[np.float64]
 _POINTS = (10, 50, 90)
-_WRAP = 2**32 - 1
+_WRAP = 2**32 - 1  # largest value of a 32-bit clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from schema.payloads.xnnpack.model import NO_VALUE
 
 Values = Mapping[int, Value]
 WITH_WEIGHTS = frozenset({"FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d"})
-MOST_SIZE = 1 << 24
+MOST_SIZE = 1 << 24  # damaged sizes and paddings must not allocate large tensors
 """Largest allowed kernel, stride, padding or image, in elements along one dimension."""
 TRANSPOSED = 1  # flag of FullyConnected and BatchMatrixMultiply
 _OVER_IMAGES = (n.Convolution, n.Pooling, n.StaticResize)

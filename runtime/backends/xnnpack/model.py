@@ -51,7 +51,7 @@ PER_TENSOR = frozenset({Datatype.QINT8, Datatype.QUINT8})
 WEIGHT_ONLY = frozenset(
     {Datatype.QINT32, Datatype.QCINT8, Datatype.QCINT32, Datatype.QCINT4, Datatype.QBINT4}
 )
-INT4_ZERO = 8
+INT4_ZERO = 8  # 4-bit weights are stored unsigned, with 8 for zero
 """Zero point of 4-bit weights."""
 
 

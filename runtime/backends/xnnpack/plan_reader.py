@@ -28,8 +28,8 @@ from schema.payloads.xnnpack.codec import constant_data, decode
 from schema.payloads.xnnpack.graph import node_kind
 from schema.payloads.xnnpack.kernels import input_ids, output_ids
 
-MOST_DIMS = 6
-_MOST_EXTERNS = 4096
+MOST_DIMS = 6  # XNN_MAX_TENSOR_DIMS
+_MOST_EXTERNS = 4096  # a damaged count must not allocate memory
 _HASH = re.compile(r"(?:scale_)?([0-9a-f]{64})")
 
 

@@ -11,8 +11,8 @@ from runtime.errors import invalid_argument
 from runtime.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 
-SAME_PADDING = 4
-KEEP_DIMS = 0x40
+SAME_PADDING = 4  # XNN_FLAG_TENSORFLOW_SAME_PADDING
+KEEP_DIMS = 0x40  # XNN_FLAG_KEEP_DIMS
 Padding = tuple[int, int, int, int]
 """Left, right, top, bottom."""
 

@@ -29,7 +29,7 @@ _RANGES = {
     Datatype.QUINT8: (0, 255),
     Datatype.QINT32: (0, 0),
 }
-_LEAST_GROUP = 32
+_LEAST_GROUP = 32  # XNN_MIN_BLOCKSIZE
 
 
 def range_of(datatype: Datatype) -> tuple[int, int]:

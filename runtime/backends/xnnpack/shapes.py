@@ -27,8 +27,8 @@ from runtime.errors import invalid_argument
 from runtime.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 
-_ALIGN_CORNERS = 8
-_LEGACY = 4
+_ALIGN_CORNERS = 8  # XNN_FLAG_ALIGN_CORNERS
+_LEGACY = 4  # XNN_FLAG_TENSORFLOW_LEGACY_MODE
 
 
 def _move(node: PayloadNode, values: Values, move: Change) -> NodeCall:

@@ -13,7 +13,7 @@ from runtime.memory.slots import TensorShapeDynamism, TensorSlot
 from runtime.program.values import Boxed, ValueTable
 from schema.program import model as m
 
-ALWAYS = 1 << 60
+ALWAYS = 1 << 60  # after every instruction index
 BEFORE = -1
 _SHARED_FROM = 2  # memory ids from this one on may hold state of other methods
 VIEW = "executorch_prim::et_view.default"

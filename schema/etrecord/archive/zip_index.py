@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from schema.errors import FormatError
 
-STORED, DEFLATED = 0, 8
+STORED, DEFLATED = 0, 8  # methods of the zip format, APPNOTE 4.4.5
 LOCAL = struct.Struct("<4s5H3I2H")
 CENTRAL = struct.Struct("<4s6H3I5H2I")
 END = struct.Struct("<4s4H2IH")
@@ -23,8 +23,8 @@ END64 = struct.Struct("<4sQ2H2I4Q")
 LOCATOR64 = struct.Struct("<4sIQI")
 LOCAL_MAGIC, CENTRAL_MAGIC = b"PK\x03\x04", b"PK\x01\x02"
 END_MAGIC, END64_MAGIC, LOCATOR64_MAGIC = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
-_ENCRYPTED, _DESCRIPTOR, _UTF8 = 0x1, 0x8, 0x800
-_MAX_COMMENT = 0xFFFF
+_ENCRYPTED, _DESCRIPTOR, _UTF8 = 0x1, 0x8, 0x800  # general purpose flags, APPNOTE 4.4.4
+_MAX_COMMENT = 0xFFFF  # the end record may be followed by a comment of 16-bit length
 _MAX_MEMBERS = 100_000  # a 70B model saves about 1,500 storages
 
 

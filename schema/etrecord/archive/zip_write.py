@@ -27,10 +27,10 @@ from schema.etrecord.archive.zip_index import (
 )
 
 EPOCH = 0x0021_0000  # 1980-01-01 00:00, the first DOS time
-_UTF8 = 0x800
-_UNIX = 3 << 8
-_FILE_MODE = 0o100600 << 16
-_LIMIT = 0xFFFF_FFFF
+_UTF8 = 0x800  # general purpose flag 11, APPNOTE 4.4.4
+_UNIX = 3 << 8  # version made by, APPNOTE 4.4.2: needed for the file mode
+_FILE_MODE = 0o100600 << 16  # regular file, read and written by its owner
+_LIMIT = 0xFFFF_FFFF  # this and larger sizes need zip64
 _SUMMED_APART = 1 << 16  # joining two sums takes about as long as summing 64 KiB
 
 Bytes: TypeAlias = "bytes | memoryview"

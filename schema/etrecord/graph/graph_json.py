@@ -21,7 +21,7 @@ from schema.etrecord.graph.unions import BROKEN, mapping, text
 from schema.etrecord.parts.lowered import LoweredModule, read_lowered
 from schema.graph import Graph
 
-_MAX_LOWERED_DEPTH = 8
+_MAX_LOWERED_DEPTH = 8  # a hostile record may nest lowered modules endlessly
 
 
 @dataclass(frozen=True, slots=True)

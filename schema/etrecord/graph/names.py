@@ -14,7 +14,7 @@ _PREFIXES = (
 )
 _FX_WORDS = ("inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree")
 _RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_FX_WORDS))
-_MAX_STEPS = 1000
+_MAX_STEPS = 1000  # then steps grow: colliding names could take quadratic time
 _VALID = re.compile(r"([a-zA-Z_][0-9a-zA-Z_]*?)(?:_(\d+))?")
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")

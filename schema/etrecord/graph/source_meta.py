@@ -23,7 +23,7 @@ _ROOT = re.compile(r"^(?:[A-Z]\[['\"]\w*['\"]\]|L__self___?|self(?=\.|$))")
 _INDEX = re.compile(r"\[['\"]?([^'\"\]]*)['\"]?\]")
 _CALL_COUNT = re.compile(r"@\d+(?=\.|$)")
 _MAX_PATH = 2000
-_MAX_DIGITS = 18
+_MAX_DIGITS = 18  # any such number fits 64 bits; int() of long strings takes quadratic time
 _MAX_ANCESTORS = 100
 _KNOWN = frozenset(("stack_trace", "nn_module_stack", "debug_handle", "from_node"))
 

@@ -11,7 +11,7 @@ from schema.etrecord.graph.json_text import Json
 from schema.graph import Dim, TensorMeta
 
 NONE = ("as_none", ())
-_MAX_RANK = 64
+_MAX_RANK = 64  # the limit of torch
 _MAX_NUMEL = 1 << 62  # more elements than int64 byte positions can address
 # raised when reading JSON of unexpected structure
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)

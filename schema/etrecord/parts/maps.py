@@ -18,7 +18,7 @@ from schema.etrecord.graph.unions import BROKEN, mapping
 
 T = TypeVar("T")
 FORWARD = "forward"
-_MAX_DIGITS = 18
+_MAX_DIGITS = 18  # any such number fits 64 bits; int() of long strings takes quadratic time
 _MOST_OUTPUTS = 1 << 16  # of one call; each one becomes a line
 Problems: TypeAlias = list[str]
 

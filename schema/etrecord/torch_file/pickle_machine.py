@@ -18,8 +18,8 @@ from schema.errors import FormatError
 
 Value: TypeAlias = Any
 MAX_OPCODES = 600_000  # a saved tensor needs about forty
-_MAX_INTEGER_BYTES = 9
-_MAX_DIGITS = 30
+_MAX_INTEGER_BYTES = 9  # 64 bits and a sign byte
+_MAX_DIGITS = 30  # int() of long strings takes quadratic time
 _UINT8, _UINT16, _UINT32, _UINT64, _INT32, _DOUBLE = map(
     struct.Struct, ("<B", "<H", "<I", "<Q", "<i", ">d")
 )

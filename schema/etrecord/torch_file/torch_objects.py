@@ -22,10 +22,10 @@ from schema.etrecord.torch_file.pickle_machine import Global
 from schema.etrecord.torch_file.tensor_data import Opaque, TensorData, span_elements
 
 Value: TypeAlias = Any
-_MAX_RANK = 64
+_MAX_RANK = 64  # the limit of torch
 _MAX_BYTES = 1 << 62  # the sum of an offset and an extent then fits int64
 _SHOWN_ISSUES = 50
-_FORK_MAJOR = 5
+_FORK_MAJOR = 5  # ExecuTorch's serializer stopped there, see FIRST_TORCH_MAJOR
 
 
 @dataclass(frozen=True, slots=True)

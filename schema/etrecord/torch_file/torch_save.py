@@ -15,7 +15,7 @@ from schema.etrecord.torch_file.torch_objects import TorchObjects
 
 Tree: TypeAlias = Any
 _PICKLE = "/data.pkl"
-_MAX_DEPTH = 100
+_MAX_DEPTH = 100  # readers of the tree are recursive
 _MAX_ITEMS = 300_000
 _BYTES_AN_OPCODE = 60
 

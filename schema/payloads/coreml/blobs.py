@@ -13,7 +13,7 @@ from schema.errors import FormatError
 from schema.payloads.reading import span
 
 HEADER_BYTES = DESCRIPTION_BYTES = 64
-_SENTINEL = 0xDEADBEEF
+_SENTINEL = 0xDEADBEEF  # of Core ML's weight files, at each blob's description
 _DESCRIPTION = struct.Struct("<IIQQ")
 
 

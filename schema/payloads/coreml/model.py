@@ -14,7 +14,7 @@ from schema.payloads.coreml.mil import Function, read_program
 from schema.payloads.coreml.network import read_features, read_network
 from schema.payloads.coreml.wire import FieldBudget, fields, nested, number, text
 
-_VERSION, _DESCRIPTION, _DEFAULT_FUNCTION, _ML_PROGRAM = 1, 2, 21, 502
+_VERSION, _DESCRIPTION, _DEFAULT_FUNCTION, _ML_PROGRAM = 1, 2, 21, 502  # fields of Model.proto
 _NETWORKS = {
     303: "neural network regressor",
     403: "neural network classifier",

@@ -17,8 +17,8 @@ from schema.payloads.names import unique
 _LAYERS = 1
 _MULTI_ARRAY = 5  # of the feature types the one that is a tensor
 _MAX_DEPTH = 32
-_MAX_LAYERS = 100_000
-_BRANCH, _LOOP = 605, 615
+_MAX_LAYERS = 100_000  # a hostile model must not fill the memory
+_BRANCH, _LOOP = 605, 615  # fields of NeuralNetwork.proto
 # layer -> fields that hold a network
 _NESTED = {
     _BRANCH: {1: "then", 2: "else"},

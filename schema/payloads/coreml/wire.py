@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from schema.errors import FormatError
 
-_MAX_FIELDS = 1_000_000
+_MAX_FIELDS = 1_000_000  # bounds the time for a hostile message
+# wire types of protobuf; 3 and 4 are obsolete groups
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U64, _U32 = struct.Struct("<Q"), struct.Struct("<I")
 Value = int | memoryview

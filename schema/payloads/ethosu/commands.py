@@ -16,8 +16,8 @@ import numpy as np
 from schema.errors import FormatError
 
 _MAGICS = (b"COP1", b"COP2")
-_OPTIMIZER_CONFIG, _COMMAND_STREAM, _NOP = 1, 2, 5
-_HAS_OPERAND = 0x4000
+_OPTIMIZER_CONFIG, _COMMAND_STREAM, _NOP = 1, 2, 5  # actions of the driver's command list
+_HAS_OPERAND = 0x4000  # set for commands of two words
 _MAX_OPERATIONS = 200_000
 
 OPERATIONS = {

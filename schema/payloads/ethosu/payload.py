@@ -22,7 +22,7 @@ from schema.payloads.reading import span, unpack
 
 FIRST, LAST = "vela_bin_stream", "vela_end_stream"
 _HEADER = struct.Struct("<16sIB11s")
-_KEY_BYTES = 64
+_KEY_BYTES = 64  # hexadecimal digits
 _MAX_BLOCKS = 1000
 _SHOWN = 16
 _ENTRY_WORDS = (9, 7)  # six dimensions; four before release 1.0

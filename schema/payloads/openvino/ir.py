@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from schema.errors import FormatError
 
-_MAX_ELEMENTS = 300_000
+_MAX_ELEMENTS = 300_000  # bounds the time for a hostile file
 _MAX_LAYERS = 100_000  # a transformer of a billion weights has a few thousand
 _MAX_DEPTH = 64
 _MAX_TEXT = 4096  # of one element; a dimension is a few digits

@@ -13,7 +13,7 @@ import numpy as np
 from schema.payloads.model import Payload, PayloadSource
 from schema.payloads.parts import whole
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # digests of large payloads do not copy them at once
 _OVERLAP = 256  # longest string that is still found across two chunks
 
 

@@ -16,9 +16,9 @@ from schema.errors import FormatError
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads.tosa.ops import OPERATORS
 
-_MAGIC = 0x07230203
+_MAGIC = 0x07230203  # SPIR-V specification, section 2.3
 _MAX_INSTRUCTIONS = 500_000
-_NAME, _IMPORT, _EXTENDED = 5, 11, 12
+_NAME, _IMPORT, _EXTENDED = 5, 11, 12  # opcodes of SPIR-V: OpName, OpExtInstImport, OpExtInst
 _INT, _FLOAT, _CONSTANT, _COMPOSITE, _NULL = 21, 22, 43, 44, 46
 _TRUE, _FALSE = 41, 42
 _TENSOR, _GRAPH_CONSTANT, _ENTRY, _INPUT, _OUTPUT = 4163, 4181, 4182, 4184, 4185

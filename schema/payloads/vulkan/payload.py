@@ -21,7 +21,7 @@ from schema.payloads.vulkan.graph import node_names, to_graph, value_name
 
 MAGIC = b"VH00"
 _HEADER = struct.Struct("<I4sHIIIQ")
-_ALL_ONES = 0xFFFFFFFFFFFFFFFF
+_ALL_ONES = 0xFFFFFFFFFFFFFFFF  # offset of a constant that is in the named data
 _WHERE = "Vulkan payload"
 Header = tuple[int, int, int, int]  # flatbuffer offset and size, byte area offset and size
 

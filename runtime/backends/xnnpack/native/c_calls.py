@@ -44,7 +44,7 @@ _NAMED = {
     "Tanh": "xnn_define_tanh",
 }
 _INPUT, _OUTPUT = 1, 2
-_BLOCK_ZERO = 8
+_BLOCK_ZERO = 8  # 4-bit weights are stored unsigned, with 8 for zero
 
 
 @dataclass(slots=True)

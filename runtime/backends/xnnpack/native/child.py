@@ -22,11 +22,11 @@ from typing import Any
 
 LIBRARY = "libexecutorch_backend_xnnpack.so"
 THREADS = "libexecutorch_threadpool.so"
-INVALID = 0xFFFFFFFF
-PROFILING = 8
+INVALID = 0xFFFFFFFF  # XNN_INVALID_VALUE_ID
+PROFILING = 8  # XNN_FLAG_BASIC_PROFILING
 _OK = 0
 _TOO_SMALL = 6
-_MAX_DIMS = 6
+_MAX_DIMS = 6  # XNN_MAX_TENSOR_DIMS
 _STATUS: tuple[str, ...] = (
     "success",
     "uninitialized",

@@ -27,8 +27,8 @@ _CHILD = Path(__file__).with_name("child.py")
 _LIBRARY = "libexecutorch_backend_xnnpack.so"
 _THREADS = "libexecutorch_threadpool.so"
 _PACKAGE = "executorch"
-ALIGNMENT = 64
-SPARE = 128
+ALIGNMENT = 64  # XNN_ALLOCATION_ALIGNMENT
+SPARE = 128  # XNN_EXTRA_BYTES
 """Bytes after every tensor, since kernels may read a little past the end."""
 
 
