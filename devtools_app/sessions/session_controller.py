@@ -14,7 +14,6 @@ from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load
 from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
-from devtools_app.state.json_file import DamagedFileError
 from devtools_app.state.requests import Notice, OpenAlone, Reload
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
@@ -34,7 +33,7 @@ from devtools_app.state.workspace import (
     save_workspace,
     workspace_of,
 )
-from schema.errors import Issue
+from schema.errors import FormatError, Issue
 from schema.objects.identity_cache import clear as forget_derived
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ class SessionController(QObject):
         """Open the files of a workspace in addition to open sessions."""
         try:
             workspace = load_workspace(path)
-        except DamagedFileError as error:
+        except FormatError as error:
             self.noticed.emit(Notice(f"The workspace cannot be opened. {error}", "error"))
             return
         except OSError as error:

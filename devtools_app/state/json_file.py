@@ -19,28 +19,6 @@ _NONE: Mapping[str, Any] = {}
 MAX_BYTES = 4 << 20  # notes included; anything larger is not one of our files
 
 
-class DamagedFileError(ValueError):
-    """A damaged file; the message is one sentence."""
-
-
-def read_json(path: Path) -> dict[str, object]:
-    """Return the object in a JSON file.
-
-    Raises: DamagedFileError, OSError
-    """
-    with path.open("rb") as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise DamagedFileError(f"{path} is larger than any file of its kind")
-    try:
-        found: object = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise DamagedFileError(f"{path} does not hold a JSON object")
-    return cast("dict[str, object]", found)
-
-
 def write_json(path: Path, content: object) -> None:
     """Write a JSON file in one step: it is either the old one or the new one.
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, cast
 from PySide6.QtCore import QStandardPaths
 
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
-from devtools_app.state.json_file import DamagedFileError, read_json, read_parts, write_json
+from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
 from devtools_app.state.run_form import RunForm, run_form_from
 from inspector.tables.selection import Units
-from schema.objects.codec import to_json
+from schema.errors import FormatError
+from schema.objects.codec import read_object, to_json
 
 if TYPE_CHECKING:
     from inspector.files.session import SessionOptions
@@ -151,10 +152,10 @@ class SettingsFile:
         not touched, and nothing is saved.
         """
         try:
-            return settings_from(read_json(self.path))
+            return settings_from(read_object(self.path, "preferences", MAX_BYTES))
         except FileNotFoundError:
             return Settings()
-        except DamagedFileError as error:
+        except FormatError as error:
             self._refuse(str(error), self._set_aside())
         except OSError as error:
             self._may_write = False

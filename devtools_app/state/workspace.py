@@ -10,16 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtools_app.state.json_file import DamagedFileError, read_json, read_parts, write_json
+from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
 from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.transitions import BOOKMARK_SLOTS
 from devtools_app.state.variant_file import history_content, history_from
 from devtools_app.state.variants import History
 from inspector.tables.selection import NOTHING, Selection
-from schema.objects.codec import to_json
+from schema.errors import FormatError
+from schema.objects.codec import read_object, to_json
 
 SUFFIX = ".etscope"
 FORMAT = 1
+_WHAT = "a workspace of ETScope"
 _MAX_SESSIONS = 64
 _NO_NOTES: Mapping[str, str] = {}
 
@@ -127,14 +129,15 @@ def save_workspace(path: Path, workspace: Workspace) -> None:
 def load_workspace(path: Path) -> Workspace:
     """Read a workspace; invalid parts are dropped and logged.
 
-    Raises: DamagedFileError if it is not a workspace or of a later format; OSError
+    Raises: FormatError if it is not a workspace or of a later format; OSError
     """
-    content = read_json(path)
+    content = read_object(path, _WHAT, MAX_BYTES)
     version = content.get("etscope_workspace")
     if type(version) is not int:
-        raise DamagedFileError(f"{path} is not a workspace of ETScope")
+        raise FormatError(_WHAT, "other JSON", field="etscope_workspace", file=str(path))
     if version > FORMAT:
-        raise DamagedFileError(f"{path} was written by a later version of ETScope")
+        newer = f"{version}, written by a later version of ETScope"
+        raise FormatError(f"format {FORMAT}", newer, field="etscope_workspace", file=str(path))
     folder = path.resolve().parent
 
     def found(name: str) -> str:

@@ -261,7 +261,7 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: MessageCollector) 
     """Export in another interpreter, which needs torch but none of our packages."""
     handed = folder / "exported"
     handed.mkdir()
-    script = str(Path(str(exporter.__file__)))
+    script = str(Path(str(exporter.__file__)).with_name("export_script.py"))
     command = [job.python, script, job.source.path, job.source.function, str(handed), *job.methods]
     try:
         process = subprocess.Popen(

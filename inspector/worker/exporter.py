@@ -1,14 +1,13 @@
 """Calls a user's function and exports what it returns; needs torch and nothing else.
 
-Imported by the worker, or run as a script by an interpreter chosen by the user, which then
-writes one ``.pt2`` file per method. It therefore imports none of the other modules.
+It imports none of the other modules, since an interpreter chosen by the user may run it without
+our packages, see ``export_script``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import faulthandler
 import importlib.util
 import json
 import logging
@@ -16,7 +15,6 @@ import os
 import re
 import sys
 import sysconfig
-import threading
 import time
 import traceback
 import types
@@ -26,20 +24,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch.export import ExportedProgram
+
 if TYPE_CHECKING:
     from typing import TypeGuard
-
-if __name__ == "__main__" and sys.path[0] == str(Path(__file__).resolve().parent):
-    del sys.path[0]  # the files in this folder are not modules of the user
-try:
-    import torch
-    from torch.export import ExportedProgram
-except ImportError as missing:
-    if __name__ != "__main__":
-        raise
-    told_of = {"sentence": f"{sys.executable} has no torch: {missing}", "blame": "usage"}
-    sys.stdout.write(json.dumps({"type": "failed", **told_of}) + "\n")
-    sys.exit(1)
 
 FORWARD = "forward"
 MANIFEST, CONSTANTS = "programs.json", "constants.pt"
@@ -482,62 +471,3 @@ def save_exported(found: Exported, folder: Path) -> None:
     torch.save(dict(found.constants), folder / CONSTANTS)
     manifest = {"programs": listed, "asked": found.asked}
     (folder / MANIFEST).write_text(json.dumps(manifest), "utf-8")
-
-
-def _channel() -> Say:
-    """Return a function that sends messages; redirect prints to standard error."""
-    out, own = os.dup(1), os.getpid()
-    os.dup2(2, 1)
-    if hasattr(os, "register_at_fork"):  # forked processes must not keep the channel open
-        os.register_at_fork(after_in_child=lambda: os.close(out))
-
-    def notify(kind: str, **content: object) -> None:
-        if os.getpid() != own:  # a copy may warn, but exits instead of answering
-            if kind not in ("warning", "log"):
-                os._exit(1)
-            os.write(2, f"{content.get('text', '')}\n".encode("utf-8", "replace"))
-            return
-        data = json.dumps({"type": kind, **content}).encode() + b"\n"
-        try:
-            while data:
-                data = data[os.write(out, data) :]
-        except OSError:  # the user's code has closed it: no message can be sent
-            os._exit(1)
-
-    return notify
-
-
-def _leave_with_parent() -> None:
-    """Exit when standard input ends: the worker has exited."""
-    own = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-
-    def watch() -> None:
-        with contextlib.suppress(OSError):
-            while os.read(own, 4096):
-                pass
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def main(path: str, function: str, folder: str, methods: tuple[str, ...]) -> int:
-    """Export a function into a folder; progress is reported in JSON lines on standard output."""
-    notify = _channel()
-    faulthandler.enable(file=2)
-    _leave_with_parent()
-    redirect_logs(notify)
-    try:
-        save_exported(exported(path, function, methods, notify), Path(folder))
-    except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
-        notify("failed", **failure(error))
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    code = main(sys.argv[1], sys.argv[2], sys.argv[3], tuple(sys.argv[4:]))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # threads of the user's code may never end

@@ -60,6 +60,14 @@ def read_json(path: Path, what: str, most: int) -> Any:  # noqa: ANN401 - JSON
         raise FormatError(f"{what} as JSON", str(error), file=str(path)) from error
 
 
+def read_object(path: Path, what: str, most: int) -> dict[str, object]:
+    """Return the object in a JSON file; see ``read_json``."""
+    content: object = read_json(path, what, most)
+    if not isinstance(content, dict):
+        raise FormatError(f"{what} as a JSON object", shown(content), file=str(path))
+    return cast("dict[str, object]", content)
+
+
 def read_versioned(
     path: Path, kind: type[_T], what: str, version: tuple[str, int], most: int
 ) -> _T:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devtools_app.state.json_file import DamagedFileError
 from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.transitions import add_session
 from devtools_app.state.workspace import (
@@ -21,6 +20,7 @@ from devtools_app.state.workspace import (
 )
 from inspector.files.session import Session
 from inspector.tables.selection import Selection, SelectionKind
+from schema.errors import FormatError
 from tests.app.test_settings import JSON
 
 CHOSEN = Selection(SelectionKind.EVENT, "forward", "g", "conv", 3, 17, 0, 2, "a/b")
@@ -102,18 +102,18 @@ def test_workspace_of_state_names_what_is_open():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "not JSON"),
-        (b"ET12", "not JSON"),
+        (b"", "a workspace of ETScope as JSON"),
+        (b"ET12", "a workspace of ETScope as JSON"),
         (b"[1]", "JSON object"),
-        (b'{"files": []}', "not a workspace"),
-        (b'{"etscope_workspace": "1"}', "not a workspace"),
+        (b'{"files": []}', "expected a workspace of ETScope"),
+        (b'{"etscope_workspace": "1"}', "expected a workspace of ETScope"),
         (b'{"etscope_workspace": 99}', "later version"),
     ],
 )
 def test_workspace_foreign_file_is_refused_in_one_sentence(tmp_path, content, words):
     path = tmp_path / "w.etscope"
     path.write_bytes(content)
-    with pytest.raises(DamagedFileError, match=words) as caught:
+    with pytest.raises(FormatError, match=words) as caught:
         load_workspace(path)
     assert "\n" not in str(caught.value)
 
