@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError, Shown, shown
+from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
     add_libraries,
     add_timeout,
@@ -22,6 +23,7 @@ from inspector.cli.progress import Progress
 from inspector.compare.content import comparison_content
 from inspector.compare.model import Comparison
 from inspector.compare.sessions import compare_sessions
+from inspector.files.origin import device_name
 from inspector.files.session import Session
 from inspector.jobs.executing import ENGINES, MADE_INPUTS, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob
@@ -32,6 +34,7 @@ from inspector.numerics.report import GapReport
 from inspector.render.comparison import comparison_html
 from inspector.tables.compare import letters_of, summary_table
 from inspector.tables.compare_lists import CHANGES, LISTS, detail_table
+from inspector.tables.device_ratios import ratios_table
 from schema.backends import engine_backends
 from schema.errors import Issue, Severity
 
@@ -49,6 +52,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=count,
         metavar="N",
         help="run the programs here, in N blocks of warm runs one after the other; 16 are enough",
+    )
+    parser.add_argument(
+        "--device", metavar="NAME", default="", help="with --measure: run them on a device"
     )
     parser.add_argument(
         "--inputs",
@@ -85,6 +91,8 @@ def run(options: Namespace) -> Answer:
     """Compare; a difference is not an error, a program that cannot be measured is one."""
     if len(options.sessions) < 2:
         raise CommandError("compare takes two or more: A B, each a file or folder", USAGE)
+    if options.device:
+        check_known(options.device)
     if options.inputs_file not in MADE_INPUTS:
         check_there(options.inputs_file)
     sessions = open_sides(options, [split_names(names) for names in options.sessions])
@@ -109,6 +117,8 @@ def run(options: Namespace) -> Answer:
     tables = [shown(summary_table(found, letters))]
     if options.format == "text":
         tables += _lists(found, letters, options.top)
+        if len(set(map(device_name, sessions))) > 1:
+            tables.append(shown(ratios_table(found, sessions), "ratios by operator"))
     names = ", ".join(f"{letter} {name}" for letter, name in zip(letters, found.names, strict=True))
     data = comparison_content(found, measured)
     code = FAILED if lost else FINE
@@ -163,6 +173,7 @@ def _program(session: Session, options: Namespace) -> RunJob:
         libraries=tuple(options.libraries),
         threads=options.threads,
         engine=options.engine,
+        device=options.device,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.files.load import load_session, logged_nothing, split_sessions
+from inspector.files.origin import remember_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from inspector.trace.timing import UNITS
 
@@ -40,6 +41,11 @@ def add_reading(parser: ArgumentParser) -> None:
     parser.add_argument("--method", metavar="NAME", help="only this method")
     parser.add_argument(
         "--source-time-scale", choices=UNITS, help="unit of ETDump ticks; default: ns, assumed"
+    )
+    parser.add_argument(
+        "--remember-time-scale",
+        action="store_true",
+        help="read these ETDumps with --source-time-scale from now on",
     )
     parser.add_argument(
         "--source-root",
@@ -84,6 +90,7 @@ def open_files(
         if not logged_nothing(name):
             Path(name).stat()  # a file that is not there is named before anything is decoded
     session = load_session(names, reading(options), strict=strict)
+    _remember(options, session)
     options.inputs = [*getattr(options, "inputs", ()), *(file.path for file in session.files)]
     known = getattr(options, "session_issues", ())
     options.session_issues = [*known, *session.all_issues()]
@@ -93,6 +100,18 @@ def open_files(
         there = ", ".join(session.methods)
         raise CommandError(f"unknown method {options.method!r}; available: {there}", USAGE)
     return session
+
+
+def _remember(options: Namespace, session: Session) -> None:
+    """Store the chosen unit of the traces if that was requested.
+
+    Raises: CommandError without a unit; OSError
+    """
+    if not getattr(options, "remember_time_scale", False):
+        return
+    if options.source_time_scale is None:
+        raise CommandError("--remember-time-scale needs --source-time-scale", USAGE)
+    remember_unit(session.files, options.source_time_scale)
 
 
 def split_names(names: str) -> list[str]:

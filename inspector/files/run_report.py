@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +16,21 @@ from schema.objects.identity_cache import identity_cache
 
 REPORT = "run.json"
 _LARGEST = 1 << 26  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedDevice:
+    """The device that a program ran on.
+
+    Attributes:
+        name: as the user calls it
+        transport: in words, as in ``ssh pi.local``
+        facts: what its system reports: model, cores, governor
+    """
+
+    name: str
+    transport: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,8 @@ class RunReport:
     method: str
     run_ms: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
+    clock: str = "ns"
+    device: ReportedDevice | None = None
     threads: int | None = None
     machine: Machine | None = None
 

@@ -88,6 +88,7 @@ TABLES: dict[str, TableEntry] = {
                 ("compare-sizes", "a figure of the files", "compare_lists:sizes"),
                 ("compare-weights", "a recorded weight", "compare_lists:weights"),
                 ("compare-changes", "a difference", "compare_lists:changes"),
+                ("compare-devices", "the ratio of an operator", "device_ratios:device_ratios"),
             )
         ),
     )

@@ -352,10 +352,7 @@ def _report(
         "torch": "",
         "threads": job.threads or 1 if knows_threads else None,
         "backends": list(dict.fromkeys(one.id for one in plan.delegates)),
-        "partitions": [
-            {"backend": one.id, "engine": "", "source": f"ExecuTorch on {device.name}", "note": ""}
-            for one in plan.delegates
-        ],
+        "partitions": partitions_of(program),
         "options": options_of(job),
         "inputs": [described(value) for value in program.given.inputs],
         "outputs": [printed(value, job.print_output) for value in outputs],
@@ -371,6 +368,13 @@ def _report(
         "trace": trace,
         "warnings": program.warnings,
     }
+
+
+def partitions_of(program: DeviceProgram) -> list[dict[str, str]]:
+    """Return what ran each delegate of the method."""
+    source = f"ExecuTorch on {program.remote.device.name}"
+    delegates = program.given.plan.delegates
+    return [{"backend": one.id, "engine": "", "source": source, "note": ""} for one in delegates]
 
 
 def _text(value: int | None) -> str | None:

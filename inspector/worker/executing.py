@@ -53,6 +53,9 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
         return resolved("inspector.worker.device_run:work")(job, task)
     if isinstance(job, RunJob):
         return toolchain_named(job.toolchain).run(job, task)
+    if isinstance(job, MeasureJob) and any(one.device for one in job.programs):
+        name = "inspector.worker.device_measure:measure_on_device"
+        return resolved(name)(job, task.notify, failure)
     if isinstance(job, StepJob) and task.command is not None:
         return step_live(job, task.notify, task.command)
     return execute(job, task.folder, task.notify)

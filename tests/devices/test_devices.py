@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +18,11 @@ from inspector.devices.lock import locked
 from inspector.devices.remote import RemoteFolder
 from inspector.devices.runner import DEFAULT_RUNNER, printed_times, runner_words, shell_command
 from inspector.devices.transport import transport_of
+from inspector.files.load import load_session
+from inspector.files.origin import device_name
+from inspector.files.user_folder import user_folder
 from tests.inspector.cli_runs import run, valid
+from tests.inspector.sessions import DATA
 
 HERE = "sh -c {command}"
 
@@ -193,3 +198,62 @@ def test_a_description_is_json(tmp_path: Path) -> None:
     device = here(tmp_path)
     content = json.loads((devices.devices_folder() / "here.json").read_text())
     assert content["runner"] == device.runner
+
+
+TRACED = DATA / "extra" / "deep_mlp"
+PRINTS = """n=0; while [ $n -lt $2 ]; do n=$((n + 1)); echo "Iteration $n of $2: 0.25 ms"; done"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_programs_are_measured_in_turns_on_a_device(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    text = f"echo $1 >> {log}; {PRINTS}"
+    here(tmp_path, script(tmp_path, text) + " {inputs} {output} {etdump}")
+    other = DATA / "extra" / "wide_alignment" / "model.pte"
+    programs = (TRACED / "model.pte", other)
+    options = ["--measure", "6", "--device", "here", "--no-gap", "--format", "json"]
+    answer = run("compare", *programs, *options)
+    measured = valid(answer, "compare")["data"]["measured"]
+    assert [len(one["blocks_ms"]) for one in measured["programs"]] == [6, 6]
+    ran = log.read_text().split()
+    assert len(set(ran)) == 2
+    assert ran[2:6] == [ran[2], ran[3], ran[3], ran[2]]
+
+
+def test_the_unit_of_a_trace_comes_from_its_report_or_from_memory(tmp_path: Path) -> None:
+    trace = tmp_path / "run.etdp"
+    shutil.copy(TRACED / "run.etdp", trace)
+    assert load_session([trace]).options.time_scale_assumed
+    assert run("profile", trace, "--remember-time-scale").code == 2
+    chosen = ["--source-time-scale", "us", "--remember-time-scale"]
+    assert run("profile", trace, *chosen).code == 0
+    copied = tmp_path / "elsewhere.etdp"
+    trace.rename(copied)
+    options = load_session([copied]).options
+    assert (options.source_time_scale, options.time_scale_assumed) == ("us", False)
+    (user_folder() / "clocks.json").write_text("damaged")
+    assert load_session([copied]).options.time_scale_assumed
+    files = [{"path": copied.name, "bytes": copied.stat().st_size}]
+    report = {"method": "forward", "files": files, "clock": "ms", "device": {"name": "pi"}}
+    (tmp_path / "run.json").write_text(json.dumps(report))
+    session = load_session([copied])
+    assert (session.options.source_time_scale, device_name(session)) == ("ms", "pi")
+
+
+def test_sessions_of_two_devices_have_ratios_by_operator(tmp_path: Path) -> None:
+    folders: list[Path] = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        shutil.copytree(TRACED, folder, ignore=shutil.ignore_patterns("run.json"))
+        dump = folder / "run.etdp"
+        files = [{"path": dump.name, "bytes": dump.stat().st_size}]
+        clock = {"one": "ns", "two": "us"}[name]
+        report = {"method": "forward", "files": files, "clock": clock, "device": {"name": name}}
+        (folder / "run.json").write_text(json.dumps(report))
+        folders.append(folder)
+    table = run("table", "compare-devices", *folders, "--format", "json").json["data"]["tables"][0]
+    assert table["columns"][-1]["title"] == "two / one"
+    ratios = [row["values"][-1] for row in table["rows"]]
+    assert ratios == pytest.approx([1000] * len(ratios))
+    assert "ratios by operator" in run("compare", *folders, "--no-gap").out

@@ -75,7 +75,8 @@ def loaded(device: Device) -> Iterator[None]:
     """The process that the runner of the device forks, so that torch is imported once."""
     path = re.search("--server=([^ ]+)", device.runner)
     assert path is not None
-    process = subprocess.Popen([sys.executable, str(RUNNER), "--serve", path[1]])
+    command = [sys.executable, str(RUNNER), "--serve", path[1]]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     while not Path(path[1]).exists():
         assert process.poll() is None
         time.sleep(0.05)

@@ -1,0 +1,68 @@
+"""The same program on several devices: the time of each operator and its ratio to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inspector.compare.model import Comparison
+from inspector.compare.sessions import compare_sessions
+from inspector.files.origin import HERE, device_name
+from inspector.files.session import Session
+from inspector.tables.rows import RowField, row_table
+from inspector.tables.selection import AUTOMATIC, Units
+from inspector.tables.table import Table
+from inspector.units import Quantity
+
+WHOLE = "all of a run"
+_NS_PER_MS = 1e6
+_Row = tuple[str, tuple[float | None, ...]]
+
+
+def device_ratios(sessions: Sequence[Session], method: str, units: Units) -> Table:
+    """Return one row per operator: its time in each session, and over that of the first."""
+    return ratios_table(compare_sessions(sessions, None, (), method), sessions, units)
+
+
+def ratios_table(found: Comparison, sessions: Sequence[Session], units: Units = AUTOMATIC) -> Table:
+    """Return the ratios of a comparison; times that were not measured together have no verdict.
+
+    Args:
+        found: of the sessions
+        sessions: in the order of the comparison
+        units: of times
+    """
+    titles = _titles(sessions)
+    several = len({row.method for row in found.operators}) > 1
+    rows: list[_Row] = []
+    for row in found.operators:
+        name = f"{row.method}: {row.name}" if several else row.name
+        rows.append((name, row.ms))
+    rows.insert(
+        0, (WHOLE, tuple(_sum(column) for column in zip(*(ms for _, ms in rows), strict=True)))
+    )
+    fields = [RowField("operator", mono=True)]
+    fields += [RowField(title, Quantity.TIME) for title in titles]
+    fields += [RowField(f"{title} / {titles[0]}", Quantity.PLAIN) for title in titles[1:]]
+    cells = [(name, *map(_ns, ms), *(_ratio(each, ms[0]) for each in ms[1:])) for name, ms in rows]
+    return row_table(fields, cells if found.operators else [], "operators", units=units)
+
+
+def _titles(sessions: Sequence[Session]) -> list[str]:
+    names = [device_name(session) or HERE for session in sessions]
+    return [
+        f"{name} ({number})" if names.count(name) > 1 else name
+        for number, name in enumerate(names, 1)
+    ]
+
+
+def _sum(column: Sequence[float | None]) -> float | None:
+    known = [ms for ms in column if ms is not None]
+    return sum(known) if known else None
+
+
+def _ns(ms: float | None) -> float | None:
+    return None if ms is None else ms * _NS_PER_MS
+
+
+def _ratio(one: float | None, first: float | None) -> float | None:
+    return one / first if one is not None and first else None
