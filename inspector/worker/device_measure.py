@@ -16,7 +16,7 @@ from inspector.devices.remote import RemoteFolder
 from inspector.devices.transport import transport_of
 from inspector.jobs.executing import WALL, MeasureJob
 from inspector.worker.device_run import DeviceProgram, partitions_of, pushed
-from inspector.worker.exporter import Say, told
+from inspector.worker.exporter import Say, timed_stage
 from schema.version import __version__
 
 _WARMUP = 3
@@ -62,13 +62,13 @@ def measure_on_device(
         notify("warning", text=sentence, file="", line=0)
 
     with locked(device, waiting), tempfile.TemporaryDirectory() as folder:
-        with told(notify, "connect"):
+        with timed_stage(notify, "connect"):
             remote.open()
         entries = [
             _DeviceEntry(number, pushed(remote, each, Path(folder), notify))
             for number, each in enumerate(job.programs)
         ]
-        with told(notify, "measure"):
+        with timed_stage(notify, "measure"):
             for block in range(-1, job.blocks):
                 notify("counted", done=max(block, 0), total=job.blocks)
                 for entry in entries if block % 2 == 0 else entries[::-1]:

@@ -18,7 +18,7 @@ from inspector.devices.runner import RunnerTimes, has_placeholder, printed_times
 from inspector.devices.transport import transport_of
 from inspector.jobs.executing import BUFFER, INPUTS, OUTPUTS, TRACE, VALUES, RunJob
 from inspector.recipes.compile_job import EXECUTORCH
-from inspector.worker.exporter import AnswerError, Say, told
+from inspector.worker.exporter import AnswerError, Say, timed_stage
 from inspector.worker.inputs import described, printed
 from inspector.worker.passes import SLOW_MS, Passes
 from inspector.worker.run_job import options_of, times_of
@@ -130,10 +130,10 @@ def _check(job: RunJob, device: Device) -> None:
 
 def _run(job: RunJob, device: Device, folder: Path, notify: Say) -> dict[str, Any]:
     remote = RemoteFolder(device, transport_of(device))
-    with told(notify, "connect"):
+    with timed_stage(notify, "connect"):
         remote.open()
     program = pushed(remote, job, folder, notify)
-    with told(notify, "run", program.given.plan.name):
+    with timed_stage(notify, "run", program.given.plan.name):
         finished, first = program.run(1, 0, output=_OUT)
     first_ms = next(iter(program.times(first, 1, 0)), None)
     outputs = _outputs(program, finished, folder)
@@ -143,9 +143,9 @@ def _run(job: RunJob, device: Device, folder: Path, notify: Say) -> dict[str, An
     logged = etdump.dump(())
     failure = ""
     if job.logs_values:
-        with told(notify, "log values", program.given.plan.name):
+        with timed_stage(notify, "log values", program.given.plan.name):
             logged, failure = _logged(program, folder)
-        with told(notify, "write"):
+        with timed_stage(notify, "write"):
             torch.save(program.given.inputs, folder / INPUTS)
     remote.close(keep=not job.tidy)
     trace = {
@@ -170,7 +170,7 @@ def pushed(remote: RemoteFolder, job: RunJob, folder: Path, notify: Say) -> Devi
         "method": None if first else given.plan.name,
         "threads": str(job.threads or 1),
     }
-    with told(notify, "push"):
+    with timed_stage(notify, "push"):
         places["program"] = remote.put(Path(given.path), ".pte")
         data = [remote.put(Path(one), ".ptd") for one in job.data_files]
         places["data"] = ",".join(data) or None
@@ -205,7 +205,7 @@ def _passes(
     times: dict[bool, list[float]] = {False: [], True: []}
     dumps: list[etdump.ETDump] = []
     kinds = [False, True] if program.job.records_times else [False]
-    with told(notify, "measure"):
+    with timed_stage(notify, "measure"):
         for number, runs in enumerate(sizes):
             for traced in kinds if number % 2 == 0 else kinds[::-1]:
                 if traced and number and not dumps:
