@@ -87,6 +87,7 @@ class Commands:
             "save_workspace_as": self.save_workspace_as,
             "export_table": self.export_table,
             "export_image": self.export_image,
+            "devices": self.devices,
             "preferences": self.preferences,
             "quit": self._window.close,
             "split": self.split,
@@ -199,6 +200,12 @@ class Commands:
             self._window.notice(Notice(f"The image cannot be written. {reason}", "error"))
             return
         self._window.show_status(f"Exported {name}")
+
+    def devices(self) -> None:
+        """Open the dialog of devices."""
+        from devtools_app.dialogs.devices_dialog import DevicesDialog
+
+        DevicesDialog(self._theme, self._parent).open()
 
     def preferences(self) -> None:
         """Open the preferences."""

@@ -110,7 +110,10 @@ class RecipeCommand:
         first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
         recompiling.give_up()  # the newer request takes the number of the one at work
         folder = variant_folder(first, _title(self._store.state, one))
-        job = RecompileJob(one.id, one.draft.present, folder, self._jobs.run_form, base)
+        form = self._jobs.run_form
+        if base.traces:  # it runs where it ran before
+            form = replace(form, device=base.device)
+        job = RecompileJob(one.id, one.draft.present, folder, form, base)
         sentence = recompiling.start(job)
         if sentence:
             self._window.notice(Notice(sentence, "error"))

@@ -27,6 +27,7 @@ class Router:
             requests.OpenPaths: lambda one: controller.open(one.paths),
             requests.OpenAlone: lambda one: controller.open_alone(one.path),
             requests.Reload: lambda one: controller.reload((one.session,), partial=one.partial),
+            requests.ChooseTicks: lambda one: controller.choose_ticks(one.session, one.unit),
             requests.ChooseFiles: self._choose_files,
             requests.ShowSession: lambda one: controller.show(one.session),
             requests.CloseSession: lambda one: controller.close(one.session),

@@ -34,6 +34,7 @@ from devtools_app.state.run_form import (
     with_path,
 )
 from devtools_app.widgets.elided_label import ElidedLabel
+from inspector.devices.device import known_devices
 from schema.backends import engine_backends
 
 _INPUTS = {
@@ -48,6 +49,7 @@ _LEVELS = {
     "outputs": "outputs",
     "intermediate": "every intermediate value",
 }
+_HERE = "This machine"
 _RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch of an interpreter"}
 _ENGINES = {
     "auto": f"{engine_backends()}: real kernels, else torch's",
@@ -100,7 +102,9 @@ class RunFields(QWidget):
         self._seed.setToolTip("The same seed gives the same inputs.")
         self._engine = _combo("Engine of delegates")
         self._engine_label = _label("Delegates", self._engine)
+        self._device = _combo("Device")
         self._toolchain = _combo("Runtime")
+        self._toolchain_label = _label("Runtime", self._toolchain)
         self._python = line("Interpreter with executorch", "the one ETScope runs in")
         self._libraries = line("Operator libraries", "")
         self._loading = beside(
@@ -134,6 +138,7 @@ class RunFields(QWidget):
             toolchain=str(self._toolchain.currentData() or ""),
             python=self._python.text().strip(),
             libraries=self._libraries.text().strip(),
+            device=str(self._device.currentData() or ""),
         )
 
     def show_program(self, what: Runnable | None) -> None:
@@ -146,14 +151,22 @@ class RunFields(QWidget):
         self._offer(self._method, [(name, name) for name in what.methods] if what else [])
         method = before.method_of(what) if what is not None else ""
         self._method.setCurrentIndex(max(0, self._method.findData(method)))
-        if what is not None:
-            self._folder.setPlaceholderText(default_folder(what.program))
+        if new and what is not None:
+            self.show_devices(what.device if what.traces else before.device)
+        self._show_place()
         if new:
             self._folder.clear()
             self._level.setCurrentIndex(0)  # chosen for each run: it costs time and space
         self._show_engines()
         self._show_foreign()
         self._offer_inputs(CASE if new and what and what.bundled else before.inputs)
+
+    def show_devices(self, chosen: str) -> None:
+        """Show this machine and the devices that are described, with one chosen."""
+        names = {"": _HERE, **{name: one.describe() for name, one in known_devices().items()}}
+        self._offer(self._device, [(text, name) for name, text in names.items()])
+        self._device.setCurrentIndex(max(0, self._device.findData(chosen)))
+        self._show_place()
 
     def set_file(self, path: str) -> None:
         """Use a file of inputs."""
@@ -175,7 +188,7 @@ class RunFields(QWidget):
         self._python.setText(form.python)
         self._libraries.setText(form.libraries)
         self._show_foreign()
-        self._python.setVisible(bool(form.toolchain))
+        self.show_devices(form.device)
         self._offer(self._engine, [(_ENGINES[name], name) for name in ENGINES])
         self._engine.setCurrentIndex(max(0, self._engine.findData(form.engine)))
         self._show_engines()
@@ -208,6 +221,7 @@ class RunFields(QWidget):
         self._level.currentIndexChanged.connect(self._report)
         self._toolchain.currentIndexChanged.connect(self._toolchain_changed)
         self._engine.currentIndexChanged.connect(self._report)
+        self._device.currentIndexChanged.connect(self._place_changed)
         for field in (self._file, self._folder, self._python, self._libraries):
             field.textChanged.connect(self._report)
         for spin in (self._case, self._seed, self._runs, self._warmup, self._threads):
@@ -218,15 +232,30 @@ class RunFields(QWidget):
         self._report()
 
     def _toolchain_changed(self) -> None:
-        self._python.setVisible(bool(self._toolchain.currentData()))
-        self._show_engines()
+        self._show_place()
         self._report()
+
+    def _place_changed(self) -> None:
+        self._show_place()
+        self._report()
+
+    def _show_place(self) -> None:
+        """Show the runtime and its interpreter where it runs on this machine, and the folder."""
+        here = not self._device.currentData()
+        for widget in (self._toolchain, self._toolchain_label):
+            widget.setVisible(here)
+        self._python.setVisible(here and bool(self._toolchain.currentData()))
+        self._show_engines()
+        if self._what is not None:
+            device = str(self._device.currentData() or "")
+            self._folder.setPlaceholderText(default_folder(self._what.program, device))
 
     def _show_engines(self) -> None:
         """Show engines only where the choice matters."""
         has = self._what is not None and self._what.engines
         for widget in (self._engine, self._engine_label):
-            widget.setVisible(has and not self._toolchain.currentData())
+            own = not self._toolchain.currentData() and not self._device.currentData()
+            widget.setVisible(has and own)
 
     def _show_foreign(self) -> None:
         """Show libraries only if the program calls operators that need one."""
@@ -273,17 +302,20 @@ class RunFields(QWidget):
             grid.addWidget(other, row, 3)
         grid.addWidget(_label("Record", self._level), 3, 0)
         grid.addWidget(self._level, 3, 1, 1, 3)
-        grid.addWidget(_label("Runtime", self._toolchain), 4, 0)
-        grid.addWidget(self._toolchain, 4, 1, 1, 3)
-        grid.addWidget(self._python, 5, 1, 1, 3)
-        grid.addWidget(self._engine_label, 6, 0)
-        grid.addWidget(self._engine, 6, 1, 1, 3)
-        grid.addWidget(self._loading_label, 7, 0)
-        grid.addWidget(self._loading, 7, 1, 1, 3)
-        grid.addWidget(_label("Folder", self._folder), 8, 0)
-        grid.addWidget(folder, 8, 1, 1, 3)
+        wide: tuple[tuple[QLabel | None, QWidget], ...] = (
+            (_label("Device", self._device), self._device),
+            (self._toolchain_label, self._toolchain),
+            (None, self._python),
+            (self._engine_label, self._engine),
+            (self._loading_label, self._loading),
+            (_label("Folder", self._folder), folder),
+        )
+        for row, (label, field) in enumerate(wide, 4):
+            if label is not None:
+                grid.addWidget(label, row, 0)
+            grid.addWidget(field, row, 1, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(9, 1)
+        grid.setRowStretch(10, 1)
 
     def _restyle(self) -> None:
         for field in (self._file, self._folder, self._python, self._libraries):

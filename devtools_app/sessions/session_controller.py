@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 
+from devtools_app.sample_data import SAMPLE
 from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load_later
 from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
-from devtools_app.state.requests import Notice, OpenAlone, Reload
+from devtools_app.state.requests import ChooseTicks, Notice, OpenAlone, Reload
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
@@ -187,6 +188,19 @@ class SessionController(QObject):
         """Read the session shown again, with this file only."""
         self._start((OpenTarget((path,), self._store.state.current),))
 
+    def choose_ticks(self, session: str, unit: str) -> None:
+        """Read the traces of a session in a unit, and remember it by their content."""
+        from inspector.files.origin import remember_unit
+
+        one = next((one for one in self._store.state.sessions if one.id == session), None)
+        if one is None:
+            return
+        try:
+            remember_unit(one.session.files, unit)
+        except OSError as error:
+            self.noticed.emit(Notice(f"The unit is not remembered: {error}.", "warning"))
+        self._store.put(with_options(self._store.state, self._options()))
+
     def reload(self, ids: tuple[str, ...] = (), *, partial: bool = False) -> None:
         """Read sessions again, by default the one shown.
 
@@ -339,14 +353,35 @@ class SessionController(QObject):
         elif len(results) == 1 and not self._losses:
             self._report_pairing(results[0])
 
+    def _ask_unit(self, result: Loaded) -> None:
+        """Ask for the unit of ticks of a trace from elsewhere, until it is known for this file."""
+        from inspector.profile.methods import unit_assumed
+
+        session = result.session
+        if session is None or result.target.replaces or not session.dumps:
+            return
+        if any(Path(path).is_relative_to(SAMPLE) for path in result.paths):
+            return
+        if unit_assumed(session):
+            shown = self._store.state.current
+            offers = tuple((unit, ChooseTicks(shown, unit)) for unit in _UNITS)
+            self.noticed.emit(Notice(_ASSUMED, offers=offers))
+
     def _report_pairing(self, result: Loaded) -> None:
         beside = [path for path in result.paths if path not in result.target.paths]
         if not beside:
+            self._ask_unit(result)
             return
         names = ", ".join(Path(path).name for path in beside)
         chosen = result.target.paths[0]
         text = f"Opened together with {names}, found beside {Path(chosen).name}."
         self.noticed.emit(Notice(text, offers=(("Only this file", OpenAlone(chosen)),)))
+
+
+_UNITS = ("ns", "us", "ms", "cycles")
+_ASSUMED = (
+    "The trace does not name the unit of its ticks; ns is assumed. What did its runtime count?"
+)
 
 
 def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -57,6 +57,14 @@ class OpenAlone:
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseTicks:
+    """Read the traces of a session in this unit, now and whenever they are opened again."""
+
+    session: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reload:
     """Read the files of a session again; with ``partial`` without those that are lost."""
 
@@ -221,6 +229,7 @@ Request = (
     | UndoRecipe
     | OpenAlone
     | Reload
+    | ChooseTicks
     | TrustCode
     | Recompile
     | Bisect

@@ -54,6 +54,7 @@ class Runnable:
         engines: whether a backend of the program has several engines
         foreign: operators of the program that are neither torch's nor ExecuTorch's, sorted
         code: files that registered them when the program was compiled
+        device: that its traces come from, empty for this machine
     """
 
     session: str
@@ -68,6 +69,7 @@ class Runnable:
     engines: bool = False
     foreign: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
+    device: str = ""
 
     def cases_of(self, method: str) -> int:
         """Return how many bundled cases a method has."""
@@ -76,6 +78,7 @@ class Runnable:
 
 def runnable(identity: str, session: Session) -> Runnable | None:
     """Return the runnable program of a session, None without one."""
+    from inspector.files.origin import device_name
     from inspector.graph.operator_libraries import foreign_operators
 
     kinds: dict[str, list[str]] = {}
@@ -104,6 +107,7 @@ def runnable(identity: str, session: Session) -> Runnable | None:
         and any(backend_of(one.id).has_engines for plan in tables.plans for one in plan.delegates),
         foreign,
         _registering(session) if foreign else (),
+        device_name(session),
     )
 
 
@@ -138,6 +142,7 @@ class RunForm:
         toolchain: of the runtime, empty for ours
         python: interpreter with it, empty for the current one
         libraries: files that register operators, separated as in a search path
+        device: name of the device it runs on, empty for this machine
     """
 
     method: str = ""
@@ -154,6 +159,7 @@ class RunForm:
     toolchain: str = ""
     python: str = ""
     libraries: str = ""
+    device: str = ""
 
     def problem(self, what: Runnable | None) -> str:
         """Return the first problem as one sentence, empty if it can be run."""
@@ -190,12 +196,15 @@ class RunForm:
 
     def target(self, what: Runnable) -> str:
         """Return the folder for the files."""
-        return os.path.abspath(self.folder) if self.folder else default_folder(what.program)
+        if self.folder:
+            return os.path.abspath(self.folder)
+        return default_folder(what.program, self.device)
 
     def job(self, what: Runnable) -> RunJob:
         """Return the requested job."""
         from inspector.jobs.executing import RunJob
 
+        here = not self.device
         return RunJob(
             program=what.program,
             method=self.method_of(what),
@@ -209,16 +218,17 @@ class RunForm:
             data_files=what.data_files,
             libraries=self.loaded(what),
             threads=self.threads,
-            engine=self.engine if what.engines and not self.toolchain else ENGINES[0],
-            toolchain=self.toolchain,
-            python=self.python if self.toolchain else "",
+            engine=self.engine if what.engines and here and not self.toolchain else ENGINES[0],
+            toolchain=self.toolchain if here else "",
+            python=self.python if here and self.toolchain else "",
+            device=self.device,
         )
 
 
-def default_folder(program: str) -> str:
+def default_folder(program: str, device: str = "") -> str:
     """Return the folder of a run: next to the program, else a writable folder."""
     path = Path(program)
-    name = f"{path.stem}_run"
+    name = f"{path.stem}_run_{device}" if device else f"{path.stem}_run"
     ours = Path(__file__).parents[1]
     if os.access(path.parent, os.W_OK) and not path.is_relative_to(ours):
         return str(path.with_name(name))

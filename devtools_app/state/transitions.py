@@ -125,10 +125,13 @@ def close_session(state: State, key: str) -> State:
 
 
 def with_options(state: State, options: SessionOptions) -> State:
-    """Return the state with every session read under other options."""
+    """Return the state with every session read under other options, but its own unit of ticks."""
+    from inspector.files.origin import with_known_unit  # not before: it imports the readers
+
     for one in state.sessions:
-        if one.session.options != options:
-            state = replace_session(state, one.id, replace(one.session, options=options))
+        known = with_known_unit(one.session.files, options)
+        if one.session.options != known:
+            state = replace_session(state, one.id, replace(one.session, options=known))
     return state
 
 

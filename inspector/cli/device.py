@@ -23,7 +23,7 @@ from inspector.devices.device import (
 )
 from inspector.devices.errors import DeviceError
 from inspector.devices.lock import locked
-from inspector.devices.remote import RemoteFolder
+from inspector.devices.remote import RemoteFolder, probe
 from inspector.devices.transport import transport_of
 from inspector.tables.devices import devices_table
 from inspector.trace.timing import UNITS
@@ -120,14 +120,10 @@ def _clean(options: Namespace) -> Answer:
 
 def _test(options: Namespace) -> Answer:
     device = device_named(options.name)
-    remote = RemoteFolder(device, transport_of(device))
-    with locked(device, _waiting):
-        remote.open()
-        there = remote.has_runner()
-        remote.close()
-    lines = [f"{remote.transport.describe()}: reached, {device.place} is writable"]
-    lines += [f"{name.replace('_', ' ')}: {value}" for name, value in remote.facts.items()]
-    answer = _answer([device], *lines, facts=remote.facts, runner=there)
+    facts, there = probe(device, _waiting)
+    lines = [f"{device.describe()}: reached, {device.place} is writable"]
+    lines += [f"{name.replace('_', ' ')}: {value}" for name, value in facts.items()]
+    answer = _answer([device], *lines, facts=facts, runner=there)
     if there:
         return answer
     words = "the runner is not there, or is not executable: etscope device edit"

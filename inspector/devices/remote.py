@@ -7,13 +7,15 @@ import hashlib
 import platform
 import secrets
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from inspector.devices.device import Device
 from inspector.devices.errors import DeviceError, in_words, runner_failure
+from inspector.devices.lock import locked
 from inspector.devices.runner import runner_words, shell_command
-from inspector.devices.transport import Transport
+from inspector.devices.transport import Transport, transport_of
 
 _SHORT = 60.0  # seconds for what is done at once
 _PRINTED = 4 << 20  # bytes that a runner may print
@@ -198,6 +200,23 @@ exit $code"""
 
     def _error(self, sentence: str, details: str = "") -> DeviceError:
         return DeviceError(f"{self.device.describe()}: {sentence}", details=details)
+
+
+def probe(device: Device, waiting: Callable[[str], object]) -> tuple[dict[str, str], bool]:
+    """Connect to a device; return what its system reports, and whether its runner is there.
+
+    Args:
+        device: to try
+        waiting: called with a sentence if another job uses the device
+
+    Raises: DeviceError
+    """
+    remote = RemoteFolder(device, transport_of(device))
+    with locked(device, waiting):
+        remote.open()
+        there = remote.has_runner()
+        remote.close()
+    return remote.facts, there
 
 
 def _digest(path: Path) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from inspector.files.mapped import map_file
-from inspector.files.origin import with_known_unit
+from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from schema import etdump, formats
 from schema.errors import FormatError, Issue, Severity
@@ -75,7 +75,7 @@ def load_session(
         raise errors[failed[0].path]
     issues = tuple(Issue(Severity.ERROR, file.path, file.error) for file in failed)
     options = with_known_unit(files, options or SessionOptions())
-    return Session(session_name(names), tuple(files), options, issues)
+    return named_after_device(Session(session_name(names), tuple(files), options, issues))
 
 
 def _failed(files: Iterable[LoadedFile]) -> list[LoadedFile]:

@@ -30,8 +30,16 @@ def device_name(session: Session) -> str:
     return ", ".join(sorted(names))
 
 
+def named_after_device(session: Session) -> Session:
+    """Return a session with the device in its name, if its runs were made on one."""
+    name = device_name(session)
+    return replace(session, name=f"{session.name} on {name}") if name else session
+
+
 def with_known_unit(files: Sequence[LoadedFile], options: SessionOptions) -> SessionOptions:
-    """Return options with the unit of the ticks where all traces say one, or the user once said.
+    """Return options with the unit of the ticks where all traces have a known one.
+
+    It is known from the report of the run, or from an earlier choice of the user.
 
     A unit that was chosen for the session stays.
     """
