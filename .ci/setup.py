@@ -42,6 +42,9 @@ WINDOW_PACKAGES = (
     "libxcb-keysyms1",
     "libxcb-shape0",
 )
+# The client and server of tests of devices, by the program that says whether they are there.
+POLICY = Path("/usr/sbin/policy-rc.d")  # whether Debian may start a server that it installs
+DEVICE_PROGRAMS = {"ssh": "openssh-client", "sshd": "openssh-server", "adb": "adb"}
 
 
 class SetupError(Exception):
@@ -75,6 +78,8 @@ def prepare(venv: Path, extras: frozenset[str]) -> None:
     if stamp.get("key") != key or not extras <= known:
         # A stale environment keeps the extras that it had: make demo must not undo make test.
         install(venv, extras | known)
+        if "dev" in extras:
+            install_device_clients()
         stamp = {"key": key, "extras": sorted(extras | known)}
         (venv / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
     install_system_libraries(venv)
@@ -154,6 +159,36 @@ def install_system_libraries(venv: Path) -> None:
         return
     packages = OFFSCREEN_PACKAGES + (WINDOW_PACKAGES if window else ())
     apt_install(packages, f"Qt does not find {', '.join(sorted(missing))}")
+
+
+def install_device_clients() -> None:
+    """Install what tests of devices talk to, where that is possible; without it they are skipped.
+
+    Debian starts a server when it installs one, unless policy-rc.d forbids it.
+    """
+    missing = [
+        package
+        for program, package in DEVICE_PROGRAMS.items()
+        if shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin") is None
+    ]
+    apt = shutil.which("apt-get")
+    if not missing or apt is None or not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return
+    own = not POLICY.exists()
+    try:
+        if own:
+            POLICY.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
+            POLICY.chmod(0o755)
+        apt_install(tuple(missing), "tests of devices use them")
+    except (SetupError, OSError) as error:
+        print(f"set-up: tests of devices are skipped: {error}", flush=True)
+    finally:
+        if own:
+            POLICY.unlink(missing_ok=True)
+    systemctl = shutil.which("systemctl")
+    if "openssh-server" in missing and systemctl is not None:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run([systemctl, "disable", "--now", "ssh"], check=False, **quiet)
 
 
 def missing_libraries(venv: Path, window: bool) -> set[str]:

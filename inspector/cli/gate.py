@@ -79,6 +79,9 @@ def _add_running(parser: ArgumentParser) -> None:
         help="inputs of runs; default: random",
     )
     parser.add_argument(
+        "--device", metavar="NAME", default="", help="run and measure on a device, not here"
+    )
+    parser.add_argument(
         "--threads", type=count, default=1, metavar="N", help="threads of runs; default: 1"
     )
     parser.add_argument(

@@ -150,6 +150,7 @@ def _run_job(subject: GateSubject, program: str, method: str, options: Namespace
         libraries=subject.libraries,
         threads=options.threads,
         engine=options.engine,
+        device=options.device,
         **made,
     )
 

@@ -79,3 +79,24 @@ def test_constraints_pin_every_requirement_of_the_project() -> None:
     assert wanted | {"torch", "executorch", "pytest", "ruff", "pyright"} <= pinned
     # A local version such as torch's +cpu is what one machine had, not what pip can find.
     assert not [line for line in lines if "+" in line]
+
+
+def test_set_up_goes_on_without_the_programs_of_device_tests(
+    setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = tmp_path / "policy-rc.d"
+    asked: list[tuple[str, ...]] = []
+
+    def refuse(packages: tuple[str, ...], why: str) -> None:
+        asked.append(packages)
+        assert policy.read_text() == "#!/bin/sh\nexit 101\n"
+        raise setup.SetupError(why)
+
+    only_apt = {"apt-get": "/usr/bin/apt-get"}
+    monkeypatch.setattr(setup, "POLICY", policy)
+    monkeypatch.setattr(setup, "apt_install", refuse)
+    monkeypatch.setattr(setup.shutil, "which", lambda name, path=None: only_apt.get(name))
+    monkeypatch.setattr(setup.os, "geteuid", lambda: 0)
+    setup.install_device_clients()
+    assert asked == [("openssh-client", "openssh-server", "adb")]
+    assert not policy.exists()
