@@ -127,7 +127,7 @@ def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
 
 
 def _shown_nodes(row: ProfileRow) -> list[str]:
-    """Return the nodes of an event: of very many its own, and one for each place in the code."""
+    """Return the nodes of an event; of many, its own node and one for each source line."""
     nodes = list(row.stack_traces)
     if len(nodes) <= _MOST_NODES:
         return nodes

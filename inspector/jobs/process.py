@@ -141,7 +141,7 @@ class Worker:
             thread.join(_AFTERWARDS)
 
     def when_released(self, action: Callable[[], object]) -> None:
-        """Call back as soon as the folder of the job is not written any more: immediately."""
+        """Call back when the folder of the job is no longer written: here immediately."""
         action()
 
     def _end(self) -> None:

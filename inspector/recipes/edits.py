@@ -112,7 +112,7 @@ def moved_up(partitioners: Sequence[str], name: str) -> tuple[str, ...]:
 
 
 def class_of(partitioner: str) -> str:
-    """Return the class of a partitioner as a job names it, as verdicts have it."""
+    """Return the class name of a partitioner, as in verdicts, by its name in a job."""
     name = partitioner.rpartition(".py:")[2].partition(":")[0]
     return next((one.class_name for one in partitioners() if one.alias == name), name)
 

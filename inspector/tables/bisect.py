@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from inspector.compare.alignment import origin
@@ -131,7 +131,10 @@ def trial_table(state: BisectState, bound: Bound, trying: Trying | None = None) 
     return Table(
         (
             number_column("trial", numbers, Quantity.COUNT),
-            text_column("kept off", [_out(one, total) for one in counts], width=12),
+            replace(
+                text_column("excluded", [_out(one, total) for one in counts], width=12),
+                key="kept_off",
+            ),
             badge_column("verdict", words, tone=lambda value: _TONES.get(str(value), "muted")),
             text_column(bound.metric if bound.requirement is not None else "partitions", values),
             number_column("time", times, Quantity.TIME, missing=""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inspector.files.session import Session
 from inspector.graph.instruction_names import call_label
@@ -82,7 +83,9 @@ def _table(
     columns = (
         text_column("value", value_names(session, method, values), mono=True),
         number_column("size", sizes, Quantity.SIZE, unit=unit, total=Total.SUM),
-        text_column("made by", [_maker(value, labels) for value in values]),
+        replace(
+            text_column("producer", [_maker(value, labels) for value in values]), key="made_by"
+        ),
         *more,
         text_column("type", [_type(value) for value in values], mono=True),
         number_column("address", [value.offset for value in values], Quantity.ADDRESS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inspector.files.session import Session
@@ -163,7 +163,7 @@ def value_table(values: Mapping[int, Mapping[str, Any]]) -> Table:
     return Table(
         (
             text_column("value", [str(one["value"]) for one in rows], width=6),
-            text_column("made by", [_maker(one) for one in rows], width=8),
+            replace(text_column("producer", [_maker(one) for one in rows], width=8), key="made_by"),
             text_column("type", [_kind(one) for one in rows], width=20),
             number_column("min", [one["min"] for one in rows], Quantity.PLAIN),
             number_column("mean", [one["mean"] for one in rows], Quantity.PLAIN),

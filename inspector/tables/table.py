@@ -147,6 +147,7 @@ class Column:
         mono: names and code, in the mono font
         width: preferred width in characters, 0 to measure
         full: the share that fills a bar: the largest one, so that small shares can be compared
+        key: id in queries and JSON; by default the title in snake case
     """
 
     title: str
@@ -163,11 +164,12 @@ class Column:
     mono: bool = False
     width: int = 0
     full: float = 1.0
+    key: str = ""
 
     @property
     def id(self) -> str:
-        """Return the id of the column in queries and JSON: its title in snake case."""
-        return _NOT_WORD.sub("_", self.title.casefold()).strip("_") or "row"
+        """Return the id of the column in queries and JSON."""
+        return self.key or _NOT_WORD.sub("_", self.title.casefold()).strip("_") or "row"
 
     @property
     def heading(self) -> str:
@@ -243,7 +245,7 @@ def text_column(
     total: Total = Total.SAME,
     width: int = 0,
 ) -> Column:
-    """Return a column of names or words; None is shown as ``missing``."""
+    """Return a column of names or labels; None is shown as ``missing``."""
 
     def text(value: object) -> str:
         return missing if value is None else str(value)
