@@ -1,4 +1,4 @@
-"""Messages of a worker while it works, and how its work ended."""
+"""Messages of a running worker, and the outcome of its job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder a job writes into: its files appear together when it has finished, or not at all."""
+"""The folder of a job: its files appear together after success, otherwise none of them."""
 
 from __future__ import annotations
 

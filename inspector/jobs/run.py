@@ -72,7 +72,7 @@ class Connection(Protocol):
         ...
 
     def when_released(self, action: Callable[[], object]) -> None:
-        """Call back as soon as the folder of the job is not written any more."""
+        """Call back when the folder of the job is no longer written."""
         ...
 
     def close(self) -> None:

@@ -66,7 +66,7 @@ class _RecipeFile:
 
 
 def recipe_of(job: CompileJob, made_with: Mapping[str, str]) -> Recipe:
-    """Return the recipe of a job that is being done; its files become absolute paths.
+    """Return the recipe of a running job; its files become absolute paths.
 
     Raises: OSError if the source cannot be read
     """

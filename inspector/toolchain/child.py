@@ -87,7 +87,7 @@ class Interpreter:
     """A running interpreter that answers one question after the other."""
 
     def __init__(self, python: str) -> None:
-        """Start it.
+        """Start the child process.
 
         Args:
             python: its path

@@ -184,7 +184,7 @@ class StepRun:
         return method.get_outputs()
 
     def through(self, steps: DelegateSteps) -> None:
-        """Go through the call."""
+        """Run the nodes of the call as commanded."""
         self._check(steps)
         self.begin(steps)
         stop = len(steps.nodes) if self._job.stop is None else self._job.stop
