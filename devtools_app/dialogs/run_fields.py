@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QWidget,
 )
+from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.form_parts import beside, line
@@ -102,7 +104,7 @@ class RunFields(QWidget):
         self._seed.setToolTip("The same seed gives the same inputs.")
         self._engine = _combo("Engine of delegates")
         self._engine_label = _label("Delegates", self._engine)
-        self._device = _combo("Device")
+        self._device = _combo("Device", _DeviceBox(self._refresh_devices))
         self._toolchain = _combo("Runtime")
         self._toolchain_label = _label("Runtime", self._toolchain)
         self._python = line("Interpreter with executorch", "the one ETScope runs in")
@@ -167,6 +169,9 @@ class RunFields(QWidget):
         self._offer(self._device, [(text, name) for name, text in names.items()])
         self._device.setCurrentIndex(max(0, self._device.findData(chosen)))
         self._show_place()
+
+    def _refresh_devices(self) -> None:
+        self.show_devices(str(self._device.currentData() or ""))
 
     def set_file(self, path: str) -> None:
         """Use a file of inputs."""
@@ -322,8 +327,21 @@ class RunFields(QWidget):
             field.setFont(self._theme.mono())
 
 
-def _combo(name: str) -> QComboBox:
-    box = QComboBox()
+class _DeviceBox(QComboBox):
+    """A list that is read again whenever it is opened, since devices are added elsewhere."""
+
+    def __init__(self, refresh: Callable[[], object]) -> None:
+        super().__init__()
+        self._refresh = refresh
+
+    @override
+    def showPopup(self) -> None:
+        self._refresh()
+        super().showPopup()
+
+
+def _combo(name: str, box: QComboBox | None = None) -> QComboBox:
+    box = box or QComboBox()
     box.setAccessibleName(name)
     box.setMinimumContentsLength(12)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

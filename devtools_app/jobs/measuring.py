@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -18,9 +19,15 @@ _KEPT = 32  # measurements
 
 
 def measured_jobs(shown: tuple[OpenSession, ...], form: RunForm) -> tuple[RunJob, ...]:
-    """Return jobs for the programs of sessions; sessions without one are skipped."""
-    found = (runnable(one.id, one.session) for one in shown)
-    return tuple(form.job(what) for what in found if what is not None)
+    """Return jobs for the programs of sessions; sessions without one are skipped.
+
+    They run on the device that all their traces come from, else on that of the form.
+    """
+    found = [what for one in shown if (what := runnable(one.id, one.session)) is not None]
+    devices = {what.device for what in found if what.traces}
+    if len(devices) == 1:
+        form = replace(form, device=devices.pop())
+    return tuple(form.job(what) for what in found)
 
 
 def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
