@@ -10,6 +10,7 @@ from numbers import Integral, Real
 
 MISSING = "missing"
 _DIGITS = 4  # significant digits: enough to see a difference of 0.1 %
+_TIME_DECIMALS = 6  # a nanosecond of a millisecond
 
 
 class Quantity(str, Enum):
@@ -130,12 +131,20 @@ def decimals_for(largest: float) -> int:
     return min(3, max(0, _DIGITS - before))
 
 
-def number_text(value: float, decimals: int) -> str:
-    """Return a number with that many decimals, or with an exponent if it would be shown as zero."""
+def number_text(value: float, decimals: int, most: int = 0) -> str:
+    """Return a number with that many decimals; one too small to show is bounded.
+
+    Args:
+        value: in the unit of the column
+        decimals: of the column
+        most: decimals up to which a small number keeps two significant digits
+    """
     if value == 0.0:
         return "0"
-    limit = 0.5 * 10.0**-decimals
-    if abs(value) < limit:
+    size = abs(value)
+    if decimals < most and size < 10.0 ** (1 - decimals):
+        decimals = min(most, 1 - math.floor(math.log10(size)))
+    if size < 0.5 * 10.0**-decimals:
         sign = ">-" if value < 0 else "<"
         return f"{sign}{10.0**-decimals:.{decimals}f}"
     return f"{value:,.{decimals}f}"
@@ -169,10 +178,11 @@ def column_formatter(quantity: Quantity, unit: Unit, largest: float) -> Formatte
         return _integer_text
     decimals = 1 if quantity is Quantity.SHARE else decimals_for(largest / unit.factor)
     factor = unit.factor
+    most = _TIME_DECIMALS if quantity is Quantity.TIME else 0
 
     def text(value: object) -> str:
         number = as_number(value)
-        return MISSING if number is None else number_text(number / factor, decimals)
+        return MISSING if number is None else number_text(number / factor, decimals, most)
 
     return text
 
@@ -243,6 +253,24 @@ def format_quantity(value: float | None, quantity: Quantity, choice: str = "auto
 def format_time(ns: float | None, choice: str = "auto") -> str:
     """Return a duration given in nanoseconds as text with its unit."""
     return format_quantity(ns, Quantity.TIME, choice)
+
+
+def format_duration(ns: float | None, tick_ns: float, choice: str = "auto") -> str:
+    """Return a measured duration with its unit; below a tick of its clock it is only bounded.
+
+    Args:
+        ns: mean over runs
+        tick_ns: step of the clock, 0 for a difference of times
+        choice: unit
+    """
+    if ns is not None and 0 <= ns < tick_ns:
+        return below(tick_ns, Quantity.TIME)
+    return format_time(ns, choice)
+
+
+def below(bound: float, quantity: Quantity) -> str:
+    """Return what is said of a value that is only known to be smaller: ``< 1 µs``."""
+    return f"< {format_quantity(bound, quantity)}"
 
 
 def format_bytes(size: float | None, choice: str = "auto") -> str:

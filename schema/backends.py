@@ -74,6 +74,7 @@ class Backend:
         start_times_synthesized: it logs durations only, laid one after the other
         logs_cycles: it logs processor cycles
         work_rules: a mapping from a kind of payload node to the rule of its FLOPs and bytes
+        clock_ns: step of the clock of its own profiler in nanoseconds, 0 for that of the runtime
         checks: None if nothing inside payloads is comparable
     """
 
@@ -97,6 +98,7 @@ class Backend:
     start_times_synthesized: bool = False
     logs_cycles: bool = False
     work_rules: str = ""
+    clock_ns: int = 0
     checks: PayloadChecks | None = None
 
     @property
@@ -133,6 +135,7 @@ _XNNPACK = Backend(
     logs_kernel_layout=True,
     start_times_synthesized=True,
     work_rules="inspector.roofline.payload_nodes:RULES",
+    clock_ns=1000,  # xnn_get_runtime_profiling_info counts microseconds
     checks=PayloadChecks(
         r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)",
         frozenset(("Conv2d", "DepthwiseConv2d", "FullyConnected", "BatchMatrixMultiply")),

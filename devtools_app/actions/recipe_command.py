@@ -196,9 +196,9 @@ class RecipeCommand:
         if found.state is None:
             return
         for (session, _), program in zip(found.about, found.state.programs, strict=True):
-            one, median = history.of_session(session), program.median_ms
-            if one is not None and median is not None:
-                history = with_variant(history, replace(one, facts=(format_time(median * 1e6),)))
+            one, fastest = history.of_session(session), program.fastest_ms
+            if one is not None and fastest is not None:
+                history = with_variant(history, replace(one, facts=(format_time(fastest * 1e6),)))
         store.update(history=history)
 
 

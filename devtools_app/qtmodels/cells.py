@@ -62,7 +62,7 @@ def cell(table: Table, row: int, index: int, role: int, looks: Looks | None) -> 
     """Return the data of one cell for a role."""
     column = table.columns[index]
     if role in (DISPLAY, ACCESSIBLE):
-        return column.text(column.values[row])
+        return column.cell(row)
     if role == ALIGNMENT:
         return alignment(column)
     if role == TOOLTIP:

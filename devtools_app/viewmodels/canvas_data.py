@@ -115,6 +115,7 @@ class TimelineData:
         names: names used by label
         unattributed: drawn hatched: time that belongs to no event
         quantity: TIME for nanoseconds, TICKS for a clock of unknown rate
+        logged: whether values were logged meanwhile: all is hatched, times are not the program's
 
     Shapes: lane, colour, label int64[events]; start, end float64[events];
         unattributed bool[events]
@@ -129,6 +130,7 @@ class TimelineData:
     names: tuple[str, ...]
     unattributed: Bools
     quantity: Quantity = Quantity.TIME
+    logged: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

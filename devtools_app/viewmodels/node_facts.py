@@ -24,7 +24,6 @@ from inspector.graph.snippet import file_name, snippet
 from inspector.graph.source import SourceFrame, frames, user_frame
 from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.numerics.report import RunGap
-from inspector.profile.attribution import mean
 from inspector.profile.join_index import Related, join_index
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.size.files import session_sizes
@@ -305,10 +304,10 @@ def _delegate_facts(
 def _call_times(session: Session, method: str, delegate: int, units: Units) -> list[Fact]:
     rows = operator_rows(session, method).of_delegate(delegate)
     facts: list[Fact] = []
-    text = (("inner", "operators inside"), ("rest", "rest of the call"))
+    text = (("inner", "operators inside"), ("rest", "delegate overhead"))
     for kind, label in ((None, "mean time"), *text):
         own = [row for row in rows if kind in (None, row.kind)]
-        known = [float(mean(row.samples_ns)) for row in own if row.samples_ns is not None]
+        known = [row.mean_ns for row in own if row.mean_ns is not None]
         if not known:
             continue
         shares = [row.share for row in own if row.share is not None]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelNode
 from inspector.graph.node_text import (
@@ -13,7 +15,7 @@ from inspector.graph.node_text import (
     value_text,
 )
 from inspector.memory.plan import PlannedValue, analyse_memory
-from inspector.profile.attribution import mean, spread
+from inspector.profile.attribution import of_steady_set, spread
 from inspector.profile.join_index import JoinIndex, Related
 from inspector.profile.operator_rows import OperatorRow
 from inspector.tables.facts import Fact, FactGroup, shortened
@@ -23,6 +25,7 @@ from inspector.units import (
     Quantity,
     exact_text,
     format_bytes,
+    format_duration,
     format_share,
     format_time,
     plural,
@@ -42,9 +45,9 @@ def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:
     if len(rows) == 1:
         return FactGroup(title, tuple(_one_time(rows[0], units)))
     lines = [_short_time(row, units) for row in rows]
-    known = [row.samples_ns for row in rows if row.samples_ns is not None]
+    known = [row.mean_ns for row in rows if row.mean_ns is not None]
     if len(known) == len(rows) and rows:
-        total = sum(float(mean(sample)) for sample in known)
+        total = sum(known)
         lines.insert(0, Fact("together", format_time(total, units.time), _exact(total)))
     return shortened(title, lines)
 
@@ -54,28 +57,28 @@ def _short_time(row: OperatorRow, units: Units) -> Fact:
     link = None
     if row.event is not None:
         link = Selection(SelectionKind.EVENT, event=row.event, instruction=row.instruction)
-    if row.samples_ns is None:
+    if row.mean_ns is None:
         return Fact(operator_title(row.label), "missing", "its ticks are not time", link=link)
-    typical = float(mean(row.samples_ns))
-    text = format_time(typical, units.time)
-    hover = f"mean {_exact(typical)}; join {join}: {JOIN_REASONS[join]}"
+    text = format_duration(row.mean_ns, row.tick_ns, units.time)
+    hover = f"mean {_exact(row.mean_ns)}; join {join}: {JOIN_REASONS[join]}"
     return Fact(operator_title(row.label), text, hover, link=link)
 
 
 def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
     facts: list[Fact] = []
-    if row.samples_ns is None:
+    if row.samples_ns is None or row.mean_ns is None:
         facts.append(Fact("time", "missing", "its ticks are not time"))
     else:
-        middle, _, _, low, high = (float(one) for one in spread(row.samples_ns))
-        several = len(row.samples_ns) > 1
-        typical = float(mean(row.samples_ns))
+        steady = of_steady_set(row.samples_ns, row.steady)
+        middle, _, _, low, high = (float(one) for one in spread(steady))
+        several = len(steady) > 1
         share = "" if row.share is None else f"  {format_share(row.share)}"
-        hover = f"{_exact(typical)}" + (f", {row.share:.4%} of the method" if row.share else "")
-        text = f"{format_time(typical, units.time)}{share}"
+        hover = f"{_exact(row.mean_ns)}" + (f", {row.share:.4%} of the method" if row.share else "")
+        text = f"{format_duration(row.mean_ns, row.tick_ns, units.time)}{share}"
         facts.append(Fact("mean" if several else "time", text, hover))
-        if several:
+        if not np.isnan(middle):
             facts.append(Fact("p50", format_time(middle, units.time), _exact(middle)))
+        if several:
             reach = f"{format_time(low, units.time)} … {format_time(high, units.time)}"
             facts.append(Fact("min … max", reach, f"{_exact(low)} … {_exact(high)}"))
         if row.kernel_ns is not None:

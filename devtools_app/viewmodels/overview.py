@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devtools_app.viewmodels.entries import ListEntry
@@ -14,11 +15,12 @@ from inspector.files.getters import getters
 from inspector.files.session import LoadedFile, Session
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
+from inspector.profile.methods import VALUES_LOGGED, MethodTime
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.files import kind_label
 from inspector.tables.method_facts import method_group
 from inspector.tables.selection import Units
-from inspector.units import Quantity, exact_text, format_bytes, format_time, plural
+from inspector.units import Quantity, choose_unit, exact_text, format_bytes, format_time, plural
 
 _NS = 1e6  # a millisecond in nanoseconds
 
@@ -28,9 +30,9 @@ class Slice:
     """A part of the time of a method.
 
     Attributes:
-        word: kind: delegates, operators, control or unattributed
+        word: kind: delegates, operators, control, unattributed, or what tracing takes off
         nanoseconds: mean over runs
-        share: of the whole, 0 to 1
+        share: of the whole, 0 to 1; None where the times are not the program's
         text: with its unit
         exact: unrounded
         view: view that shows it
@@ -38,7 +40,7 @@ class Slice:
 
     word: str
     nanoseconds: float
-    share: float
+    share: float | None
     text: str
     exact: str
     view: str
@@ -55,6 +57,7 @@ class TimeSum:
         slices: its parts
         reason: why the time is unknown, else empty
         note: note shown with the times, such as an assumed unit; may be empty
+        hatched: whether values were logged, so that the times are not the program's
     """
 
     method: str = ""
@@ -63,6 +66,7 @@ class TimeSum:
     slices: tuple[Slice, ...] = ()
     reason: str = ""
     note: str = ""
+    hatched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,26 +160,47 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
         ("operators", time.operators_ms, "operators"),
         ("control", time.control_ms, "timeline"),
         ("unattributed", time.unattributed_ms, "timeline"),
+        ("tracing", -(time.tracing_ms or 0.0), "timeline"),
     )
+    unit = choose_unit(Quantity.TIME, time.latency_ms * _NS, units.time).symbol
+    logged = VALUES_LOGGED in facts.tags
+    shared = 0.0 if logged else time.method_ms
     slices = tuple(
         Slice(
             word,
             part * _NS,
-            part / time.method_ms if time.method_ms else 0.0,
-            format_time(part * _NS, units.time),
+            part / shared if shared and word != "tracing" else None,
+            format_time(part * _NS, unit),
             exact_text(round(part * _NS, 3), Quantity.TIME),
             view,
         )
         for word, part, view in parts
         if part
     )
-    notes = list(facts.tags)
-    whole = format_time(time.latency_ms * _NS, units.time)
-    if time.tracing_ms is None:
-        return TimeSum(time.method, whole, time.runs, slices, "", ", ".join(notes))
-    traced = format_time(time.method_ms * _NS, units.time)
-    notes.insert(0, f"without a trace, with it {traced}")
-    return TimeSum(time.method, whole, time.bare_runs, slices, "", ", ".join(notes))
+    return TimeSum(
+        time.method,
+        format_time(time.latency_ms * _NS, unit),
+        len(time.headline.steady),
+        slices,
+        "",
+        ", ".join(_notes(time, facts.tags, unit)),
+        hatched=logged,
+    )
+
+
+def _notes(time: MethodTime, tags: Sequence[str], unit: str) -> list[str]:
+    """Return what the headline is shown with: its spread, the trace, runs left out, tags."""
+    runs, found = time.headline, list[str]()
+    if runs.median is not None and runs.p10 is not None and runs.p90 is not None:
+        low, high = (format_time(ms * _NS, unit) for ms in (runs.p10, runs.p90))
+        found.append(f"median {format_time(runs.median * _NS, unit)}, p10 to p90 {low} to {high}")
+    if left := runs.left_out():
+        found.append(f"without {left}")
+    if runs.noise:
+        found.append(f"noisy ({runs.noise})")
+    if time.bare is not None:
+        found.append(f"without a trace, with it {format_time(time.method_ms * _NS, unit)}")
+    return [*found, *([time.tag] if time.tag else ()), *tags]
 
 
 def verdict(session: Session) -> OverviewVerdict | None:

@@ -30,7 +30,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, shape_text
 from inspector.profile.node_times import NodeTimes, node_times
-from inspector.units import format_bytes, format_share, format_time, plural
+from inspector.units import format_bytes, format_duration, format_share, format_time, plural
 from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache
 
@@ -267,7 +267,7 @@ def with_sublabels(
 def _time_text(graph: GraphScene, node: ModelNode, unit: str) -> str:
     ns = float(graph.times.node_ns[node.id])
     if not np.isnan(ns):
-        return format_time(ns, unit)
+        return format_duration(ns, float(graph.times.tick_ns[node.id]), unit)
     main = graph.times.part_of.get(node.id)
     if main is not None:
         return f"in {node_title(graph.graph.nodes[main])}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,8 @@ from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
 from inspector.files.session import Session
 from inspector.join.links import link_block
 from inspector.join.methods import is_execution
-from inspector.profile.methods import unit_assumed
+from inspector.profile.attribution import attribution, steady_set
+from inspector.profile.methods import VALUES_LOGGED, unit_assumed
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.timing import is_time, scale_factor
 from inspector.units import Quantity
@@ -46,6 +47,8 @@ class TimelineRun:
         run: its place in the block
         first_row: profile row of the block's first event
         executes: whether it ran instructions, as opposed to loading
+        steady: whether it is one of the runs that figures are made of
+        ticks: how long it took, NaN where that was not logged
     """
 
     label: str
@@ -53,6 +56,8 @@ class TimelineRun:
     run: int
     first_row: int
     executes: bool
+    steady: bool = True
+    ticks: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,8 +88,11 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
         executes = is_execution(block)
         if not executes or link_block(session, block).method in (method, None):
             begins = block.start.min(axis=1) if len(block) else np.zeros(len(block.runs))
+            steady = steady_set(block).tolist()
+            ticks = block.total[:, attribution(block).whole].sum(axis=1).tolist()
             for run in range(len(block.runs)):
-                one = TimelineRun("", number, run, row, executes)
+                kept = steady[run] or not executes
+                one = TimelineRun("", number, run, row, executes, kept, ticks[run])
                 found.append((block.dump, float(begins[run]), one))
         row += len(block)
     found.sort(key=lambda entry: (entry[0], entry[1]))
@@ -94,8 +102,21 @@ def timeline_runs(session: Session, method: str) -> tuple[TimelineRun, ...]:
     for _, _, run in found:
         count += run.executes
         label = f"run {count}" if run.executes else f"{blocks[run.block].name or 'load'}"
-        runs.append(replace(run, label=label))
+        runs.append(replace(run, label=label if run.steady else f"{label}, left out"))
     return tuple(runs)
+
+
+def median_run(runs: Sequence[TimelineRun]) -> int:
+    """Return which run is nearest to the median of the steady ones; the first without times."""
+    known = [
+        (run.ticks, place)
+        for place, run in enumerate(runs)
+        if run.executes and run.steady and run.ticks == run.ticks
+    ]
+    if not known:
+        return next((place for place, run in enumerate(runs) if run.executes), 0)
+    middle = float(np.median([ticks for ticks, _ in known]))
+    return min(known, key=lambda one: (abs(one[0] - middle), one[1]))[1]
 
 
 def one_run(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
@@ -139,6 +160,7 @@ def _timeline(session: Session, runs: tuple[TimelineRun, ...], *, aligned: bool)
         lanes = _RunLanes(bag, facts[run.block], run, first_name[run.block], where)
         lanes.add((start - begin) / scale, (end - begin) / scale, event)
     data, rows = bag.data(Quantity.TIME if is_time(source) else Quantity.TICKS)
+    data = replace(data, logged=session.times_with_values)
     return Timeline(data, rows, timeline_legend(data, facts.values()), _note(session, facts))
 
 
@@ -316,7 +338,7 @@ def timeline_legend(
 
 def _note(session: Session, facts: Mapping[int, TimelineEventFacts]) -> str:
     options = session.options
-    parts: list[str] = []
+    parts = [f"{VALUES_LOGGED}: not the program's times"] if session.times_with_values else []
     if not is_time(options.source_time_scale):
         parts.append("in clock ticks: their unit is not time")
     elif unit_assumed(session):

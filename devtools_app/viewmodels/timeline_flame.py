@@ -83,7 +83,7 @@ def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64
     runs = max(run_count(session, method), 1)
     for row in sorted(rows, key=_by_module(rows)):
         samples = row.samples_ns
-        width = float(np.nansum(samples)) / runs if samples is not None else 0.0
+        width = float(np.nansum(samples[row.steady])) / runs if samples is not None else 0.0
         if width > 0:
             rest = row.kind in ("rest", UNATTRIBUTED)
             bars.take(
@@ -104,6 +104,7 @@ def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64
         names=tuple(bars.names),
         unattributed=np.array(bars.rest, np.bool_)[order],
         quantity=Quantity.TIME,
+        logged=session.times_with_values,
     )
     return data, np.array(bars.rows, np.int64)[order]
 
@@ -174,5 +175,5 @@ def flame_timeline(session: Session, method: str) -> Timeline | None:
     legend.append(LegendEntry("modules", Swatch.FILL, PLAIN))
     if data.unattributed.any():
         legend.append(LegendEntry("unattributed", Swatch.HATCH))
-    note = "mean over all runs · widths are time, order is that of the program"
+    note = "mean over the steady runs · widths are time, order is that of the program"
     return Timeline(data, rows, tuple(legend), note)

@@ -26,9 +26,15 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
 from inspector.files.session import Session
 from inspector.profile.join_index import JoinIndex, join_index
+from inspector.profile.methods import VALUES_LOGGED
 from inspector.tables.events import all_events
 from inspector.tables.grouping import group_rows
-from inspector.tables.operators import OperatorsTable, operators_table
+from inspector.tables.operators import (
+    DELEGATE,
+    OperatorsTable,
+    operators_table,
+    operators_tree,
+)
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Selection, Units
 from inspector.tables.tree import TreeOrder
@@ -36,6 +42,7 @@ from inspector.units import plural
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""
+_FEW_GROUPS = 3  # that are open at first
 _NOTHING = Need(
     "No operators",
     "A program (.pte) or an ETRecord lists the operators; a trace (ETDump) adds their times."
@@ -71,7 +78,7 @@ class OperatorsPane(Pane):
         self.tree = TreeView(context.theme, "operators by group")
         self.plot = SamplePlot(context.theme)
         self.groups = ToolbarCombo(context.theme, "group by", "Group operators by")
-        self.groups.show_choices([("none", _NO_GROUP)], _NO_GROUP)
+        self.groups.show_choices([("none", _NO_GROUP), (DELEGATE, DELEGATE)], DELEGATE)
         self.groups.activated.connect(self._refresh)
         self.events = QToolButton()
         self.events.setText("All events")
@@ -172,8 +179,11 @@ class OperatorsPane(Pane):
         self._filtered = self.state.filter_text
         self.panel.set_filter_text(self._filtered)
         runs = content.rows.runs
-        text = f"p50 of {plural(runs, 'run')}" if runs else "no trace"
-        self.runs.set_badge(text, "", "What the times are computed from")
+        text = f"mean of {plural(runs, 'steady run')}" if runs else "no trace"
+        session = self.state.session
+        logged = runs and session is not None and session.times_with_values
+        tag, tone = (f" · {VALUES_LOGGED}", "warn") if logged else ("", "")
+        self.runs.set_badge(text + tag, tone, "What the times are computed from")
         self.show_content()
         self._reported = Selection()
         self._show_selection(self.state)
@@ -186,17 +196,18 @@ class OperatorsPane(Pane):
             self._shape = titles
             self.table.model.set_sort(())
             if content.rows.runs:
-                self.table.sort_by(titles.index("p50"), descending=True)
+                self.table.sort_by(titles.index("mean"), descending=True)
 
     def _show_tree(self, content: _OperatorsContent, tree: TreeOrder) -> None:
         self._equip(self.tree)
         titles = tuple(column.title for column in content.rows.table.columns)
-        self.tree.show_tree(tree, open_levels=0)
+        groups = len(tree.tree.parents) - content.rows.table.length
+        self.tree.show_tree(tree, open_levels=int(groups <= _FEW_GROUPS))
         if titles != self._tree_shape:
             self._tree_shape = titles
             self.tree.model.set_sort(())
             if content.rows.runs:
-                self.tree.sort_by(titles.index("p50"), descending=True)
+                self.tree.sort_by(titles.index("mean"), descending=True)
 
     def _offer_groups(self, content: _OperatorsContent) -> None:
         titles = [column.title for column in content.rows.table.columns]
@@ -239,7 +250,9 @@ class OperatorsPane(Pane):
         samples = content.rows.samples_of(row) if content is not None and row >= 0 else None
         self.plot.setVisible(samples is not None)  # without runs the table has the room
         if content is not None and samples is not None:
-            self.plot.show_samples(content.rows.table.text(row, 0), samples, self.state.units.time)
+            times, steady = samples
+            title = content.rows.table.text(row, 0)
+            self.plot.show_samples(title, times, self.state.units.time, steady)
 
     def _show_selection(self, state: State) -> None:
         content = self._content
@@ -285,6 +298,10 @@ def _build(
     order = RowOrder(content.table).prepare()
     titles = [column.title for column in content.table.columns]
     index = join_index(session, method)
+    if group == DELEGATE:
+        owned = operators_tree(order)
+        by_owner = None if owned is None else TreeOrder(owned).prepare()
+        return _OperatorsContent(content, order, by_owner, content.table.finder(), index)
     if group not in titles or not content.table.length:
         return _OperatorsContent(content, order, None, content.table.finder(), index)
     rows = np.arange(content.table.length)

@@ -81,11 +81,13 @@ class OverviewPane(Pane):
             card.add(card_text(self.theme, time.reason))
             return card
         note = f" · {time.note}" if time.note else ""
-        title = f"Time of {time.method or 'the run'}, mean of {plural(time.runs, 'run')}{note}"
+        title = (
+            f"Time of {time.method or 'the run'}, mean of {plural(time.runs, 'steady run')}{note}"
+        )
         card = Card(self.theme, title)
         card.add(card_text(self.theme, time.whole, FontSize.LARGE, strong=True))
         bar = TimeBar(self.theme)
-        bar.show_slices(time.slices)
+        bar.show_slices(time.slices, hatched=time.hatched)
         bar.chosen.connect(lambda view: self._ask(ShowView(view)))
         card.add(bar)
         return card

@@ -15,6 +15,7 @@ from devtools_app.viewmodels.timeline import (
     Timeline,
     absolute_runs,
     aligned_runs,
+    median_run,
     one_run,
     timeline_runs,
 )
@@ -188,7 +189,7 @@ def _timeline(
         return choices, "", None
     keys = [key for _, key in choices]
     if chosen not in keys:
-        chosen = f"{_RUN}{executed[0] if executed else 0}"
+        chosen = f"{_RUN}{median_run(listed)}"
     if chosen == _FLAME:
         return choices, chosen, flame_timeline(session, method)
     if chosen == _ALIGNED:

@@ -1,4 +1,4 @@
-"""The runs of one row: a dot per run, a band from p10 to p90 and a line at p50."""
+"""The runs of one row: a dot per run, a line at the mean of the steady ones, a band p10 to p90."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
+from inspector.profile.attribution import mean, spread
 from inspector.units import (
     Quantity,
     choose_unit,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 _MARGIN, _DOT, _MOST_DOTS = 10, 6.0, 2000  # more than the pixels of a plot
 _NEAR, _FEW = 12.0, 40  # pixels around a dot; runs from which every column has one
 
@@ -34,24 +36,33 @@ class SamplePlot(Plot):
 
     def __init__(self, theme: Theme) -> None:
         self._samples: Floats = np.zeros(0)
+        self._steady: Mask = np.zeros(0, np.bool_)
         self._unit = "auto"
         super().__init__(theme, "Time of each run")
         self.set_hint(210, 120)
         self.setMinimumWidth(150)
         self.show_message("Choose a row to see\nthe time of each run")
 
-    def show_samples(self, title: str, samples: Floats | None, unit: str = "auto") -> None:
-        """Show the runs of a different row.
+    def show_samples(
+        self, title: str, samples: Floats | None, unit: str = "auto", steady: Mask | None = None
+    ) -> None:
+        """Show the runs of another row.
 
         Args:
-            title: name of the row
-            samples: time of each run in ns, or None
-            unit: unit of the times shown
+            title: what the row is
+            samples: time of each run in ns, None when there is none
+            unit: how times are shown
+            steady: which of them figures are made of; None for all
         """
-        self._samples = np.zeros(0) if samples is None else samples[np.isfinite(samples)]
+        times = np.zeros(0) if samples is None else samples
+        kept = np.isfinite(times)
+        self._samples = times[kept]
+        self._steady = (np.ones(len(times), np.bool_) if steady is None else steady)[kept]
         self._unit = unit
         self.title.setText(title)
-        self.note.setText(plural(len(self._samples), "run"))
+        out = len(self._samples) - int(self._steady.sum())
+        runs = plural(len(self._samples), "run")
+        self.note.setText(f"{runs}, {out} left out" if out else runs)
         self.setAccessibleDescription(self._description(title))
         self.redraw()
 
@@ -70,22 +81,29 @@ class SamplePlot(Plot):
     def draw(self, chart: Chart) -> None:
         palette, font = self.theme.palette, self.theme.mono(FontSize.SMALL)
         low, high = float(self._samples.min()), float(self._samples.max())
-        p10, p50, p90 = (float(one) for one in np.percentile(self._samples, (10, 50, 90)))
+        steady = self._samples[self._steady]
+        typical = float(mean(steady)) if len(steady) else low
+        _, p10, p90, *_ = (float(one) for one in spread(steady)) if len(steady) else (np.nan,) * 5
         room = (high - low) or 1.0
         chart.set_margins(4, 0, _MARGIN, 4)
         chart.show_range((0.0, float(len(self._samples))), (low - 0.1 * room, high + 0.1 * room))
-        marks = [(high, "max"), (low, "min"), (p50, "p50")] if high > low else [(p50, "p50")]
+        ends = [(high, "max"), (low, "min")] if high > low else []
+        marks = [*ends, (typical, "mean")]
         unit = choose_unit(Quantity.TIME, high, self._unit)
         text = column_formatter(Quantity.TIME, unit, high)
         labels = [(value, f"{name} {text(value)} {unit.symbol}") for value, name in marks]
         wide = QFontMetrics(font).horizontalAdvance("max 000.00 ms") + 12
         chart.axis("left", labels, room=wide, font=font)
-        chart.band(p10, p90, palette.hover)
-        chart.mark(palette.accent, y=p50)
+        if np.isfinite(p10):
+            chart.band(p10, p90, palette.hover)
+        chart.mark(palette.accent, y=typical)
         numbers = np.arange(0, len(self._samples), max(1, len(self._samples) // _MOST_DOTS))
         fill = QColor(palette.accent)
         fill.setAlphaF(0.75 if len(self._samples) < 200 else 0.35)
-        chart.dots(numbers + 0.5, self._samples[numbers], _DOT, fill)
+        kept = numbers[self._steady[numbers]]
+        chart.dots(kept + 0.5, self._samples[kept], _DOT, fill)
+        out = numbers[~self._steady[numbers]]
+        chart.dots(out + 0.5, self._samples[out], _DOT, "", ring=palette.muted)
 
     @override
     def pick(self, at: QPointF) -> int:
@@ -98,4 +116,5 @@ class SamplePlot(Plot):
     @override
     def hover_text(self, number: int) -> str:
         value = float(self._samples[number])
-        return f"run {number + 1}: {exact_text(value, Quantity.TIME)}"
+        out = "" if self._steady[number] else ", left out: cold or an outlier"
+        return f"run {number + 1}: {exact_text(value, Quantity.TIME)}{out}"

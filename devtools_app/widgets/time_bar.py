@@ -38,9 +38,9 @@ class TimeBar(QWidget):
         layout.addWidget(self._bar)
         layout.addLayout(self._legend)
 
-    def show_slices(self, slices: Sequence[Slice]) -> None:
-        """Replace the parts."""
-        self._bar.show_slices(slices)
+    def show_slices(self, slices: Sequence[Slice], *, hatched: bool = False) -> None:
+        """Replace the parts, hatched where the times are not the program's."""
+        self._bar.show_slices(slices, hatched=hatched)
         while (item := self._legend.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
@@ -58,11 +58,12 @@ class TimeBar(QWidget):
         return entry
 
     def _button(self, part: Slice) -> QPushButton:
-        share = format_share(part.share)
-        button = QPushButton(f"{part.word}  {part.text}  {share}")
+        share = "" if part.share is None else format_share(part.share)
+        button = QPushButton(f"{part.word}  {part.text}  {share}".rstrip())
         set_role(button, "link", "true")
-        button.setAccessibleName(f"{part.word} {part.text}, {share} of the method")
-        button.setToolTip(f"{part.exact}, mean over runs. Show in {part.view}")
+        of_method = f", {share} of the method" if share else ""
+        button.setAccessibleName(f"{part.word} {part.text}{of_method}")
+        button.setToolTip(f"{part.exact}, mean over the steady runs. Show in {part.view}")
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         button.clicked.connect(lambda: self.chosen.emit(part.view))
         return button
@@ -89,30 +90,37 @@ class _Bar(QWidget):
         super().__init__()
         self._theme = theme
         self._slices: tuple[Slice, ...] = ()
+        self._hatched = False
         self.setFixedHeight(_BAR)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Parts of the time of the method")
         theme.changed.connect(self.update)
 
-    def show_slices(self, slices: Sequence[Slice]) -> None:
-        self._slices = tuple(slices)
-        text = (f"{part.word} {part.text}, {format_share(part.share)}" for part in slices)
+    def show_slices(self, slices: Sequence[Slice], *, hatched: bool) -> None:
+        self._slices, self._hatched = tuple(slices), hatched
+        text = (
+            f"{part.word} {part.text}"
+            + ("" if part.share is None else f", {format_share(part.share)}")
+            for part in slices
+        )
         self.setAccessibleDescription("; ".join(text))
         self.update()
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            total = sum(max(0.0, part.share) for part in self._slices)
+            total = sum(max(0.0, part.nanoseconds) for part in self._slices)
             at, width = 0.0, float(self.width())
             for part in self._slices:
-                share = max(0.0, part.share) / total if total else 0.0
+                share = max(0.0, part.nanoseconds) / total if total else 0.0
                 box = QRectF(at, 0.0, share * width, self.height())
                 paint_part(painter, box, part.word, self._theme)
+                if self._hatched:
+                    muted = QColor(self._theme.palette.raised)
+                    painter.fillRect(box, QBrush(muted, Qt.BrushStyle.FDiagPattern))
                 at += share * width
-                if (
-                    at < width - 0.5
-                ):  # a seam, so that neighbours are distinguishable without colour
+                # a seam, so that neighbours are distinguishable without colour
+                if at < width - 0.5:
                     painter.setPen(QPen(QColor(self._theme.palette.raised), 1.5))
                     painter.drawLine(QPointF(at, 0.0), QPointF(at, float(self.height())))
 

@@ -102,6 +102,10 @@ class TimelineDrawing:
             if top > size.height() or top + place.height < RULER:
                 continue
             self._paint_lane(painter, size, camera, place, top, marks)
+        if self.data.logged:
+            lanes = QRectF(LABELS, RULER, size.width() - LABELS, size.height() - RULER)
+            ground = qcolor(self.colours.surface, 0.6)
+            painter.fillRect(lanes, QBrush(ground, Qt.BrushStyle.FDiagPattern))
         if span is not None:
             painter.setPen(QPen(qcolor(self.colours.accent), 1))
             painter.drawLine(span.topLeft(), span.bottomLeft())

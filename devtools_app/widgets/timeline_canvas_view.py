@@ -212,7 +212,8 @@ class TimelineView(ZoomCanvas):
         whole = max(index.end - index.start, 1e-12)
         share = format_share(long / whole)
         place = " · ".join(part for part in (lane.group, lane.label) if part)
-        duration = format_quantity(long, data.quantity)
-        exact = exact_text(long, data.quantity)
-        lines = [data.names[int(data.label[item])], place, f"{duration} ({exact}) · {share} of all"]
+        duration = f"{format_quantity(long, data.quantity)} ({exact_text(long, data.quantity)})"
+        if not long:
+            duration = "shorter than a tick of its clock"
+        lines = [data.names[int(data.label[item])], place, f"{duration} · {share} of all"]
         return "\n".join([*lines, f"begins at {begin}"])

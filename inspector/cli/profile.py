@@ -26,7 +26,7 @@ from inspector.tables.query import Selected
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
 from inspector.trace.event_kinds import OPERATOR_CALL
-from inspector.units import plural
+from inspector.trace.run_times import statistics_json, steady_words
 from schema.errors import Issue, Severity
 
 _HIDDEN = (OPERATOR_CALL,)
@@ -140,6 +140,9 @@ def method_json(time: MethodTime) -> dict[str, Any]:
     """Return the JSON of a method's time; the parts add up to method_ms."""
     return {
         "runs": time.runs,
+        "steady_runs": len(time.traced.steady),
+        "latency_ms": time.latency_ms,
+        "latency": statistics_json(time.headline),
         "method_ms": time.method_ms,
         "attributed_ms": time.attributed_ms,
         "unattributed_ms": time.unattributed_ms,
@@ -150,7 +153,7 @@ def method_json(time: MethodTime) -> dict[str, Any]:
         "framework_ms": time.operators_ms - time.kernels_ms,
         "emulated": time.emulated,
         "bare_ms": time.bare_ms,
-        "bare_runs": time.bare_runs,
+        "bare_runs": 0 if time.bare is None else len(time.bare.steady),
         "tracing_ms": time.tracing_ms,
     }
 
@@ -161,8 +164,10 @@ def _name(time: MethodTime) -> str:
 
 def _totals(times: tuple[MethodTime, ...]) -> dict[str, float | None]:
     if not times:
-        return {"method_ms": None, "attributed_ms": None, "unattributed_ms": None}
+        names = ("latency_ms", "method_ms", "attributed_ms", "unattributed_ms")
+        return dict.fromkeys(names)
     return {
+        "latency_ms": sum(time.latency_ms for time in times),
         "method_ms": sum(time.method_ms for time in times),
         "attributed_ms": sum(time.attributed_ms for time in times),
         "unattributed_ms": sum(time.unattributed_ms for time in times),
@@ -172,15 +177,17 @@ def _totals(times: tuple[MethodTime, ...]) -> dict[str, float | None]:
 def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     lines: list[str] = []
     for time in times:
-        traced = "" if time.bare_ms is None else " with a trace,"
-        if time.bare_ms is not None:
-            runs = plural(time.bare_runs, "steady run")
-            lines.append(f"{time.title}: {time.bare_ms:.4g} ms mean of {runs} without a trace")
+        traced = "" if time.bare is None else " with a trace,"
+        if time.bare is not None:
+            runs = steady_words(time.bare)
+            lines.append(f"{time.title}: {time.bare.mean:.4g} ms mean of {runs} without a trace")
         lines.append(
-            f"{time.title}:{traced} {time.method_ms:.4g} ms mean of {plural(time.runs, 'run')}"
+            f"{time.title}:{traced} {time.method_ms:.4g} ms mean of {steady_words(time.traced)}"
             f" = delegates {time.delegates_ms:.4g} + operators {time.operators_ms:.4g}"
             f" + control {time.control_ms:.4g} + unattributed {time.unattributed_ms:.4g} ms"
         )
+        if noise := time.headline.noise_words():
+            lines.append(f"{time.title}: {noise}")
         if time.emulated:
             lines.append(f"{time.title}: delegates are {EMULATION}")
     if profile.values_logged and times:

@@ -43,7 +43,10 @@ def comparison_content(found: Comparison, measured: Measurement | None = None) -
 
 def _times(rows: Iterable[TimeRow]) -> list[dict[str, Any]]:
     return [
-        {**asdict(row), "differences": [row.difference(n) for n in range(1, len(row.ms))]}
+        {
+            **{name: value for name, value in asdict(row).items() if name != "ticks_ns"},
+            "differences": [row.difference(n) for n in range(1, len(row.ms))],
+        }
         for row in rows
     ]
 
@@ -136,6 +139,7 @@ def _measured(measured: Measurement) -> dict[str, Any]:
                 "clock": (each.facts or {}).get("clock"),
                 "engines": list(each.engines),
                 "median_ms": each.median_ms,
+                "fastest_ms": each.fastest_ms,
                 "blocks_ms": [list(block) for block in each.blocks],
                 "failure": each.failure or None,
             }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from inspector.compare.program_changes import labels
 from inspector.files.session import Session
@@ -13,11 +11,14 @@ from inspector.graph.model_graph import ModelGraph
 from inspector.join import record_maps
 from inspector.join.links import Link
 from inspector.join.node_index import base_operator
-from inspector.profile.attribution import mean, method_runs
+from inspector.profile.attribution import method_runs
+from inspector.profile.methods import WITH_TRACING, MethodTime, analyse_profile
 from inspector.profile.operator_columns import INNER, LEFT, REST, BlockRows
 from inspector.profile.operator_rows import operator_rows
 from inspector.trace.event_kinds import CONTROL, DELEGATE_CALL
+from inspector.trace.run_times import RunTimes
 from inspector.trace.timing import is_time
+from inspector.units import format_time
 from schema.backends import short_backend
 
 _NS_PER_MS = 1e6
@@ -32,8 +33,9 @@ class EventTime:
         nodes: ids of the nodes it covers; empty if unknown
         operator: its operator
         where: backend, or ``portable``
-        ms: mean over the runs of all its occurrences in a run
+        ms: mean over the steady runs of all its occurrences in a run
         calls: occurrences in a run
+        tick_ns: step of the clock, 0 for a difference of times
     """
 
     nodes: tuple[int, ...]
@@ -41,30 +43,27 @@ class EventTime:
     where: str
     ms: float
     calls: int
+    tick_ns: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class MethodTimes:
     """The time of a method.
 
-    Units: ms, means over runs
+    Units: ms, means over the steady runs
 
     Attributes:
         method: name
-        runs: number of runs
-        whole_ms: of a run
+        time: of its runs, with and without a trace
         events: in the order of the trace
-        unattributed_ms: the rest
-        samples: time of each run
+        unattributed_ms: the rest of a recorded run
         notes: on skipped data
     """
 
     method: str
-    runs: int
-    whole_ms: float
+    time: MethodTime
     events: tuple[EventTime, ...]
     unattributed_ms: float
-    samples: tuple[float, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -74,9 +73,10 @@ def timed_methods(session: Session) -> tuple[str, ...]:
 
 
 def method_times(session: Session, method: str, graph: ModelGraph | None) -> MethodTimes | None:
-    """Return the time of a method, None if no run of it is known or ticks are not time.
+    """Return the time of a method; None if no run of it is known or its times are not comparable.
 
-    It is that of ``operator_rows``, over all traces known to be of this method.
+    Times of runs that logged values are not the program's, and ticks may be cycles. It is that of
+    ``operator_rows``, over all traces known to be of this method.
 
     Args:
         session: with the traces
@@ -88,20 +88,42 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
         for part in operator_rows(session, method).parts
         if part.has_shares and (part.method or "") == method
     ]
-    runs = sum(part.samples.shape[1] for part in parts)
-    whole = [one for one in method_runs(session) if one.method == method and len(one.times_ns)]
-    if not runs or not whole:
+    runs = sum(int(part.steady.sum()) for part in parts)
+    time = next((one for one in analyse_profile(session).methods if one.method == method), None)
+    if not runs or time is None:
         return None
     reader = _RowReader(session, method, graph, _NS_PER_MS * runs)
     events = [event for part in parts for event in reader.events(part)]
-    samples = np.concatenate([one.times_ns for one in whole]) / _NS_PER_MS
-    total = float(mean(samples))
-    rest = total - sum(event.ms for event in events)
+    rest = time.method_ms - sum(event.ms for event in events)
     notes = (
         ("some delegates count cycles: events inside them are skipped",) if reader.cycles else ()
     )
-    times = tuple(samples.tolist())
-    return MethodTimes(method, len(samples), total, tuple(events), rest, times, notes)
+    return MethodTimes(method, time, tuple(events), rest, notes)
+
+
+def recorded_times(times: Sequence[MethodTimes | None]) -> tuple[tuple[float | None, ...], str]:
+    """Return the time of a run of each session in ms, and what it is.
+
+    All are with a trace or all without one: the two are not compared with one another.
+    """
+    bare = all(each is None or each.time.bare is not None for each in times)
+    values = tuple(
+        None if each is None else each.time.latency_ms if bare else each.time.method_ms
+        for each in times
+    )
+    runs = [
+        "none" if each is None else _spread(each.time.headline if bare else each.time.traced)
+        for each in times
+    ]
+    how = "without a trace" if bare else WITH_TRACING
+    return values, f"mean of the steady runs {how} ({'; '.join(runs)}); not measured together"
+
+
+def _spread(runs: RunTimes) -> str:
+    if runs.p10 is None or runs.p90 is None:
+        return f"{len(runs.steady):,}"
+    low, high = (format_time(end * _NS_PER_MS) for end in (runs.p10, runs.p90))
+    return f"{len(runs.steady):,}, p10 to p90 {low} to {high}"
 
 
 class _RowReader:
@@ -130,9 +152,9 @@ class _RowReader:
 
     def events(self, part: BlockRows) -> Iterator[EventTime]:
         """Yield the rows of a block that are time, without unattributed time."""
-        sums = part.samples.sum(axis=1)
+        sums = part.mean_ns * part.steady.sum()
         for row, kind in enumerate(part.kind.tolist()):
-            if kind == LEFT:
+            if kind >= LEFT:
                 continue
             if not part.timed[row]:
                 self.cycles = True
@@ -141,7 +163,7 @@ class _RowReader:
             ms, calls = float(sums[row]) / self._divisor, int(part.passes[row])
             label = part.labels[int(part.label[row])]
             nodes, operator, where = self._named(kind, link, step, label)
-            yield EventTime(nodes, operator, where, ms, calls)
+            yield EventTime(nodes, operator, where, ms, calls, float(part.tick_ns[row]))
 
     def _named(
         self, kind: int, link: Link, step: int, label: str

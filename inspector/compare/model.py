@@ -49,7 +49,6 @@ class Delta:
         verdicts: of measured times, one per session and None for the first; may be empty
         note: why a value is missing, or an explanation
         places: locations, one per session or None
-        alike: whether the values are comparable; the note has the reason
     """
 
     area: str
@@ -61,12 +60,9 @@ class Delta:
     verdicts: tuple[TimeVerdict | None, ...] = ()
     note: str = ""
     places: tuple[ComparePlace | None, ...] = ()
-    alike: bool = True
 
     def difference(self, number: int) -> float | int | None:
         """Return a session's value less that of the first, None if it is meaningless."""
-        if not self.alike:
-            return None
         old, new = self.values[0], self.values[number]
         return None if old is None or new is None else new - old
 
@@ -170,7 +166,7 @@ class PartitionChange:
 class TimeRow:
     """Time of an operator, a module, or nodes that are measured together, in every session.
 
-    Units: ms, medians over the runs of a trace
+    Units: ms, means over the steady runs of a trace
 
     Attributes:
         method: name
@@ -180,6 +176,7 @@ class TimeRow:
         where: backends that ran it, one per session
         nodes: names of the nodes, one tuple per session; empty for operators and modules
         note: further information
+        ticks_ns: step of the clock, one per session, 0 for differences; may be empty
     """
 
     method: str
@@ -189,6 +186,7 @@ class TimeRow:
     where: tuple[str, ...] = ()
     nodes: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+    ticks_ns: tuple[float, ...] = ()
 
     def difference(self, number: int) -> float | None:
         """Return a session's time less that of the first, None if one is missing."""

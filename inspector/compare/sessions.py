@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,12 @@ from pathlib import Path
 from inspector.compare.alignment import GraphAlignment, align_graphs
 from inspector.compare.change import MOST_SAMPLES, Change
 from inspector.compare.differences import diff_sessions
-from inspector.compare.event_times import MethodTimes, method_times, timed_methods
+from inspector.compare.event_times import (
+    MethodTimes,
+    method_times,
+    recorded_times,
+    timed_methods,
+)
 from inspector.compare.gaps import gap_rows, gap_summary
 from inspector.compare.model import (
     LESS,
@@ -32,7 +38,7 @@ from inspector.compare.numbers import (
 )
 from inspector.compare.ownership import owner_changes, partition_changes
 from inspector.compare.recipes import recipe_changes
-from inspector.compare.statistics import judge
+from inspector.compare.statistics import TimeVerdict, judge
 from inspector.compare.times import module_rows, node_rows, operator_rows
 from inspector.compare.weights import recorded_weights, weight_changes
 from inspector.files.session import Session
@@ -44,6 +50,7 @@ from inspector.profile.methods import unit_assumed
 from inspector.trace.timing import is_time
 
 _IN_ALL = " in all"
+NOT_COMPARED = "values were logged while its runs were timed: its times are not compared"
 
 
 def compare_sessions(
@@ -195,11 +202,14 @@ class _Comparing:
             if program.failure:
                 self._notes.append(f"{name} could not be measured: {program.failure}")
         verdicts = [judge(*found.common(0, number)) for number in range(1, len(found.programs))]
-        values = [program.median_ms for program in found.programs]
+        values = _measured_values(found, verdicts)
         method = next((str(one.facts["method"]) for one in found.programs if one.facts), "")
         clocks = {str(one.facts["clock"]) for one in found.programs if one.facts}
         count = max(len(one.blocks) for one in found.programs)
-        note = f"{count} blocks of warm runs side by side, {' and '.join(sorted(clocks))}"
+        note = (
+            f"the fastest run of a block, over {count} blocks of warm runs side by side,"
+            f" {' and '.join(sorted(clocks))}"
+        )
         self._notes += _other_engines(found, self._names)
         self._summary.append(
             Delta(
@@ -223,49 +233,31 @@ class _Comparing:
     ) -> None:
         pairs = zip(self._sessions, graphs, strict=True)
         times = [method_times(session, method, graph) for session, graph in pairs]
+        self._time_notes(method, times)
         if all(each is None for each in times):
             return
-        self._time_notes(method, times)
-        runs = ", ".join("none" if each is None else f"{each.runs:,}" for each in times)
-        values = tuple(None if each is None else each.whole_ms for each in times)
-        note = f"mean of the recorded runs ({runs}); not measured together, so no verdict"
-        slowed = self._slowed(times)
+        values, note = recorded_times(times)
         where = places(self._sessions, "timeline", method)
-        delta = Delta(
-            *("time", "recorded runs", "ms", values, LESS, method),
-            note=slowed or note,
-            places=where,
-            alike=not slowed,
+        self._summary.append(
+            Delta("time", "recorded runs", "ms", values, LESS, method, note=note, places=where)
         )
-        self._summary.append(delta)
         self._operators += operator_rows(method, times)
         self._modules += module_rows(method, times, graphs)
         self._nodes += node_rows(method, times, graphs, alignments)
 
-    def _slowed(self, times: Sequence[MethodTimes | None]) -> str:
-        """Return why recorded times are not to be compared, empty if they are."""
-        ran = [
-            (name, session.times_with_values)
-            for session, name, each in zip(self._sessions, self._names, times, strict=True)
-            if each is not None
-        ]
-        slow = [name for name, logged in ran if logged]
-        if len(slow) in (0, len(ran)):
-            return ""
-        which = " and ".join(slow)
-        return (
-            f"not comparable: the runs of {which} logged tensors, which costs time, and the others"
-            " did not; use --measure for equal conditions"
-        )
-
     def _time_notes(self, method: str, times: Sequence[MethodTimes | None]) -> None:
         for session, name, each in zip(self._sessions, self._names, times, strict=True):
+            if session.times_with_values and method in timed_methods(session):
+                self._notes.append(f"{name}: {NOT_COMPARED}")
             if each is None:
                 continue
+            whole = each.time.method_ms
             self._notes += [f"{name}, {method}: {note}" for note in each.notes]
-            if each.whole_ms > 0 and each.unattributed_ms > 0.05 * each.whole_ms:
-                share = each.unattributed_ms / each.whole_ms
+            if whole > 0 and each.unattributed_ms > 0.05 * whole:
+                share = each.unattributed_ms / whole
                 self._notes.append(f"{name}, {method}: {share:.0%} of the time is unattributed")
+            if noise := each.time.headline.noise_words():
+                self._notes.append(f"{name}, {method}: {noise}")
             if unit_assumed(session):
                 unit = session.options.source_time_scale
                 self._notes.append(f"{name}: ticks are taken for {unit} (assumed)")
@@ -307,6 +299,20 @@ class _Comparing:
                 ComparePlace(number, view, method, first.new_node if first is not None else "")
             )
         return tuple(found)
+
+
+def _measured_values(measured: Measurement, verdicts: Sequence[TimeVerdict]) -> list[float | None]:
+    """Return the time of each program: others stand to the first as their verdicts say.
+
+    A program that has no verdict has its own time.
+    """
+    own = [program.fastest_ms for program in measured.programs]
+    first = own[0]
+    found = [first]
+    for value, verdict in zip(own[1:], verdicts, strict=True):
+        known = first is not None and math.isfinite(verdict.ratio) and verdict.blocks > 1
+        found.append(first * verdict.ratio if first is not None and known else value)
+    return found
 
 
 def _is_tensor(change: Change, *, gone: bool) -> bool:

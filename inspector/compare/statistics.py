@@ -45,8 +45,8 @@ class TimeVerdict:
         low: lower end of the confidence interval of the ratio, 0 if unbounded
         high: upper end, infinity if unbounded
         word: faster, slower or not distinguishable
-        old: median of the medians of the old blocks; the ratio is of their fastest runs
-        new: likewise of the new ones
+        old: typical fastest run of an old block; without a ratio of blocks the median of medians
+        new: old times the ratio, so that both stand to one another as the verdict says
         blocks: number of compared blocks of each
         paired: whether block i of both was measured together
         reason: why there is no verdict if not evident from the figures, else empty
@@ -106,7 +106,8 @@ def judge(old_blocks: Blocks, new_blocks: Blocks, *, none: float = NONE) -> Time
     middle, low, high = _of_pairs(there - here) if paired else _of_two(here, there)
     ratio, low, high = math.exp(middle), _exp(low), _exp(high)
     word = _word(ratio, low, high, none)
-    return TimeVerdict(ratio, low, high, word, _median(old), _median(new), count, paired)
+    typical = math.exp(float(np.median(here)))
+    return TimeVerdict(ratio, low, high, word, typical, typical * ratio, count, paired)
 
 
 def _word(ratio: float, low: float, high: float, none: float) -> str:

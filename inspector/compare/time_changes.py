@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.compare.change import Change
-from inspector.compare.event_times import method_times, timed_methods
+from inspector.compare.event_times import method_times, recorded_times, timed_methods
 from inspector.compare.times import operator_rows
 from inspector.files.session import Session
 
@@ -29,8 +29,8 @@ def _of_method(old: Session, new: Session, method: str) -> list[Change]:
     if one is None or two is None:
         return []
     name = method or "run"
-    runs = f"mean of {one.runs} and {two.runs} runs"
-    found = [Change("time", name, one.whole_ms, two.whole_ms, "ms", counts=False, note=runs)]
+    (before, now), note = recorded_times(times)
+    found = [Change("time", name, before, now, "ms", counts=False, note=note)]
     both = [row for row in operator_rows(method, times) if row.difference(1)]
     for row in sorted(both, key=lambda row: -abs(row.difference(1) or 0.0))[:_MOST]:
         what = f"{name} {row.name}"

@@ -9,6 +9,7 @@ from inspector.compare.alignment import GraphAlignment
 from inspector.compare.event_times import EventTime, MethodTimes
 from inspector.compare.model import TimeRow
 from inspector.graph.model_graph import ModelGraph
+from inspector.profile.operator_columns import TRACING
 
 Times = Sequence[MethodTimes | None]
 Graphs = Sequence[ModelGraph | None]
@@ -16,11 +17,18 @@ _NAMED = 3  # nodes of a group that are named
 
 
 def operator_rows(method: str, times: Times) -> tuple[TimeRow, ...]:
-    """Return the time by operator, largest first; unattributed time is a row."""
+    """Return the time by operator, largest first; unattributed time and tracing are rows.
+
+    With the cost of tracing, where all know it, the rows add up to the times without a trace.
+    """
     rows = _grouped(method, times, lambda _, event: (event.operator,))
     rest = tuple(None if each is None else each.unattributed_ms for each in times)
     known = tuple(0 for _ in times)
     rows.append(TimeRow(method, "unattributed", rest, known, note="not in any instruction"))
+    traced = tuple(None if each is None else each.time.tracing_ms for each in times)
+    if all(one is not None for one in traced):
+        taken = tuple(-(one or 0.0) for one in traced)
+        rows.append(TimeRow(method, TRACING, taken, known, note="what the trace adds, taken off"))
     return tuple(sorted(rows, key=_weight))
 
 
@@ -57,22 +65,27 @@ class _Sum:
     ms: list[float | None]
     calls: list[int]
     where: list[list[str]]
+    ticks_ns: list[float]
 
     def add(self, number: int, event: EventTime) -> None:
         """Add an event of a session."""
         self.ms[number] = (self.ms[number] or 0.0) + event.ms
         self.calls[number] += event.calls
+        self.ticks_ns[number] = max(self.ticks_ns[number], event.tick_ns)
         if event.where not in self.where[number]:
             self.where[number].append(event.where)
 
     def row(self, method: str, name: str, nodes: tuple[tuple[str, ...], ...] = ()) -> TimeRow:
         """Return it as it is shown."""
         where = tuple(", ".join(names) for names in self.where)
-        return TimeRow(method, name, tuple(self.ms), tuple(self.calls), where, nodes)
+        return TimeRow(
+            *(method, name, tuple(self.ms), tuple(self.calls), where, nodes),
+            ticks_ns=tuple(self.ticks_ns),
+        )
 
 
 def _nothing(count: int) -> _Sum:
-    return _Sum([None] * count, [0] * count, [[] for _ in range(count)])
+    return _Sum([None] * count, [0] * count, [[] for _ in range(count)], [0.0] * count)
 
 
 def _grouped(

@@ -12,7 +12,6 @@ from inspector.files.session import Session
 from inspector.findings.finding import Finding, Tone
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
-from inspector.profile.attribution import attribution, spread
 from inspector.profile.methods import (
     EMULATION,
     TIMES_WITH_VALUES,
@@ -28,11 +27,13 @@ from inspector.trace.event_kinds import (
     OPERATOR_CALL,
     named_events,
 )
+from inspector.trace.steady import FEW
 from inspector.units import format_share, format_time, plural
 from schema.program import instructions
 
 _UNLOGGED = "open a trace of the same program without values beside it, as `etscope run` writes one"
 _TOP = 3
+_SLOW_FIRST = 1.5  # times the others
 _TRACING_COSTS = 0.05  # of a run: less is within what a run varies
 _NS = 1e6  # a millisecond in nanoseconds
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
@@ -69,7 +70,8 @@ def time_findings(session: Session) -> list[Finding]:
     if profile.values_logged:
         found.append(Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89))
     for main in _main_blocks(profile)[:2]:
-        found += [_placed(finding, main.time.label) for finding in _method(main)]
+        own = _emulated(main) if profile.values_logged else _method(main)
+        found += [_placed(finding, main.time.label) for finding in own]
     found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
     if profile.unit_assumed and profile.methods:
         text = f"Ticks are assumed to be {profile.unit}; the file does not name its unit"
@@ -128,11 +130,13 @@ def _method(main: _Main) -> list[Finding]:
         return [Finding(Tone.WARN, text, view="operators", method=name, weight=50)]
     return [
         *_emulated(main),
+        *_few(main),
+        *_noise(main),
         *_outside(main, operators, has_delegates=bool(delegates)),
         *_slowest_call(main, delegates),
         *_unattributed(main),
         *_framework(main),
-        *_warm_up(main),
+        *_left_out(main),
         *_tracing(main),
     ]
 
@@ -162,7 +166,8 @@ def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[
         what = (
             f"{plural(calls, 'operator call')} that {'is' if calls == 1 else 'are'} not delegated"
         )
-    tone = Tone.BAD if has_delegates and share > 0.25 else Tone.NEUTRAL
+    known = len(main.time.headline.times) >= FEW
+    tone = Tone.BAD if has_delegates and share > 0.25 and known else Tone.NEUTRAL
     text = f"{format_share(share)} of {_time_of(main)} is in {what}"
     detail = ", ".join(_operator_text(name, spent[name], shares) for name in named)
     slowest = counted[int(np.argmax(shares[counted]))]
@@ -284,19 +289,39 @@ def _tracing(main: _Main) -> list[Finding]:
     return [Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=13)]
 
 
-def _warm_up(main: _Main) -> list[Finding]:
-    """A first run that is much slower than the others."""
-    runs = main.source.block.total[:, attribution(main.source.block).whole].sum(axis=1)
-    if len(runs) < 3 or not np.isfinite(runs).all():
+def _few(main: _Main) -> list[Finding]:
+    """So few runs that first ones, which load caches, are among those shown."""
+    runs = main.time.headline.times
+    if len(runs) >= FEW:
         return []
-    usual = float(spread(runs[1:])[0])
-    if usual <= 0 or runs[0] < 1.5 * usual:
+    text = f"Times are of {plural(len(runs), 'run')}: whether first runs are slower is unknown"
+    detail = f"{FEW} runs and more tell cold ones, outliers and percentiles"
+    if len(runs) > 2 and runs[0] >= _SLOW_FIRST * (usual := float(np.median(runs[1:]))) > 0:
+        others = len(runs) - 1
+        detail = f"the first took {runs[0] / usual:.1f} times the median of the other {others}"
+    return [Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=47)]
+
+
+def _noise(main: _Main) -> list[Finding]:
+    """Runs that differ so much that their mean says little."""
+    runs = main.time.headline
+    if not runs.noise:
         return []
-    text = f"The first run took {runs[0] / usual:.1f} times the median of the other {len(runs) - 1}"
-    detail = "means include it, medians do not"
-    return [
-        Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=11),
-    ]
+    word, *_ = runs.noise_words().split(": ", 1)
+    text = f"The runs of {main.time.method or 'the program'} are {word}"
+    detail = runs.noise_words().removeprefix(f"{word}: ")
+    tone = Tone.NEUTRAL if runs.noise == "slight" else Tone.WARN
+    return [Finding(tone, text, detail, "timeline", main.time.method, weight=46)]
+
+
+def _left_out(main: _Main) -> list[Finding]:
+    """Runs that the figures leave out, where they are no noise."""
+    runs = main.time.headline
+    if runs.noise or not runs.left_out():
+        return []
+    text = f"Means leave out {runs.left_out()} of {plural(len(runs.times), 'run')}"
+    detail = "cold runs come first and are far slower than all later ones; outliers are far off"
+    return [Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=11)]
 
 
 def _unmatched(profile: Profile) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -52,6 +53,12 @@ class ProgramTimes:
         """Return the median of the medians of the blocks, None if nothing was measured."""
         medians = [statistics.median(block) for block in self.blocks if block]
         return statistics.median(medians) if medians else None
+
+    @property
+    def fastest_ms(self) -> float | None:
+        """Return the typical fastest run of a block, which verdicts weigh; None if unmeasured."""
+        fastest = [math.log(min(block)) for block in self.blocks if block and min(block) > 0]
+        return math.exp(statistics.median(fastest)) if fastest else None
 
     @property
     def engines(self) -> tuple[str, ...]:

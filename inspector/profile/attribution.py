@@ -1,9 +1,9 @@
 """Attribution of the time of a method, and its only statistic.
 
 All displays of durations use it: which events are complete runs, which represent an instruction,
-which runs count, and the base of shares. The parts are means over all
-recorded runs, because only means add up: delegates, operators and control flow are sums over
-calls, the remainder is unattributed, and together they are the total.
+which runs count, and the base of shares. The parts are means over the steady set of the recorded
+runs, because only means add up: delegates, operators and control flow are sums over calls, the
+remainder is unattributed, and together they are the total.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from inspector.trace.event_kinds import (
     named_events,
     whole_runs,
 )
+from inspector.trace.steady import FEW, steady_runs
 from inspector.trace.timing import is_time, scale_factor
+from schema.backends import backend_of
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]
@@ -45,9 +47,14 @@ def mean(samples: Floats, axis: int = -1) -> Floats:
 def spread(samples: Floats, axis: int = -1) -> Floats:
     """Return p50, p10, p90, min and max over runs, linearly interpolated as the stock tool does.
 
+    Percentiles of fewer than five runs are missing: they would be single runs.
+
     Shapes: float64[5, …]
     """
-    return np.asarray(np.percentile(samples, POINTS, axis=axis), np.float64)
+    found = np.asarray(np.percentile(samples, POINTS, axis=axis), np.float64)
+    if samples.shape[axis] < FEW:
+        found[:3] = np.nan
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +112,39 @@ def _first(events: Mask, instruction: Ints) -> Mask:
     return found
 
 
+@identity_cache
+def steady_set(block: Block) -> Mask:
+    """Return which runs of a block its figures are made of.
+
+    Where no run is logged as a whole the sum of its calls decides.
+
+    Shapes: bool[runs]
+    """
+    parts = attribution(block)
+    events = parts.whole if parts.whole.any() else parts.calls
+    return steady_runs(block.total[:, events].sum(axis=1))
+
+
+def of_steady_set(samples: Floats, steady: Mask, axis: int = 0) -> Floats:
+    """Return the samples of the steady runs; the same array where all runs are."""
+    return samples if steady.all() else np.compress(steady, samples, axis=axis)
+
+
+def clock_ns(inner_ns: Floats, backend: str, tick_ns: float) -> float:
+    """Return the step of the clock of a backend's events, in nanoseconds.
+
+    That of its own profiler, where nothing contradicts it: the same backend may run in a runtime
+    that times nodes by itself.
+
+    Args:
+        inner_ns: times of its events
+        backend: id, may be unknown
+        tick_ns: a tick of the trace
+    """
+    own = float(backend_of(backend).clock_ns)
+    return own if own > tick_ns and bool((inner_ns % own == 0).all()) else tick_ns
+
+
 def whole_ns(block: Block, source: str) -> Floats | None:
     """Return the time of each run of a method in nanoseconds.
 
@@ -128,11 +168,18 @@ class MethodRuns:
         method: name, empty where unknown
         block: the runs
         times_ns: time of each, float64[runs]; those that were not logged to their end are left out
+        steady: which of them are in the steady set, bool[runs]
     """
 
     method: str
     block: Block
     times_ns: Floats
+    steady: Mask
+
+    @property
+    def steady_ns(self) -> Floats:
+        """Return the times of the steady set."""
+        return of_steady_set(self.times_ns, self.steady)
 
 
 def method_runs(session: Session) -> list[MethodRuns]:
@@ -142,5 +189,6 @@ def method_runs(session: Session) -> list[MethodRuns]:
         times = whole_ns(block, session.options.source_time_scale)
         if times is not None:
             method = link_block(session, block).method or ""
-            found.append(MethodRuns(method, block, times[np.isfinite(times)]))
+            ended = np.isfinite(times)
+            found.append(MethodRuns(method, block, times[ended], steady_set(block)[ended]))
     return found

@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.join.links import BlockLinks, link_block
-from inspector.profile.attribution import attribution, mean
+from inspector.profile.attribution import attribution, mean, of_steady_set, steady_set
 from inspector.profile.rows import TARGET, BlockSamples, ProfileRows
 from inspector.profile.run_kinds import kind_labels, run_kinds
 from inspector.trace import timing
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.steady import steady_runs
+from inspector.trace.run_times import RunTimes, run_times
 from schema.etdump import EMULATED
 from schema.objects.identity_cache import identity_cache
 
 VALUES_LOGGED = "values logged"
+WITH_TRACING = "with tracing"
 TIMES_WITH_VALUES = (
     "Values were logged while the runs were timed: these are not the program's times"
 )
@@ -32,12 +32,12 @@ EMULATION = "emulated: torch ran the recorded graph, not the payload"
 
 @dataclass(frozen=True, slots=True)
 class MethodTime:
-    """Mean time of one method over its runs, in ms; the parts add up to method_ms.
+    """Time of one method, in ms: means over the steady set; the parts add up to method_ms.
 
     Attributes:
         method: name, empty when the method that ran is unknown
-        runs: number of executions
-        method_ms: time of the whole execution
+        traced: the recorded runs
+        method_ms: time of a recorded run
         delegates_ms: inside delegate calls
         operators_ms: kernels with the framework time of calling them
         control_ms: jumps, moves and frees
@@ -46,12 +46,11 @@ class MethodTime:
         blocks: which blocks of the profile it is the mean of
         label: where the runs are, when several methods are unknown; else empty
         emulated: whether torch ran recorded graphs in place of delegates
-        bare_ms: mean of the steady runs without a trace; None where none are known
-        bare_runs: how many these are
+        bare: the runs without a trace; None where none are known
     """
 
     method: str
-    runs: int
+    traced: RunTimes
     method_ms: float
     delegates_ms: float
     operators_ms: float
@@ -61,18 +60,37 @@ class MethodTime:
     blocks: tuple[int, ...] = ()
     label: str = ""
     emulated: bool = False
-    bare_ms: float | None = None
-    bare_runs: int = 0
+    bare: RunTimes | None = None
+
+    @property
+    def headline(self) -> RunTimes:
+        """Return the runs that the latency is of: those without a trace where they are known."""
+        return self.bare or self.traced
+
+    @property
+    def runs(self) -> int:
+        """Return the number of recorded runs."""
+        return len(self.traced.times)
+
+    @property
+    def bare_ms(self) -> float | None:
+        """Return the mean without a trace, None where it is not known."""
+        return None if self.bare is None else self.bare.mean
 
     @property
     def latency_ms(self) -> float:
         """Return the time of a run: without a trace where that is known."""
-        return self.method_ms if self.bare_ms is None else self.bare_ms
+        return self.method_ms if self.bare is None else self.bare.mean
 
     @property
     def tracing_ms(self) -> float | None:
         """Return what the trace adds to a run, None where that is unknown."""
-        return None if self.bare_ms is None else self.method_ms - self.bare_ms
+        return None if self.bare is None else self.method_ms - self.bare.mean
+
+    @property
+    def tag(self) -> str:
+        """Return what the latency has to be shown with; empty for the time without a trace."""
+        return WITH_TRACING if self.bare is None else ""
 
     @property
     def title(self) -> str:
@@ -123,7 +141,8 @@ def analyse_profile(session: Session) -> Profile:
         time = _method_time(block, links, options.source_time_scale)
         if time is not None:
             times.append(replace(time, blocks=(number,)))
-        method_ms = time.method_ms if time is not None else None
+        shared = time is not None and not session.times_with_values
+        method_ms = time.method_ms if time is not None and shared else None
         sources.append(BlockSamples(block, links, options.source_time_scale, method_ms))
     methods = _methods(session, times, sources)
     is_time = timing.is_time(options.source_time_scale)
@@ -135,6 +154,14 @@ def analyse_profile(session: Session) -> Profile:
         is_time,
         session.times_with_values,
     )
+
+
+def time_of(session: Session, method: str) -> MethodTime | None:
+    """Return the time of a method: of its runs, or of the only ones, which name no method."""
+    times = analyse_profile(session).methods
+    own = [time for time in times if time.method == method]
+    unnamed = [time for time in times if not time.method and not time.label]
+    return next(iter(own or unnamed), None)
 
 
 def _methods(
@@ -151,24 +178,23 @@ def _methods(
     files = [session.timed_dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
     labels = iter(kind_labels(files) if len(files) > 1 else [""] * len(files))
     bare = _bare_runs(session)
+    lone = next(iter(bare)) if len(groups) == len(bare) == 1 else ""  # a report names its method
     return tuple(
         replace(
             _mean(method, parts),
             label="" if method else next(labels),
-            bare_ms=float(bare[method].mean()) if method in bare else None,
-            bare_runs=len(bare.get(method, ())),
+            bare=bare.get(method or lone),
         )
         for (method, _), parts in groups.items()
     )
 
 
-def _bare_runs(session: Session) -> dict[str, NDArray[np.float64]]:
-    """Return the steady runs without a trace, by method, from the reports beside the traces."""
+def _bare_runs(session: Session) -> dict[str, RunTimes | None]:
+    """Return the runs without a trace, by method, from the reports beside the traces."""
     found: dict[str, list[float]] = {}
     for report in filter(None, map(run_report, session.timed_dumps)):
         found.setdefault(report.method, []).extend(report.run_ms)
-    known = ((method, np.array(times)) for method, times in found.items() if times)
-    return {method: times[steady_runs(times)] for method, times in known}
+    return {method: run_times(times) for method, times in found.items()}
 
 
 def unit_assumed(session: Session) -> bool:
@@ -185,9 +211,11 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
     if not timing.is_time(source):
         return None
     parts = attribution(block)
-    if not parts.whole.any():
+    scale = timing.scale_factor(source, TARGET)
+    traced = run_times(block.total[:, parts.whole].sum(axis=1) / scale)
+    if not parts.whole.any() or traced is None:
         return None
-    means = mean(block.total, axis=0) / timing.scale_factor(source, TARGET)
+    means = mean(of_steady_set(block.total, steady_set(block)), axis=0) / scale
     means = np.where(np.isnan(means), 0.0, means)
     delegates, operators, control = (
         float(means[part].sum()) for part in (parts.delegates, parts.operators, parts.control)
@@ -195,7 +223,7 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
     total = float(means[parts.whole].sum())
     return MethodTime(
         method=links.method or "",
-        runs=len(block.runs),
+        traced=traced,
         method_ms=total,
         delegates_ms=delegates,
         operators_ms=operators,
@@ -214,14 +242,15 @@ def _is_emulated(block: Block) -> bool:
 
 
 def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
-    runs = sum(part.runs for part in parts)
+    """Return the mean over the steady runs of several blocks."""
+    runs = sum(len(part.traced.steady) for part in parts)
 
     def mean(field: str) -> float:
-        return sum(part.runs * float(getattr(part, field)) for part in parts) / runs
+        return sum(len(part.traced.steady) * float(getattr(part, field)) for part in parts) / runs
 
     return MethodTime(
         name,
-        runs,
+        RunTimes(tuple(time for part in parts for time in part.traced.times)),
         mean("method_ms"),
         mean("delegates_ms"),
         mean("operators_ms"),

@@ -17,8 +17,9 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
 from inspector.join.links import link_block
 from inspector.join.operator_names import is_compute
+from inspector.profile.attribution import steady_set
 from inspector.profile.join_index import JoinIndex, join_index
-from inspector.profile.methods import analyse_profile
+from inspector.profile.methods import time_of
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.trace.blocks import trace_blocks
 from schema.objects.identity_cache import identity_cache
@@ -28,19 +29,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeTimes:
-    """Mean times over all runs, in nanoseconds.
+    """Mean times over the steady runs, in nanoseconds.
 
     Attributes:
         node_ns: time of each node, NaN where none was measured
+        tick_ns: step of the clock that each was measured with, 0 where none was
         part_of: node -> the node whose time it is in
         delegate_ns: delegate -> time of its calls
-        method_ns: time of the whole method, NaN when unknown
-        runs: number of runs
+        method_ns: time of the whole method, NaN when unknown or not the program's
+        runs: number of steady runs
 
-    Shapes: node_ns float64[nodes]
+    Shapes: node_ns, tick_ns float64[nodes]
     """
 
     node_ns: Floats
+    tick_ns: Floats
     part_of: Mapping[int, int]
     delegate_ns: Mapping[int, float]
     method_ns: float
@@ -53,7 +56,7 @@ class NodeTimes:
 
 def no_times(nodes: int) -> NodeTimes:
     """Return the times of a graph that was not run."""
-    return NodeTimes(np.full(nodes, np.nan), {}, {}, float("nan"), 0)
+    return NodeTimes(np.full(nodes, np.nan), np.zeros(nodes), {}, {}, float("nan"), 0)
 
 
 @identity_cache
@@ -65,21 +68,19 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     sums = _NodeSums(graph, join_index(session, method))
     for row in operator_rows(session, method):
         sums.take(row)
-    times = analyse_profile(session).methods
-    own = [time for time in times if time.method == method]
-    whole = (own or [time for time in times if not time.method and not time.label] or [None])[0]
+    whole = None if session.times_with_values else time_of(session, method)
     method_ns = whole.method_ms * 1e6 if whole is not None else float("nan")
     delegates = {index: total / runs for index, total in sums.delegates.items()}
-    return NodeTimes(sums.nodes / runs, sums.part_of, delegates, method_ns, runs)
+    return NodeTimes(sums.nodes / runs, sums.ticks, sums.part_of, delegates, method_ns, runs)
 
 
 def run_count(session: Session, method: str) -> int:
-    """Return how often a method ran, over all traces."""
+    """Return how many steady runs of a method there are, over all traces."""
     total = 0
     for block in trace_blocks(session.timed_dumps).blocks:
         inside = bool((block.layout.chain >= 0).any())
         if inside and link_block(session, block).method in (method, None):
-            total += len(block.runs)
+            total += int(steady_set(block).sum())
     return total
 
 
@@ -90,6 +91,7 @@ class _NodeSums:
         self._graph, self._index = graph, index
         self._by_step = instruction_nodes(graph)
         self.nodes: Floats = np.full(len(graph.nodes), np.nan)
+        self.ticks: Floats = np.zeros(len(graph.nodes))
         self.part_of: dict[int, int] = {}
         self.delegates: dict[int, float] = {}
 
@@ -97,13 +99,13 @@ class _NodeSums:
         """Add one operator."""
         if row.samples_ns is None or row.event is None:
             return
-        total = float(np.nansum(row.samples_ns))
+        total = float(np.nansum(row.samples_ns[row.steady]))
         owner = row.link.delegate
         if owner is not None:
             self.delegates[owner] = self.delegates.get(owner, 0.0) + total
         if row.kind == "rest" or (row.kind == "operator" and owner is not None):
             return
-        self._spread(self._nodes(row, row.event), total)
+        self._spread(self._nodes(row, row.event), total, row.tick_ns)
 
     def _nodes(self, row: OperatorRow, event: int) -> list[int]:
         if self._graph.source == "program":
@@ -115,12 +117,13 @@ class _NodeSums:
             names = self._index.event_nodes.get(event, ())
         return [self._graph.by_name[name] for name in names if name in self._graph.by_name]
 
-    def _spread(self, ids: list[int], total: float) -> None:
+    def _spread(self, ids: list[int], total: float, tick_ns: float) -> None:
         if not ids:
             return
         main = next((one for one in ids if is_compute(self._graph.nodes[one].node.target)), ids[0])
         known = self.nodes[main]
         self.nodes[main] = total if np.isnan(known) else known + total
+        self.ticks[main] = max(self.ticks[main], tick_ns)
         self.part_of.update((one, main) for one in ids if one != main)
 
 

@@ -12,7 +12,14 @@ from inspector.graph.source import user_frame
 from inspector.join.link_codes import link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
 from inspector.memory.plan import instruction_label
-from inspector.profile.attribution import attribution, mean, whole_ns
+from inspector.profile.attribution import (
+    attribution,
+    clock_ns,
+    mean,
+    of_steady_set,
+    steady_set,
+    whole_ns,
+)
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import (
     CALLS,
@@ -32,14 +39,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 UNATTRIBUTED = "unattributed"
-KINDS = ("operator", "inner", "rest", UNATTRIBUTED)
-OPERATOR, INNER, REST, LEFT = range(len(KINDS))
-_REST = "rest of the delegate call"
+TRACING = "cost of tracing"
+KINDS = ("operator", "inner", "rest", UNATTRIBUTED, TRACING)
+OPERATOR, INNER, REST, LEFT, TRACED = range(len(KINDS))
+_REST = "delegate overhead"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockRows:
-    """The rows of one block, in the order of the instructions; the unattributed time comes last.
+    """The rows of one block, in the order of the instructions.
+
+    The unattributed time comes last, and after it what the trace costs, where that is known: a
+    negative time that closes the sum to that of a run without a trace.
 
     Attributes:
         name: of the block, that no other block has
@@ -56,13 +67,16 @@ class BlockRows:
         label: index into labels
         timed: whether there are samples
         samples: time of each run, all passes together
+        steady: which runs are in the steady set
+        mean_ns: mean over these, where it is timed
+        tick_ns: step of the clock of a row, 0 for differences of times
         kernel_ns: the kernel's own mean time, where has_kernel is set
         passes: how often it happens in a run
-        share: of the method's mean time, where it is timed and has_shares
-        has_shares: whether the time of the method is known
+        share: mean_ns over the method's mean time, where it is timed and has_shares
+        has_shares: whether the time of the method is known, and is the program's
 
-    Shapes: samples float64[rows, runs]; all others have one value per row
-    Units: samples, kernel_ns nanoseconds
+    Shapes: samples float64[rows, runs]; steady bool[runs]; all others have one value per row
+    Units: samples, mean_ns, tick_ns, kernel_ns nanoseconds
     """
 
     name: str
@@ -79,6 +93,9 @@ class BlockRows:
     label: Ints
     timed: Mask
     samples: Floats
+    steady: Mask
+    mean_ns: Floats
+    tick_ns: Floats
     kernel_ns: Floats
     has_kernel: Mask
     passes: Ints
@@ -87,6 +104,11 @@ class BlockRows:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    @property
+    def steady_samples(self) -> Floats:
+        """Return the samples of the steady set, float64[rows, steady runs]."""
+        return of_steady_set(self.samples, self.steady, axis=1)
 
     def of_delegate(self, index: int) -> Mask:
         """Return which rows are of the calls of a delegate."""
@@ -132,6 +154,8 @@ class _Maker:
         self.scale = scale_factor(self.source, "ns") if self.is_time else 1.0
         self.texts = shown_texts(block)
         self.method_ns = whole_ns(block, self.source)
+        self.steady = steady_set(block)
+        self.shared = not session.times_with_values
         program = session.program
         known = program is not None and method in session.methods
         self.plan = program.plan(method) if program is not None and known else None
@@ -152,6 +176,7 @@ class _Maker:
         link, links = self.found.codes[event], self.found.links
         label, labels = self._labels(placed)
         kernel_ns, has_kernel = self._kernels(placed.kernel)
+        samples = self._samples(placed)
         made = BlockRows(
             name=name,
             method=self.ran,
@@ -166,7 +191,10 @@ class _Maker:
             link=link,
             label=label,
             timed=self._timed(kind, link),
-            samples=self._samples(placed),
+            samples=samples,
+            steady=self.steady,
+            mean_ns=self._mean(samples),
+            tick_ns=self._ticks(kind, link, samples),
             kernel_ns=kernel_ns,
             has_kernel=has_kernel,
             passes=self.block.layout.occurrences[event],
@@ -176,13 +204,29 @@ class _Maker:
         if self.method_ns is None:
             return made
         rest = self.method_ns - _sum(self._ns(attribution(self.block).indices()))
-        return _with_shares(_with_unattributed(made, rest), float(mean(self.method_ns)))
+        whole = float(self._mean(self.method_ns)) if self.shared else 0.0
+        last = _appended(made, LEFT, rest, float(self._mean(rest)))
+        return _with_shares(last, whole)
+
+    def _mean(self, samples: Floats) -> Floats:
+        """Return the means of samples over the steady runs, which are their last axis."""
+        return mean(of_steady_set(samples, self.steady, axis=-1))
 
     def _kernels(self, kernel: Ints) -> tuple[Floats, Mask]:
         there = (kernel >= 0) & self.is_time
         found = np.full(len(kernel), np.nan)
-        found[there] = mean(self._ns(kernel[there]))
+        found[there] = self._mean(self._ns(kernel[there]))
         return found, there
+
+    def _ticks(self, kind: Ints, link: Ints, samples: Floats) -> Floats:
+        tick = 1 / self.scale
+        ticks = np.where(kind == REST, 0.0, tick)
+        names = [one.backend for one in self.found.links]
+        for backend in set(filter(None, names)):
+            of_backend = np.array([name == backend for name in names], np.bool_)
+            own = (kind == INNER) & of_backend[link]
+            ticks[own] = clock_ns(samples[own], backend, tick)
+        return ticks
 
     def _steps(self, event: Ints) -> Ints:
         return self.block.layout.instruction[event]
@@ -242,21 +286,31 @@ class _Maker:
         return codes, tuple(labels)
 
 
-def _with_unattributed(rows: BlockRows, rest: Floats) -> BlockRows:
+def with_tracing(rows: BlockRows, added_ns: float) -> BlockRows:
+    """Return the rows with one more, which takes off what the trace adds to a run."""
+    missing = np.full(rows.samples.shape[1], np.nan)
+    found = _appended(rows, TRACED, missing, -added_ns)
+    return replace(found, share=np.append(rows.share, np.nan))
+
+
+def _appended(rows: BlockRows, kind: int, samples: Floats, mean_ns: float) -> BlockRows:
+    """Return the rows with one more that stands for no event."""
     return replace(
         rows,
         links=(*rows.links, NO_LINK),
         modules=(*rows.modules, ""),
         sources=(*rows.sources, ""),
-        labels=(*rows.labels, UNATTRIBUTED),
-        kind=np.append(rows.kind, LEFT),
+        labels=(*rows.labels, KINDS[kind]),
+        kind=np.append(rows.kind, kind),
         event=np.append(rows.event, -1),
         events=np.append(rows.events, -1),
         instruction=np.append(rows.instruction, -1),
         link=np.append(rows.link, len(rows.links)),
         label=np.append(rows.label, len(rows.labels)),
         timed=np.append(rows.timed, True),
-        samples=np.concatenate([rows.samples, rest[None]]),
+        samples=np.concatenate([rows.samples, samples[None]]),
+        mean_ns=np.append(rows.mean_ns, mean_ns),
+        tick_ns=np.append(rows.tick_ns, 0.0),
         kernel_ns=np.append(rows.kernel_ns, np.nan),
         has_kernel=np.append(rows.has_kernel, False),
         passes=np.append(rows.passes, 1),
@@ -266,7 +320,7 @@ def _with_unattributed(rows: BlockRows, rest: Floats) -> BlockRows:
 def _with_shares(rows: BlockRows, whole: float) -> BlockRows:
     if not whole:
         return replace(rows, share=np.full(len(rows), np.nan))
-    share = np.where(rows.timed, mean(rows.samples) / whole, np.nan)
+    share = np.where(rows.timed, rows.mean_ns / whole, np.nan)
     return replace(rows, share=share, has_shares=True)
 
 

@@ -18,6 +18,7 @@ from typing_extensions import override
 from inspector.files.session import Session
 from inspector.join.links import Link, link_block
 from inspector.profile.block_names import block_labels
+from inspector.profile.methods import time_of
 from inspector.profile.operator_columns import (
     INNER,
     KINDS,
@@ -25,6 +26,7 @@ from inspector.profile.operator_columns import (
     BlockRows,
     block_rows,
     delegate_label,
+    with_tracing,
 )
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import DELEGATE_CALL
@@ -32,6 +34,7 @@ from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_NS = 1e6  # a millisecond in nanoseconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,9 +50,12 @@ class OperatorRow:
         event: row of the profile, None for rests
         instruction: index in the chain, None for unattributed time
         samples_ns: time of each run, all passes of a loop together; None where it is not time
-        kernel_ns: the kernel's own time, mean over runs; None when it was not logged
+        steady: which runs are in the steady set, bool[runs]
+        mean_ns: mean over these; None where it is not time
+        tick_ns: step of the clock, 0 for a difference of times
+        kernel_ns: the kernel's own time, mean over them; None when it was not logged
         passes: how often it happens in a run
-        kind: operator, inner, rest or unattributed
+        kind: one of KINDS
         share: of the method's mean time, None when that is unknown
     """
 
@@ -61,6 +67,9 @@ class OperatorRow:
     event: int | None
     instruction: int | None
     samples_ns: Floats | None
+    steady: NDArray[np.bool_]
+    mean_ns: float | None
+    tick_ns: float
     kernel_ns: float | None
     passes: int
     kind: str
@@ -148,16 +157,22 @@ def _row(part: BlockRows, row: int) -> OperatorRow:
         int(part.events[row]) if event >= 0 else None,
         int(part.instruction[row]) if event >= 0 else None,
         part.samples[row] if part.timed[row] else None,
+        part.steady,
+        float(part.mean_ns[row]) if part.timed[row] else None,
+        float(part.tick_ns[row]),
         kernel if part.has_kernel[row] else None,
         int(part.passes[row]),
         KINDS[int(part.kind[row])],
-        share if part.timed[row] and part.has_shares else None,
+        None if np.isnan(share) else share,
     )
 
 
 @identity_cache
 def operator_rows(session: Session, method: str) -> OperatorRows:
-    """Return the rows of all runs of a method; empty without a trace."""
+    """Return the rows of all runs of a method; empty without a trace.
+
+    The cost of tracing is a row where one block has all runs that it is known of.
+    """
     parts: list[BlockRows] = []
     start = 0
     blocks = trace_blocks(session.timed_dumps).blocks
@@ -166,4 +181,7 @@ def operator_rows(session: Session, method: str) -> OperatorRows:
         if inside and link_block(session, block).method in (method, None):
             parts.append(block_rows(session, method, block, start, label))
         start += len(block)
+    time = time_of(session, method)
+    if len(parts) == 1 and time is not None and time.tracing_ms is not None:
+        parts = [with_tracing(parts[0], time.tracing_ms * _NS)]
     return OperatorRows(parts)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inspector.join.links import BlockLinks, Link
 from inspector.join.operator_names import wraps_a_write
-from inspector.profile.attribution import mean, spread
+from inspector.profile.attribution import mean, of_steady_set, spread, steady_set
 from inspector.trace import timing
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates, whole_runs
@@ -25,12 +25,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
-    """Percentiles of one event over the runs of its block."""
+    """Statistics of one event over the steady runs; percentiles are None for fewer than five."""
 
     avg: float
-    p10: float
-    p50: float
-    p90: float
+    p10: float | None
+    p50: float | None
+    p90: float | None
     min: float
     max: float
 
@@ -54,7 +54,7 @@ class ProfileRow:
         raw_ms: the same in ms; None where the ticks are not time
         statistics: over raw_ms, else over raw_ticks; None without a duration
         occurrences: how often it happens in one run
-        total_ms: mean over runs of all occurrences together
+        total_ms: mean over the steady runs of all occurrences together
         share: total_ms over the method's mean time, None outside of a method or without time
         stack_traces: node name -> traceback of the recorded nodes
         module_hierarchy: node name -> dotted module path, innermost
@@ -90,8 +90,9 @@ class BlockSamples:
 
     Attributes:
         values: duration of the last occurrence in each run; ticks where ticks are not time
-        percentiles: p50, p10, p90, min and max over runs
-        totals: mean over runs of all occurrences together
+        steady: which runs are in the steady set, bool[runs]
+        percentiles: p50, p10, p90, min and max over the steady runs
+        totals: mean over the steady runs of all occurrences together
         shares: totals over the method's mean time
         is_time: whether the event's ticks are time
     """
@@ -110,9 +111,11 @@ class BlockSamples:
         plain = ~self.inner | (block.start > block.end).any(axis=0)
         values = np.where(plain, block.elapsed / scale, ends)
         self.values: Floats = np.where(np.isnan(block.elapsed), np.nan, values)
-        self.percentiles: Floats = spread(self.values, axis=0)
-        self.means: Floats = mean(self.values, axis=0)
-        self.totals: Floats = mean(block.total, axis=0) / scale
+        self.steady = steady_set(block)
+        steady = of_steady_set(self.values, self.steady)
+        self.percentiles: Floats = spread(steady, axis=0)
+        self.means: Floats = mean(steady, axis=0)
+        self.totals: Floats = mean(of_steady_set(block.total, self.steady), axis=0) / scale
         self.shares: Floats = np.full(len(block), np.nan)
         if method_ms:
             inside = (layout.chain >= 0) | whole_runs(block)
@@ -128,10 +131,12 @@ class BlockSamples:
 
     def statistics(self, event: int) -> Statistics | None:
         """Return the statistics of one event, None when it has no duration."""
-        p50, p10, p90, low, high = (float(value) for value in self.percentiles[:, event])
-        if np.isnan(p50):
+        average = float(self.means[event])
+        if np.isnan(average):
             return None
-        return Statistics(float(self.means[event]), p10, p50, p90, low, high)
+        points: list[float] = self.percentiles[:, event].tolist()
+        p50, p10, p90 = (None if np.isnan(point) else point for point in points[:3])
+        return Statistics(average, p10, p50, p90, *points[3:])
 
 
 class ProfileRows(Sequence[ProfileRow]):

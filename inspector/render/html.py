@@ -189,7 +189,7 @@ def _cells(found: Selected, place: int, words: Words) -> list[dict[str, Any]]:
     depth = 0 if found.depths is None else int(found.depths[place])
     return [
         {
-            "text": clean(words(column.text(column.values[row])), 2 * MOST_TEXT),
+            "text": clean(words(column.cell(row)), 2 * MOST_TEXT),
             "is_number": _is_number(column),
             "tone": _TONES.get(column.tone(column.values[row]), "") if column.tone else "",
             "bar": _bar(column, row),

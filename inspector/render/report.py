@@ -39,7 +39,8 @@ from inspector.tables.operators import operators
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.size import parts_table
 from inspector.tables.table import ColumnKind, Table
-from inspector.units import format_bytes, format_time, plural
+from inspector.trace.run_times import steady_words
+from inspector.units import Quantity, choose_unit, format_bytes, format_time, plural
 
 _MOST_METHODS = 12
 _MOST_ROWS = 40
@@ -48,7 +49,7 @@ _MOST_BOXES = 500
 _MOST_ARENAS = 4
 _MS = 1e6  # ns
 _BY_SHARE = ("share_of_method:desc",)
-_TIMES = ("operator", "module", "delegate", "p50", "mean", "share_of_method", "join", "source")
+_TIMES = ("operator", "module", "delegate", "mean", "share_of_method", "p50", "join", "source")
 _MEASURED = ("pte", "ptd", "bpte")
 
 Section = Callable[[Session, tuple[str, ...], Words], Markup]
@@ -127,9 +128,13 @@ def _method_time(time: MethodTime) -> Markup:
             ("unattributed", "rest", time.unattributed_ms),
         )
     )
-    took = f"{format_time(time.method_ms * _MS)}, mean of {plural(time.runs, 'run')}"
-    if time.bare_ms is not None:
-        took = f"{format_time(time.bare_ms * _MS)} without a trace; with it {took}"
+    unit = choose_unit(Quantity.TIME, time.latency_ms * _MS).symbol
+    took = f"{format_time(time.method_ms * _MS, unit)}, mean of {steady_words(time.traced)}"
+    if time.bare is not None:
+        bare = f"{format_time(time.bare.mean * _MS, unit)}, mean of {steady_words(time.bare)}"
+        took = f"{bare} without a trace; with it {took}"
+    if time.headline.noise:
+        took += f"; {time.headline.noise_words()}"
     return heading(f"{time.title}: {took}") + bar
 
 

@@ -78,7 +78,7 @@ def selected_text(title: str, selected: Selected, *, total: bool = False) -> Tex
 
 
 def _cell(column: Column, row: int) -> str:
-    return printable(column.text(column.values[row]))
+    return printable(column.cell(row))
 
 
 def printable(text: str) -> str:

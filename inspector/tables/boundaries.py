@@ -10,7 +10,6 @@ from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.graph.model_graph import ModelGraph, ModelNode
 from inspector.join.operator_names import quantizes
-from inspector.profile.attribution import mean
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
@@ -53,11 +52,13 @@ class Inserted:
         node: in the payload
         ns: mean time of a run, None if not measured
         event: row of the profile, or None
+        tick_ns: step of the clock
     """
 
     node: InsideNode
     ns: float | None
     event: int | None
+    tick_ns: float = 0.0
 
 
 @identity_cache
@@ -105,9 +106,10 @@ def inserted_nodes(session: Session, method: str, delegate: int) -> tuple[Insert
     for node in inside_delegate(session, method, delegate).nodes:
         if node.inserted:
             own = rows.get(node.node.name, [])
-            known = [float(mean(row.samples_ns)) for row in own if row.samples_ns is not None]
+            known = [row.mean_ns for row in own if row.mean_ns is not None]
             event = next((row.event for row in own), None)
-            found.append(Inserted(node, sum(known) if known else None, event))
+            tick = max((row.tick_ns for row in own), default=0.0)
+            found.append(Inserted(node, sum(known) if known else None, event, tick))
     return tuple(found)
 
 

@@ -71,7 +71,7 @@ def headline(found: Comparison, letters: Sequence[str]) -> str:
     if not first and not any_known(found):
         return f"{letters[1]} has nothing to compare with {letters[0]}"
     if not worse:
-        verdict = _verdict(found, 1)
+        verdict = time_verdict(found, 1)
         slower = verdict is not None and verdict.word == SLOWER
         rest = f"nothing {'else ' * slower}changed for the worse"
         return f"{first}, and {rest}" if first else f"{against}: {rest}"
@@ -87,7 +87,7 @@ def any_known(found: Comparison) -> bool:
 
 
 def _speed(found: Comparison, letters: Sequence[str]) -> str:
-    verdict = _verdict(found, 1)
+    verdict = time_verdict(found, 1)
     if verdict is None:
         return ""
     one, two = letters[1], letters[0]
@@ -101,7 +101,7 @@ def _speed(found: Comparison, letters: Sequence[str]) -> str:
 def _best(found: Comparison, letters: Sequence[str]) -> str:
     words: list[str] = []
     for number in range(1, len(letters)):
-        verdict = _verdict(found, number)
+        verdict = time_verdict(found, number)
         if verdict is not None and verdict.word in (FASTER, SLOWER):
             words.append(f"{letters[number]} is {_how_much(verdict)}")
     return ", ".join(words) or "no difference in time is known to be real"
@@ -116,7 +116,8 @@ def _how_much(verdict: TimeVerdict) -> str:
     return f"{abs(verdict.ratio - 1):.1%} {verdict.word}"
 
 
-def _verdict(found: Comparison, number: int) -> TimeVerdict | None:
+def time_verdict(found: Comparison, number: int) -> TimeVerdict | None:
+    """Return the verdict on the times measured of a session beside the first, None without one."""
     for delta in found.summary:
         if delta.area == "time" and number < len(delta.verdicts):
             return delta.verdicts[number]
@@ -183,23 +184,18 @@ def shown_place(one: Delta) -> ComparePlace | None:
 
 
 def value_columns(rows: Sequence[Delta], letters: Sequence[str]) -> list[Column]:
-    """Return the value of each session, each with its unit."""
+    """Return the value of each session; those of a row are in one unit."""
+    figures = [Figure.row(one.values, one.unit) for one in rows]
     return [
-        figure_column(letter, [_figure(one, one.values[number]) for one in rows])
+        figure_column(letter, [row[number] for row in figures])
         for number, letter in enumerate(letters)
     ]
-
-
-def _figure(one: Delta, value: float | None) -> Figure | None:
-    return None if value is None else Figure(value, one.unit)
 
 
 def difference_text(one: Delta, number: int) -> str:
     """Return how much a session differs from the first, with a sign; times as a share."""
     old, new = one.values[0], one.values[number]
     difference = one.difference(number)
-    if not one.alike and old is not None and new is not None:
-        return "not comparable"
     if difference is None or old is None or new is None:
         return ""
     if difference == 0:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.change import Change
@@ -26,6 +29,7 @@ from inspector.tables.compare import (
     letters_of,
     link_of,
     shown_place,
+    time_verdict,
     value_columns,
 )
 from inspector.tables.figures import Figure, figure_column
@@ -217,7 +221,9 @@ def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
     columns = [text_column("name", [one.name for one in ordered], width=28)]
     for number, letter in enumerate(letters):
         values = [None if one.ms[number] is None else _ns(one.ms[number]) for one in ordered]
-        columns.append(number_column(letter, values, Quantity.TIME, unit=unit))
+        column = number_column(letter, values, Quantity.TIME, unit=unit)
+        ticks = [one.ticks_ns[number] if one.ticks_ns else 0.0 for one in ordered]
+        columns.append(replace(column, least=np.array(ticks, np.float64)))
     for number in range(1, len(letters)):
         changes = [one.difference(number) for one in ordered]
         values = [None if change is None else change * MS for change in changes]
@@ -233,10 +239,12 @@ def time_bars(
 ) -> tuple[tuple[str, float, str, str], ...]:
     """Return (name, difference in ns, words, tone) of a list of times, the largest first.
 
-    The second session is compared with the first. Recorded runs were not made together, so no
-    difference is certain: small ones are muted.
+    The second session is compared with the first. Recorded runs were not made together, so that a
+    difference is only good or bad where programs that were measured together differ as well.
     """
     rows: Sequence[TimeRow] = getattr(found, kind)
+    verdict = time_verdict(found, 1)
+    real = verdict is not None and verdict.real
     known = [(one, one.difference(1)) for one in rows if len(letters) > 1]
     changes = [(one, change) for one, change in known if change]
     changes.sort(key=lambda pair: -abs(pair[1]))
@@ -244,7 +252,8 @@ def time_bars(
     bars: list[tuple[str, float, str, str]] = []
     for one, change in changes[:_MOST_BARS]:
         sign = "+" if change > 0 else "−"
-        tone = "muted" if abs(change) < largest * _SMALL else "bad" if change > 0 else "good"
+        small = not real or abs(change) < largest * _SMALL
+        tone = "muted" if small else "bad" if change > 0 else "good"
         bars.append((one.name, change * MS, f"{sign}{format_time(abs(change) * MS)}", tone))
     return tuple(bars)
 

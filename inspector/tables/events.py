@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from inspector.files.session import Session
 from inspector.join.link_codes import LinkCodes, link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link
-from inspector.profile.attribution import spread
+from inspector.profile.attribution import clock_ns
 from inspector.profile.block_names import block_labels
 from inspector.profile.methods import analyse_profile
 from inspector.profile.rows import BlockSamples
@@ -19,6 +19,7 @@ from inspector.tables.event_keys import EventKeys
 from inspector.tables.operators import (
     JOIN_WORDS,
     OperatorsTable,
+    RunSamples,
     backend_label,
     join_column,
     time_columns,
@@ -33,13 +34,13 @@ from inspector.tables.table import (
 )
 from inspector.trace.event_kinds import DELEGATE_CALL, inside_delegates
 from inspector.trace.group_keys import pack, ranks
-from inspector.trace.timing import is_time
+from inspector.trace.timing import is_time, scale_factor
 from inspector.units import Quantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _MS = 1e6  # nanoseconds
-_POINTS = ("p50", "p10", "p90", "min", "max", "avg")
+_POINTS = ("avg", "p50", "p10", "p90", "min", "max")
 
 
 class _Cells:
@@ -83,6 +84,17 @@ class _Cells:
 
         return _coded(pack(self.found.codes, delegated), words)
 
+    def ticks(self) -> Floats:
+        """Return the step of the clock of each event, in nanoseconds."""
+        tick = scale_factor("ns", self.source.source) if is_time(self.source.source) else 1.0
+        ticks = np.full(len(self.block), tick)
+        names = [link.backend for link in self.found.links]
+        for backend in set(filter(None, names)):
+            of_backend = np.array([name == backend for name in names], np.bool_)
+            own = self.inner & of_backend[self.found.codes]
+            ticks[own] = clock_ns(np.round(self.source.values[:, own] * _MS), backend, tick)
+        return ticks
+
     def of_links(self, texts: Sequence[str]) -> tuple[Ints, Sequence[str]]:
         """Return a column of a string for each link."""
         return self.found.codes, texts
@@ -116,11 +128,11 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     steps = _joined([one.steps for one in cells], np.int64)
     rows = len(profile.rows)
     points = [np.where(timed, profile.rows.column(name) * _MS, np.nan) for name in _POINTS]
-    times = time_columns(points, units)
+    times = time_columns(points, units, _joined([one.ticks() for one in cells], np.float64))
     ticks = ()
     if not timed.all():
-        raw = np.where(timed, np.nan, _median_ticks(profile.rows.sources))
-        ticks = (number_column("p50 of ticks", raw, Quantity.TICKS, missing="—"),)
+        raw = np.where(timed, np.nan, profile.rows.column("avg"))
+        ticks = (number_column("mean of ticks", raw, Quantity.TICKS, missing="—"),)
 
     def coded(texts: Callable[[int], Sequence[str]]) -> Categories:
         return Categories.of(one.of_links(texts(number)) for number, one in enumerate(cells))
@@ -131,10 +143,11 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
         text_column("operators", coded(lambda n: [w for w, _ in words[n]]), missing="", width=22),
         text_column("module", coded(lambda n: [w for _, w in words[n]]), missing="", width=16),
         text_column("identifier", Categories.of(one.identifiers() for one in cells), missing=""),
-        *times[:3],
+        times[0],
         share_column("share of method", np.where(timed, profile.rows.column("share"), np.nan)),
+        *times[1:4],
         join_column(coded(lambda n: joins[n])),
-        *times[3:],
+        *times[4:],
         *ticks,
         number_column(
             "instruction", np.where(steps == -1, np.nan, steps), Quantity.COUNT, missing="—"
@@ -143,11 +156,11 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
         text_column("backend", Categories.of(one.backends() for one in cells)),
     )
 
-    def samples_of(row: int) -> Floats | None:
+    def samples_of(row: int) -> RunSamples | None:
         found = profile.rows[row].raw_ms
-        return None if found is None else found * _MS
+        return None if found is None else (found * _MS, profile.rows.place(row)[0].steady)
 
-    runs = max((len(source.block.runs) for source in profile.rows.sources), default=0)
+    runs = max((int(source.steady.sum()) for source in profile.rows.sources), default=0)
     keys = _keys(method, cells, steps)
     table = Table(columns, rows, keys, None, "events")
     return OperatorsTable(table, runs, samples_of, keys.by_event, {}, {})
@@ -169,11 +182,6 @@ def _keys(method: str, cells: Sequence[_Cells], steps: Ints) -> EventKeys:
         tuple(link.delegate for link in links),
         {},
     )
-
-
-def _median_ticks(sources: tuple[BlockSamples, ...]) -> Floats:
-    parts = [spread(source.block.elapsed, axis=0)[0] for source in sources]
-    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def events(session: Session, method: str, units: Units) -> Table:

@@ -9,6 +9,7 @@ from inspector.units import (
     MISSING,
     Quantity,
     base_symbol,
+    choose_unit,
     exact_text,
     format_quantity,
     plain_text,
@@ -29,10 +30,12 @@ class Figure(float):
     Attributes:
         quantity: PLAIN with a custom unit
         symbol: of the unit, may be empty
+        choice: symbol of the unit in which it is shown, or auto
     """
 
     quantity: Quantity
     symbol: str
+    choice: str
 
     def __new__(cls, value: float, unit: str) -> Figure:
         """Return a number in the unit of an analysis (ms, bytes, share, or any other)."""
@@ -40,13 +43,25 @@ class Figure(float):
         found = super().__new__(cls, value * factor)
         found.quantity = quantity
         found.symbol = unit if quantity is Quantity.PLAIN else base_symbol(quantity)
+        found.choice = "auto"
+        return found
+
+    @staticmethod
+    def row(values: Sequence[float | None], unit: str) -> list[Figure | None]:
+        """Return numbers side by side; times are all in the unit that suits the largest."""
+        found = [None if value is None else Figure(value, unit) for value in values]
+        known = [one for one in found if one is not None]
+        largest = max((abs(float(one)) for one in known), default=0.0)
+        for one in known:
+            if one.quantity is Quantity.TIME:
+                one.choice = choose_unit(one.quantity, largest).symbol
         return found
 
     def text(self) -> str:
         """Return the number with its unit, for sentences."""
         if self.quantity is Quantity.PLAIN:
             return f"{plain_text(self)} {self.symbol}".rstrip()
-        return format_quantity(self, self.quantity)
+        return format_quantity(self, self.quantity, self.choice)
 
     def exact(self) -> str:
         """Return the number unrounded."""
@@ -64,7 +79,7 @@ class Figure(float):
     def size(self) -> Figure:
         """Return the number without its sign."""
         found = Figure(abs(float(self)), "")
-        found.quantity, found.symbol = self.quantity, self.symbol
+        found.quantity, found.symbol, found.choice = self.quantity, self.symbol, self.choice
         return found
 
 

@@ -23,6 +23,7 @@ from inspector.tables.table import (
 from inspector.tables.tree import MOST_BELOW, TOP, Tree
 from inspector.units import Formatter, as_number
 
+_OWNERS = ("delegate",)  # columns
 _NOTHING = ("", "—")  # what text columns say where there is nothing to say
 
 
@@ -71,7 +72,7 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
 
     Groups come in the order of their first row. The first column of the tree holds the labels of
     the groups and, below them, the first column of the table; what other columns show of a
-    group follows from their ``total``.
+    group follows from their ``total``. Grouped by owner, rows without one stand beside the groups.
 
     Args:
         order: the table, with what sorting it computed before
@@ -80,17 +81,20 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     """
     table = order.table
     factors = order.factors(by)
-    codes, start = np.unique(factors.codes[shown], return_index=True)
+    loose = table.columns[by].title in _OWNERS
+    blank = np.array([loose and one in _NOTHING for one in factors.labels], np.bool_)
+    grouped = ~blank[factors.codes[shown]]
+    codes, start = np.unique(factors.codes[shown][grouped], return_index=True)
     codes = codes[np.argsort(start)]
-    group_of = np.full(len(factors.labels), -1, np.int64)
+    group_of = np.full(len(factors.labels), TOP, np.int64)
     group_of[codes] = np.arange(len(codes))
     groups = group_of[factors.codes[shown]]
     labels = [factors.labels[code] for code in cast("list[int]", codes.tolist())]
-    counts = np.bincount(groups, minlength=len(codes))
+    counts = np.bincount(groups[grouped], minlength=len(codes))
     first = table.columns[0]
     names = [f"no {table.columns[by].title}" if one in _NOTHING else one for one in labels]
     heads = [_head(label, count) for label, count in zip(names, counts.tolist(), strict=True)]
-    leaves = [first.text(first.values[row]) for row in shown.tolist()]
+    leaves = [first.cell(row) for row in shown.tolist()]
     name = replace(text_column(first.title, [*heads, *leaves], mono=first.mono), width=first.width)
     rest = [_with_totals(column, groups, len(codes), shown) for column in table.columns[1:]]
     parents = np.concatenate([np.full(len(codes), TOP, np.int64), groups])
@@ -121,7 +125,10 @@ def _with_totals(column: Column, groups: NDArray[np.int64], count: int, shown: O
         both = [*_common(column, cells, groups, count), *cells]
     text = _blank_if_missing(column)
     full = full_bar(both) if column.kind is ColumnKind.SHARE else column.full
-    return replace(column, values=both, text=text, sort_by=None, full=full)
+    least = column.least
+    if least is not None:
+        least = np.concatenate([np.zeros(count), least[shown]])
+    return replace(column, values=both, text=text, sort_by=None, full=full, least=least)
 
 
 def _blank_if_missing(column: Column) -> Formatter:
@@ -138,7 +145,7 @@ def _blank_if_missing(column: Column) -> Formatter:
 def _totals(
     total: Total, numbers: NDArray[np.float64], groups: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
-    there = ~np.isnan(numbers)
+    there = ~np.isnan(numbers) & (groups >= 0)
     numbers, groups = numbers[there], groups[there]
     result = np.full(count, np.nan)
     if total is Total.NONE or numbers.size == 0:
@@ -163,7 +170,8 @@ def _common(
         return [""] * count
     seen: list[set[object]] = [set() for _ in range(count)]
     for group, cell in zip(cast("list[int]", groups.tolist()), cells, strict=True):
-        seen[group].add(cell)
+        if group >= 0:
+            seen[group].add(cell)
     return [next(iter(values)) if len(values) == 1 else "" for values in seen]
 
 

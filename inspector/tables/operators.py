@@ -13,7 +13,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.join.int_maps import GroupMap
 from inspector.join.links import Link
-from inspector.profile.attribution import mean, spread
+from inspector.profile.attribution import mean, of_steady_set, spread
 from inspector.profile.join_index import Related, join_index
 from inspector.profile.methods import analyse_profile
 from inspector.profile.operator_columns import (
@@ -21,12 +21,14 @@ from inspector.profile.operator_columns import (
     KINDS,
     LEFT,
     REST,
-    UNATTRIBUTED,
+    TRACED,
     BlockRows,
     delegate_label,
 )
 from inspector.profile.operator_rows import OperatorRows, operator_rows
 from inspector.tables.event_keys import EventKeys
+from inspector.tables.grouping import group_rows
+from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Categories,
@@ -38,13 +40,17 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
+from inspector.tables.tree import Tree
 from inspector.trace.group_keys import pack, ranks
-from inspector.units import Quantity, choose_unit
+from inspector.units import MISSING, Quantity, choose_unit
 from schema.backends import short_backend
 from schema.graph import NodeKind
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+RunSamples = tuple[Floats, NDArray[np.bool_]]  # of each run: time, and whether it is steady
+DELEGATE = "delegate"
+_TOO_FEW = "—"  # runs for a percentile
 JOIN_WORDS = {
     "INSTRUCTION": "instruction",
     "DEBUG_HANDLE": "exact",
@@ -69,8 +75,8 @@ class OperatorsTable:
 
     Attributes:
         table: the rows
-        runs: samples of the row with the most
-        samples_of: time of a row in each run in ns; None without samples
+        runs: steady samples of the row with the most
+        samples_of: time of a row in each run in ns, and which are steady; None without samples
         by_event: profile row -> row
         by_step: instruction -> rows outside of delegates
         by_node: node -> row
@@ -78,7 +84,7 @@ class OperatorsTable:
 
     table: Table
     runs: int
-    samples_of: Callable[[int], Floats | None]
+    samples_of: Callable[[int], RunSamples | None]
     by_event: Mapping[int, int]
     by_step: Mapping[int, tuple[int, ...]]
     by_node: Mapping[str, int]
@@ -109,20 +115,22 @@ def operators_table(session: Session, method: str, units: Units) -> OperatorsTab
 def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> OperatorsTable:
     parts = rows.parts
     timed, kind = _joined(parts, lambda part: part.timed), _joined(parts, lambda part: part.kind)
-    points = sample_points([part.samples for part in parts], timed)
-    largest = _largest(np.where(kind == LEFT, np.nan, points[-1]))
-    times = time_columns(points, units, largest)
+    points = sample_points(parts, timed)
+    largest = _largest(np.where(kind >= LEFT, np.nan, points[0]))
+    ticks = _joined(parts, lambda part: part.tick_ns)
+    times = time_columns(points, units, ticks, largest)
     unit = choose_unit(Quantity.TIME, largest, units.time)
     kernels = _joined(parts, lambda part: part.kernel_ns)
     passes = _joined(parts, lambda part: part.passes)
     columns = (
         text_column("operator", Categories.of((one.label, one.labels) for one in parts), width=23),
         text_column("module", Categories.of(map(_modules, parts)), missing="", width=16),
-        text_column("delegate", _by_kind(parts, _delegate), width=13),
-        *times[:3],
+        text_column(DELEGATE, _by_kind(parts, _delegate), width=13),
+        times[0],
         replace(share_column("share of method", _joined(parts, lambda part: part.share)), width=17),
+        *times[1:4],
         join_column(_by_kind(parts, _join)),
-        *times[3:],
+        *times[4:],
         *_ticks(session, rows, timed),
         number_column("kernel, mean", kernels, Quantity.TIME, unit=unit, missing="—"),
         number_column("passes", passes, Quantity.COUNT),
@@ -135,8 +143,8 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
     steps = _joined(parts, lambda part: part.instruction)
     calls = np.flatnonzero((steps != -1) & (kind != INNER))
     return OperatorsTable(
-        Table(columns, len(rows), keys, np.isin(kind, (LEFT, REST)), "operators"),
-        max((part.samples.shape[1] for part in parts if part.timed.any()), default=0),
+        Table(columns, len(rows), keys, np.isin(kind, (REST, LEFT, TRACED)), "operators"),
+        max((int(part.steady.sum()) for part in parts if part.timed.any()), default=0),
         lambda row: _samples(rows, row),
         keys.by_event,
         GroupMap(steps[calls], calls),
@@ -150,16 +158,18 @@ def _joined(
     return np.concatenate([column(part) for part in parts])
 
 
-def _samples(rows: OperatorRows, row: int) -> Floats | None:
+def _samples(rows: OperatorRows, row: int) -> RunSamples | None:
     part, at = rows.place(row)
-    return part.samples[at] if part.timed[at] else None
+    if not part.timed[at] or part.kind[at] == TRACED:
+        return None
+    return part.samples[at], part.steady
 
 
 def _keys(method: str, parts: Sequence[BlockRows]) -> EventKeys:
     first = np.cumsum([0, *(len(part.links) for part in parts)])
     start = np.cumsum([0, *map(len, parts)])
     others = {
-        int(start[number]) + int(row): (KINDS[LEFT], part.name)
+        int(start[number]) + int(row): (KINDS[int(part.kind[row])], part.name)
         for number, part in enumerate(parts)
         for row in np.flatnonzero(part.event < 0)
     }
@@ -193,16 +203,16 @@ def _by_kind(parts: Sequence[BlockRows], words: Callable[[Link, int, bool], str]
 
 
 def _join(link: Link, kind: int, _inside: bool) -> str:
-    return JOIN_WORDS[link.grade.value] if kind != LEFT else ""
+    return JOIN_WORDS[link.grade.value] if kind < LEFT else ""
 
 
 def _backend(link: Link, kind: int, inside: bool) -> str:
-    return UNATTRIBUTED if kind == LEFT else backend_label(link.backend, inside=inside)
+    return backend_label(link.backend, inside=inside) if kind < LEFT else KINDS[kind]
 
 
 def _nodes(link: Link, kind: int, _inside: bool) -> str:
     """Return the recorded names, since kernels have other names."""
-    if kind == LEFT:
+    if kind >= LEFT:
         return ""
     return link.node or ", ".join(link.nodes or link.payload_nodes)
 
@@ -218,14 +228,13 @@ def backend_label(backend: str, *, inside: bool) -> str:
     return "unknown" if inside else "not delegated"
 
 
-def sample_points(blocks: Sequence[Floats], timed: NDArray[np.bool_]) -> list[Floats]:
-    """Return p50, p10, p90, min, max and mean of each row, NaN where it has no samples.
+def sample_points(parts: Sequence[BlockRows], timed: NDArray[np.bool_]) -> list[Floats]:
+    """Return mean, p50, p10, p90, min and max of each row, NaN where it has none.
 
-    Shapes: blocks float64[rows, runs] each; timed bool[rows of all]
+    Shapes: timed bool[rows of all]; float64[rows of all] each
     """
-    parts = [np.concatenate([spread(block), mean(block)[None]]) for block in blocks]
-    points = np.concatenate(parts, axis=1)
-    return list(np.where(timed, points, np.nan))
+    found = [np.concatenate([part.mean_ns[None], spread(part.steady_samples)]) for part in parts]
+    return list(np.where(timed, np.concatenate(found, axis=1), np.nan))
 
 
 def _largest(times: Floats) -> float:
@@ -233,25 +242,32 @@ def _largest(times: Floats) -> float:
 
 
 def time_columns(
-    points: list[Floats], units: Units, largest: float | None = None
+    points: list[Floats], units: Units, ticks: Floats, largest: float | None = None
 ) -> tuple[Column, ...]:
-    """Return the columns of p50, p10, p90, min, max and mean, all in one unit.
+    """Return the columns of mean, p50, p10, p90, min and max, all in one unit.
 
-    The plot of runs also shows the extremes, so these columns may need scrolling.
+    The plot of runs also shows the extremes, so these columns may need scrolling. Only means add
+    up.
 
     Args:
         points: of each row, in nanoseconds
         units: of the user
+        ticks: step of the clock of each row, in nanoseconds
         largest: value that determines the unit, by default the largest mean
     """
     unit = choose_unit(
-        Quantity.TIME, _largest(points[-1]) if largest is None else largest, units.time
+        Quantity.TIME, _largest(points[0]) if largest is None else largest, units.time
     )
-    totals = (Total.SUM, Total.NONE, Total.NONE, Total.MIN, Total.MAX, Total.SUM)
-    titles = ("p50", "p10", "p90", "min", "max", "mean")
+    totals = (Total.SUM, Total.NONE, Total.NONE, Total.NONE, Total.MIN, Total.MAX)
+    titles = ("mean", "p50", "p10", "p90", "min", "max")
+    gaps = (MISSING, *[_TOO_FEW] * 3, MISSING, MISSING)
+    cells = zip(titles, points, totals, gaps, strict=True)
     return tuple(
-        number_column(title, values, Quantity.TIME, unit=unit, total=total)
-        for title, values, total in zip(titles, points, totals, strict=True)
+        replace(
+            number_column(title, values, Quantity.TIME, unit=unit, total=total, missing=gap),
+            least=ticks,
+        )
+        for title, values, total, gap in cells
     )
 
 
@@ -277,8 +293,8 @@ def _ticks(session: Session, rows: OperatorRows, timed: NDArray[np.bool_]) -> tu
     for row in np.flatnonzero(~timed).tolist():
         part, at = rows.place(row)
         source, event = profile.place(int(part.events[at]))
-        values[row] = float(spread(source.block.elapsed[:, event])[0])
-    return (number_column("p50 of ticks", values, Quantity.TICKS, missing="—"),)
+        values[row] = float(mean(of_steady_set(source.block.elapsed[:, event], source.steady)))
+    return (number_column("mean of ticks", values, Quantity.TICKS, missing="—"),)
 
 
 def _untimed(session: Session, method: str) -> OperatorsTable:
@@ -296,9 +312,9 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
     columns = (
         text_column("operator", [node.node.target.replace("::", ".") for node in nodes], width=23),
         text_column("module", [node.node.module_path for node in nodes], missing="", width=16),
-        text_column("delegate", delegates, width=13),
+        text_column(DELEGATE, delegates, width=13),
         number_column("instruction", [own[0] if own else None for own in steps], Quantity.COUNT),
-        number_column("p50", np.full(len(nodes), np.nan), Quantity.TIME),
+        number_column("mean", np.full(len(nodes), np.nan), Quantity.TIME),
         number_column(
             "output", [node.output_bytes for node in nodes], Quantity.SIZE, total=Total.SUM
         ),
@@ -321,10 +337,27 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
     return OperatorsTable(table, 0, _no_samples, {}, {}, by_node)
 
 
-def _no_samples(_row: int) -> Floats | None:
+def _no_samples(_row: int) -> RunSamples | None:
     return None
 
 
 def operators(session: Session, method: str, units: Units) -> Table:
     """Return one row per operator; without a trace the times are missing."""
     return operators_table(session, method, units).table
+
+
+def operators_tree(order: RowOrder) -> Tree | None:
+    """Return operators with those of each delegate below it, None where none has an owner.
+
+    What a call of a delegate takes beyond its operators, its overhead, is then a part of the
+    delegate.
+
+    Args:
+        order: of the table of operators
+    """
+    table = order.table
+    by = next((at for at, one in enumerate(table.columns) if one.title == DELEGATE), None)
+    if by is None or not table.length:
+        return None
+    tree = group_rows(order, by, np.arange(table.length))
+    return tree if len(tree.parents) > table.length else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,6 +76,7 @@ class _PartitionRow:
     outside: int | None = None
     ns: float = float("nan")
     is_node: bool = False
+    tick_ns: float = 0.0
 
 
 @identity_cache
@@ -174,13 +175,15 @@ def _node_row(method: str, node: ModelNode, parent: int, times: NodeTimes | None
         sum(known) if known and len(known) == len(weights) else None,
         ns=float(times.node_ns[node.id]) if times else float("nan"),
         is_node=True,
+        tick_ns=float(times.tick_ns[node.id]) if times else 0.0,
     )
 
 
 def _added_row(method: str, one: Inserted, parent: int) -> _PartitionRow:
     ns = float("nan") if one.ns is None else one.ns
     name = f"{one.node.node.target} · added by the compiler"
-    return _PartitionRow(name, parent, inserted_selection(method, one), ns=ns, is_node=True)
+    key = inserted_selection(method, one)
+    return _PartitionRow(name, parent, key, ns=ns, is_node=True, tick_ns=one.tick_ns)
 
 
 def _left_rows(
@@ -238,7 +241,8 @@ def _tree(
     ]
     if longest > 0 and times is not None:
         values = np.array([row.ns for row in rows], np.float64)
-        columns.append(number_column("time", values, Quantity.TIME, unit=clock, missing=""))
+        time = number_column("time", values, Quantity.TIME, unit=clock, missing="")
+        columns.append(replace(time, least=np.array([row.tick_ns for row in rows], np.float64)))
         shares = values / times.method_ns if times.method_ns > 0 else values * np.nan
         columns.append(share_column("share of method", shares, missing=""))
     columns += [

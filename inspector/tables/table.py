@@ -23,7 +23,9 @@ from inspector.units import (
     Formatter,
     Quantity,
     Unit,
+    as_number,
     base_symbol,
+    below,
     choose_unit,
     column_formatter,
     exact_text,
@@ -148,6 +150,7 @@ class Column:
         width: preferred width in characters, 0 to measure
         full: the share that fills a bar: the largest one, so that small shares can be compared
         key: id in queries and JSON; by default the title in snake case
+        least: for each row the value below which it is only bounded, None for none
     """
 
     title: str
@@ -165,6 +168,16 @@ class Column:
     width: int = 0
     full: float = 1.0
     key: str = ""
+    least: NDArray[np.float64] | None = None
+
+    def cell(self, row: int) -> str:
+        """Return the value of a row as shown."""
+        value = self.values[row]
+        if self.least is not None:
+            number = as_number(value)
+            if number is not None and 0 <= number < self.least[row]:
+                return below(float(self.least[row]), Quantity.TIME)
+        return self.text(value)
 
     @property
     def id(self) -> str:
@@ -232,8 +245,7 @@ class Table:
 
     def text(self, row: int, column: int) -> str:
         """Return a cell as shown."""
-        found = self.columns[column]
-        return found.text(found.values[row])
+        return self.columns[column].cell(row)
 
 
 def text_column(

@@ -10,14 +10,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from inspector.files.machine import this_machine, usable_cores
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
-from inspector.trace.steady import FEW, steady_runs
+from inspector.trace.run_times import run_times, statistics_json
 from inspector.worker.blaming import located_errors
 from inspector.worker.contention import Others, busy_cores, oversubscribed
 from inspector.worker.debug_filter import chosen_instructions
@@ -270,37 +269,17 @@ def _report(
 def times_of(first_ms: float | None, passes: Passes) -> dict[str, Any]:
     """Return the report of the times of all runs; the program's own are the bare ones."""
     cost = None
-    if passes.timed and passes.bare:
-        timed, bare = statistics_of(passes.timed)["mean"], statistics_of(passes.bare)["mean"]
-        cost = (timed - bare) / bare if timed is not None and bare else None
+    timed, bare = run_times(passes.timed), run_times(passes.bare)
+    if timed is not None and bare is not None and bare.mean > 0:
+        cost = (timed.mean - bare.mean) / bare.mean
     return {
         "first_run_ms": first_ms,
         "warmup": {"runs": len(passes.warmup), "ms": sum(passes.warmup), "steady": passes.steady},
         "run_ms": list(passes.bare),
         "traced_run_ms": list(passes.timed),
-        "latency_ms": statistics_of(passes.bare),
-        "traced_latency_ms": statistics_of(passes.timed),
+        "latency_ms": statistics_json(bare),
+        "traced_latency_ms": statistics_json(timed),
         "tracing_cost": cost,
-    }
-
-
-def statistics_of(times: Sequence[float]) -> dict[str, float | int | None]:
-    """Return the report of the steady set of runs; percentiles of five runs and more."""
-    steady = np.asarray(times)[steady_runs(times)] if len(times) else np.zeros(0)
-    if not len(steady):
-        empty = dict.fromkeys(("min", "p10", "median", "mean", "p90", "max", "stdev"))
-        return {"runs": 0, "steady_runs": 0, **empty}
-    low, high = np.percentile(steady, (10, 90)) if len(steady) >= FEW else (None, None)
-    return {
-        "runs": len(times),
-        "steady_runs": len(steady),
-        "min": float(steady.min()),
-        "p10": None if low is None else float(low),
-        "median": float(np.median(steady)),
-        "mean": float(steady.mean()),
-        "p90": None if high is None else float(high),
-        "max": float(steady.max()),
-        "stdev": float(steady.std(ddof=1)) if len(steady) > 1 else None,
     }
 
 

@@ -11,6 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.join.links import NO_LINK, Link, link_block
 from inspector.memory.plan import instruction_label
+from inspector.profile.attribution import steady_set
 from inspector.profile.block_names import block_labels
 from inspector.profile.join_index import _instruction_nodes
 from inspector.profile.methods import analyse_profile
@@ -21,6 +22,7 @@ from inspector.tables.operators import JOIN_WORDS, backend_label
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import CALLS, EXECUTE
 from inspector.trace.timing import is_time, scale_factor
+from schema.backends import backend_of
 from schema.program import instructions
 
 
@@ -28,7 +30,7 @@ def operators(session: Session, method: str) -> list[OperatorRow]:
     """Return the rows of a method, made one after another."""
     rows: list[OperatorRow] = []
     start = 0
-    blocks = trace_blocks(session.dumps).blocks
+    blocks = trace_blocks(session.timed_dumps).blocks
     for block, label in zip(blocks, block_labels(blocks), strict=True):
         links = link_block(session, block)
         if (block.layout.chain >= 0).any() and links.method in (method, None):
@@ -51,6 +53,8 @@ class _Block:
         ]
         total = sum((block.total[:, event] for event in whole), np.zeros(1))
         self.method_ns = total / self.scale if whole and self.is_time else None
+        self.logged = session.times_with_values
+        self.steady = steady_set(block)
         program = session.program if method in session.methods else None
         self.plan = program.plan(method) if program is not None else None
 
@@ -83,9 +87,10 @@ class _Block:
         calls = sorted({**kernels, **outer}.values())
         rest = self.method_ns - sum((self.ns(event) for event in calls), np.zeros(1))
         none = OperatorRow(
-            UNATTRIBUTED, "", "", self.label, NO_LINK, None, None, rest, None, 1, UNATTRIBUTED, None
+            *(UNATTRIBUTED, "", "", self.label, NO_LINK, None, None, rest, self.steady),
+            *(self.mean(rest), 0.0, None, 1, UNATTRIBUTED, self.share(rest)),
         )
-        return [*rows, replace(none, share=self.share(rest))]
+        return [*rows, none]
 
     def inner(self, event: int) -> str:
         """Return the payload node of an event that is named by a number."""
@@ -95,7 +100,7 @@ class _Block:
     def operator(self, number: int, event: int, kernel: int | None) -> OperatorRow:
         own = None
         if kernel is not None and kernel != event and self.is_time:
-            own = float(self.ns(kernel).mean())
+            own = self.mean(self.ns(kernel))
         called = self.names[event] == "OPERATOR_CALL"
         label = self.names[kernel if called and kernel is not None else event]
         label = label.removeprefix("native_call_")
@@ -107,11 +112,11 @@ class _Block:
         return self.row(label, event, number, own, "operator")
 
     def rest(self, number: int, event: int, inner: list[int]) -> OperatorRow:
-        row = self.row("rest of the delegate call", event, number, None, "rest")
+        row = self.row("delegate overhead", event, number, None, "rest")
         if row.samples_ns is None:
             return row
         left = row.samples_ns - sum(self.ns(one) for one in inner)
-        return replace(row, samples_ns=left, share=self.share(left))
+        return replace(row, samples_ns=left, mean_ns=self.mean(left), share=self.share(left))
 
     def row(self, label, event, number, kernel_ns, kind) -> OperatorRow:
         link = self.links.link(event)
@@ -126,6 +131,9 @@ class _Block:
             self.start + event,
             number,
             samples,
+            self.steady,
+            self.mean(samples),
+            0.0 if kind == "rest" else self.tick(backend),
             kernel_ns,
             int(self.block.layout.occurrences[event]),
             kind,
@@ -133,10 +141,28 @@ class _Block:
         )
 
     def share(self, samples) -> float | None:
-        if samples is None or self.method_ns is None:
+        if samples is None or self.method_ns is None or self.logged:
             return None
-        whole = float(self.method_ns.mean())
-        return float(samples.mean()) / whole if whole else None
+        whole = self.mean(self.method_ns)
+        return self.mean(samples) / whole if whole else None
+
+    def mean(self, samples) -> float | None:
+        return None if samples is None else float(samples[self.steady].mean())
+
+    def tick(self, backend: str) -> float:
+        """Return the step of the clock of all events inside the delegates of a backend."""
+        tick = 1 / self.scale
+        step = float(backend_of(backend).clock_ns)
+        inner = [
+            self.ns(event)
+            for event in range(len(self.block))
+            if self.block.delegate_id(event) is not None
+            and self.block.layout.chain[event] >= 0
+            and self.block.instruction(event) is not None
+            and self.links.link(event).backend == backend
+        ]
+        whole = all(bool((one % step == 0).all()) for one in inner) if step > tick else False
+        return step if whole else tick
 
     def module(self, link: Link) -> str:
         names = (link.node,) if link.node else link.nodes[-1:]
@@ -161,17 +187,20 @@ def operator_cells(row: OperatorRow) -> dict[str, object]:
         "passes": row.passes,
         "kernel, mean": row.kernel_ns,
         "share of method": row.share,
-        **points(row.samples_ns),
+        **points(row.samples_ns, row.steady),
     }
 
 
-def points(samples) -> dict[str, Any]:
-    """Return the percentiles of one row alone."""
+def points(samples, steady) -> dict[str, Any]:
+    """Return the mean and the percentiles of one row alone; few runs have no percentiles."""
     names = ("p50", "p10", "p90", "min", "max")
     if samples is None:
         return dict.fromkeys((*names, "mean"))
-    values = (*np.percentile(samples, (50, 10, 90, 0, 100)), samples.mean())
-    return dict(zip((*names, "mean"), values, strict=True))
+    kept = samples[steady]
+    values = list(np.percentile(kept, (50, 10, 90, 0, 100)))
+    if len(kept) < 5:
+        values[:3] = [None] * 3
+    return dict(zip((*names, "mean"), (*values, kept.mean()), strict=True))
 
 
 def event_cells(session: Session) -> list[dict[str, object]]:
@@ -199,7 +228,7 @@ def _event(source, event: int, label: str) -> dict[str, object]:
         "instruction": block.instruction(event) if block.layout.chain[event] >= 0 else None,
         "block": label,
         "backend": backend_label(link.backend, inside=inside),
-        "p50": source.percentiles[0, event] * 1e6 if source.is_time(event) else None,
+        "mean": source.means[event] * 1e6 if source.is_time(event) else None,
     }
 
 
@@ -227,7 +256,7 @@ def joined_events(session: Session, method: str) -> dict[int, tuple[int, tuple[s
     by_step = _instruction_nodes(session, method, graph)
     found: dict[int, tuple[int, tuple[str, ...], bool]] = {}
     start = 0
-    for block in trace_blocks(session.dumps).blocks:
+    for block in trace_blocks(session.timed_dumps).blocks:
         links = link_block(session, block)
         wanted = links.method == method or (links.method is None and links.plan is None)
         for event in range(len(block)) if wanted else ():

@@ -69,14 +69,14 @@ def test_format_share_shows_percent():
 @pytest.mark.parametrize("tiny", [1.0, -1.0])
 def test_column_number_too_small_to_show_is_never_zero(tiny):
     text = column_formatter(Quantity.TIME, choose_unit(Quantity.TIME, 5e9), 5e9)(tiny)
-    assert text == ("<0.001" if tiny > 0 else ">-0.001")
+    assert text == ("<0.000001" if tiny > 0 else ">-0.000001")
 
 
-def test_column_formatter_aligns_decimals():
+def test_column_formatter_aligns_decimals_and_keeps_digits_of_small_times():
     values = [1_504_000.0, 48_000.0, 900.0]
     unit = choose_unit(Quantity.TIME, magnitude(values))
     text = column_formatter(Quantity.TIME, unit, magnitude(values))
-    assert [text(value) for value in values] == ["1.504", "0.048", "0.001"]
+    assert [text(value) for value in values] == ["1.504", "0.048", "0.00090"]
 
 
 @given(st.floats(min_value=0, max_value=1e18, allow_nan=False))

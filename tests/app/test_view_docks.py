@@ -123,7 +123,23 @@ def _operators(qtbot, session: Session) -> tuple[Bench, operators.OperatorsPane]
     pane = bench.pane
     assert isinstance(pane, operators.OperatorsPane)
     bench.open(session)
+    _group(pane, "", bench)
     return bench, pane
+
+
+def test_operators_begin_below_their_delegates_with_what_the_call_adds(qtbot) -> None:
+    bench = Bench(qtbot, operators.OperatorsPane)
+    bench.open(opened("runs/convnet_xnnpack"))
+    pane = bench.pane
+    assert isinstance(pane, operators.OperatorsPane)
+    tree = pane.tree.model
+    top = [tree.index(row, 0).data() for row in range(tree.rowCount())]
+    assert top[0] == "XNNPACK 0  (8)"  # the longest first
+    assert "delegate overhead" not in top
+    first = tree.index(0, 0)
+    below = [tree.index(row, 0, first).data() for row in range(tree.rowCount(first))]
+    assert below[0] == "delegate overhead"
+    assert top[-1] == "cost of tracing"
 
 
 def _group(pane: operators.OperatorsPane, by: str, bench: Bench) -> None:
@@ -202,7 +218,7 @@ def test_operators_of_ten_thousand_without_trace_say_missing(qtbot) -> None:
     table = pane.table.rows
     titles = [column.title for column in table.columns]
     assert table.length == 10_000
-    assert table.text(0, titles.index("p50")) == "missing"
+    assert table.text(0, titles.index("mean")) == "missing"
 
 
 # -- overview and findings -----------------------------------------------------------------

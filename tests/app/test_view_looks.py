@@ -39,6 +39,7 @@ from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, share_column, text_column
 from inspector.trace.blocks import trace_blocks
+from inspector.units import format_time
 from tests.app.sessions import DATA, opened
 from tests.app.tables import operators
 
@@ -225,8 +226,8 @@ def test_a_box_with_delegates_takes_as_long_as_their_calls_and_its_operators() -
             and not np.isnan(ns)
         )
         whole = own + sum(made.times.delegate_ns.get(one or 0, 0.0) for one in calls)
-        share = made.scene.cluster_info(path).share
-        assert share == pytest.approx(whole / made.times.method_ns)
+        assert format_time(whole) in made.scene.cluster_info(path).detail
+        assert made.scene.cluster_info(path).share is None  # these runs logged values
 
 
 def test_branches_hang_below_the_operator_they_belong_to() -> None:

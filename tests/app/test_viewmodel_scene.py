@@ -161,7 +161,7 @@ def test_sublabels_follow_the_overlay() -> None:
 
 
 def test_scene_is_in_the_units_asked_for() -> None:
-    made = graph_scene(opened(XNNPACK), "forward")
+    made = graph_scene(opened("runs/convnet_xnnpack"), "forward")
     assert made is not None
     scene = with_sublabels(made, "time", "ms", "B")
     details = [info.detail for info in scene.info.values() if "%" in info.detail]

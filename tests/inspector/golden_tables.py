@@ -18,12 +18,14 @@ SAMPLES = (
     "corpus/v1.0.1/convnet_portable",
     "corpus/v1.5.1/convnet_xnnpack",
     "corpus/v1.5.1/tinygpt_portable",
+    "runs/convnet_portable",
+    "runs/convnet_xnnpack",
     "corpus/special/control_flow",
     "corpus/special/xnnpack_int8_static",
     "extra/bundled_cases",
     "extra/external_weights",
 )
-PAIR = ("corpus/v1.5.1/convnet_portable", "corpus/v1.5.1/convnet_xnnpack")
+PAIR = ("runs/convnet_portable", "runs/convnet_xnnpack")
 
 
 def sample(name: str) -> Session:

@@ -106,10 +106,10 @@ def test_cycles_are_whole_ticks_in_columns_that_say_so() -> None:
     trace = DATA / "corpus" / "v1.5.1" / "convnet_xnnpack" / "run.etdp"
     shown = run("profile", trace, "--source-time-scale", "cycles").out
     assert shown.startswith("ticks are cycles")
-    assert "p50 of ticks / ticks" in shown
+    assert "mean of ticks / ticks" in shown
     assert "e+0" not in shown
     assert (
-        "p50 of ticks (ticks)"
+        "mean of ticks (ticks)"
         in run("profile", trace, "--source-time-scale", "cycles", "--format", "tsv").out
     )
 

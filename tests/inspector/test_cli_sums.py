@@ -56,10 +56,13 @@ def test_times_add_up(path: Path) -> None:
         raw = row["raw_ms"]
         if raw is None:
             continue
-        assert row["avg_ms"] == pytest.approx(sum(raw) / len(raw))
-        assert row["min_ms"] == min(raw)
-        assert row["max_ms"] == max(raw)
-        assert row["min_ms"] <= row["p10_ms"] <= row["p50_ms"] <= row["p90_ms"] <= row["max_ms"]
+        assert min(raw) <= row["min_ms"] <= row["avg_ms"] <= row["max_ms"] <= max(raw)
+        points = [row[f"{name}_ms"] for name in ("p10", "p50", "p90")]
+        if len(raw) < 5:  # all of them count, and a percentile would be one of them
+            assert row["avg_ms"] == pytest.approx(sum(raw) / len(raw))
+            assert points == [None] * 3
+        elif None not in points:
+            assert sorted(points) == points
         assert row["share"] is None or 0 <= row["share"] <= 1 + 1e-9
 
 

@@ -235,7 +235,7 @@ def test_verb_on_files_without_anything_in_common_is_different() -> None:
 @pytest.mark.parametrize("files", [("run.etdp",), ("model.pte", "model.etrecord", "run.etdp")])
 def test_diff_shows_the_times_of_the_comparison(files: tuple[str, ...]) -> None:
     old, new = (
-        load_session([DATA / "corpus/v1.5.1" / name / file for file in files])
+        load_session([DATA / "runs" / name / file for file in files])
         for name in ("convnet_portable", "convnet_xnnpack")
     )
     found = compare_sessions([old, new])

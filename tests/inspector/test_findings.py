@@ -174,9 +174,11 @@ def test_time_nothing_accounts_for_is_named(tmp_path: Path) -> None:
 def test_slow_first_run_is_named(tmp_path: Path) -> None:
     loaded = _traced(tmp_path, [_run(0, 3000, 2900), *(_run(9000, 1000, 950),) * 3])
     assert len(trace_blocks(loaded.dumps).blocks) == 1
-    assert "3.0 times the median of the other 3" in _with(findings(loaded), "first run").text
-    steady = _traced(tmp_path, [_run(0, 1000, 950)] * 4)
-    assert not any("first run" in one.text for one in findings(steady))
+    assert "3.0 times the median of the other 3" in _with(findings(loaded), "Times are of 4").detail
+    more = _traced(tmp_path, [_run(0, 3000, 2900), *(_run(9000, 1000, 950),) * 5])
+    assert _with(findings(more), "cold").text == "Means leave out 1 cold first run of 6 runs"
+    steady = _traced(tmp_path, [_run(0, 1000, 950)] * 5)
+    assert not any("run" in one.text for one in findings(steady))
 
 
 def test_cost_of_calling_small_kernels_is_named(tmp_path: Path) -> None:

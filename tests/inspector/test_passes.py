@@ -9,9 +9,10 @@ from itertools import chain, cycle, pairwise, repeat
 import numpy as np
 import pytest
 
+from inspector.trace.run_times import run_times, statistics_json
 from inspector.trace.steady import steady_runs
 from inspector.worker.passes import measured, warm_up
-from inspector.worker.run_job import statistics_of, times_of
+from inspector.worker.run_job import times_of
 
 
 def _once(times: Iterator[float], log: list[str] | None = None, name: str = ""):
@@ -93,7 +94,7 @@ def test_outliers_and_cold_runs_are_no_part_of_the_steady_set() -> None:
     steady = steady_runs(times)
     assert not steady[[0, 1, -1]].any()
     assert steady[2:-1].all()
-    found = statistics_of(times)
+    found = statistics_json(run_times(times))
     assert (found["runs"], found["steady_runs"]) == (53, 50)
     assert found["mean"] == pytest.approx(1.0, abs=0.02)
 
@@ -101,8 +102,8 @@ def test_outliers_and_cold_runs_are_no_part_of_the_steady_set() -> None:
 @pytest.mark.parametrize("times", [[1.0], [5.0, 1.0], [1.0, 1.0, 1.0, 90.0]])
 def test_few_runs_have_no_outliers_and_no_percentiles(times: list[float]) -> None:
     assert steady_runs(times).all()
-    found = statistics_of(times)
-    assert (found["p10"], found["p90"]) == (None, None)
+    found = statistics_json(run_times(times))
+    assert (found["median"], found["p10"], found["p90"]) == (None, None, None)
     assert found["steady_runs"] == len(times)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, FoundValue, MissingError
 from inspector.files.session import Session
-from inspector.profile.attribution import method_runs, spread
+from inspector.profile.attribution import method_runs
 from inspector.profile.methods import unit_assumed
 from inspector.units import plural
 
@@ -119,7 +119,7 @@ def _times(evidence: Evidence) -> Mapping[str, Blocks]:
 
 
 def _median(blocks: Blocks) -> float:
-    return float(spread(np.array([time for block in blocks for time in block]))[0])
+    return float(np.median([time for block in blocks for time in block]))
 
 
 def _judged(worst: str, medians: Mapping[str, float]) -> str:
