@@ -40,6 +40,7 @@ pytestmark = pytest.mark.slow
 
 CORPUS = DATA / "corpus/v1.5.1"
 PORTABLE, XNNPACK = CORPUS / "convnet_portable", CORPUS / "convnet_xnnpack"
+NETS = ("convnet_portable", "convnet_xnnpack")
 RUNS = DATA / "runs"  # without values, so that times are compared
 
 
@@ -85,9 +86,7 @@ def test_any_two_sessions_are_compared_in_every_format(pair: tuple[Path, Path]) 
 
 
 def test_times_by_operator_add_up_to_the_method() -> None:
-    found = compare_sessions(
-        [session(RUNS / "convnet_portable"), session(RUNS / "convnet_xnnpack")]
-    )
+    found = compare_sessions([session(RUNS / name) for name in NETS])
     whole = _delta(found, "recorded runs").values
     for number in range(2):
         parts = [row.ms[number] for row in found.operators]
@@ -114,9 +113,7 @@ def test_owner_changes_are_named_placed_and_counted() -> None:
 
 
 def test_node_groups_take_the_same_nodes_on_both_sides() -> None:
-    found = compare_sessions(
-        [session(RUNS / "convnet_portable"), session(RUNS / "convnet_xnnpack")]
-    )
+    found = compare_sessions([session(RUNS / name) for name in NETS])
     fused = next(row for row in found.nodes if "aten_linear_default" in row.nodes[1])
     assert set(fused.nodes[0]) == {"aten_permute_copy_default", "aten_addmm_default"} or (
         fused.ms[0] is None
