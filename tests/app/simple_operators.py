@@ -17,7 +17,7 @@ from inspector.profile.join_index import _instruction_nodes
 from inspector.profile.methods import analyse_profile
 from inspector.profile.operator_columns import UNATTRIBUTED, delegate_label
 from inspector.profile.operator_rows import OperatorRow
-from inspector.tables.events import _node_words
+from inspector.tables.events import _node_labels
 from inspector.tables.operators import JOIN_WORDS, backend_label
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.event_kinds import CALLS, EXECUTE
@@ -217,7 +217,7 @@ def event_cells(session: Session) -> list[dict[str, object]]:
 def _event(source, event: int, label: str) -> dict[str, object]:
     block, link = source.block, source.links.link(event)
     identifier, name = block.delegate_id(event), block.event_name(event)
-    operators_of, modules = _node_words(source.links, link)
+    operators_of, modules = _node_labels(source.links, link)
     inside = identifier is not None or name == "DELEGATE_CALL"
     return {
         "event": name,
