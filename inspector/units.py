@@ -269,7 +269,7 @@ def format_duration(ns: float | None, tick_ns: float, choice: str = "auto") -> s
 
 
 def below(bound: float, quantity: Quantity) -> str:
-    """Return what is said of a value that is only known to be smaller: ``< 1 µs``."""
+    """Return the words for a value that is only known to be smaller: ``< 1 µs``."""
     return f"< {format_quantity(bound, quantity)}"
 
 

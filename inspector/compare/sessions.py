@@ -302,7 +302,7 @@ class _Comparing:
 
 
 def _measured_values(measured: Measurement, verdicts: Sequence[TimeVerdict]) -> list[float | None]:
-    """Return the time of each program: others stand to the first as their verdicts say.
+    """Return the time of each program: others stand to the first in the ratio of their verdicts.
 
     A program that has no verdict has its own time.
     """

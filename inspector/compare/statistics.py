@@ -46,7 +46,7 @@ class TimeVerdict:
         high: upper end, infinity if unbounded
         word: faster, slower or not distinguishable
         old: typical fastest run of an old block; without a ratio of blocks the median of medians
-        new: old times the ratio, so that both stand to one another as the verdict says
+        new: old times the ratio, so that their quotient is the ratio
         blocks: number of compared blocks of each
         paired: whether block i of both was measured together
         reason: why there is no verdict if not evident from the figures, else empty

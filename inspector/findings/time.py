@@ -303,7 +303,7 @@ def _few(main: _Main) -> list[Finding]:
 
 
 def _noise(main: _Main) -> list[Finding]:
-    """Runs that differ so much that their mean says little."""
+    """Runs that differ so much that their mean is uncertain."""
     runs = main.time.headline
     if not runs.noise:
         return []
@@ -315,7 +315,7 @@ def _noise(main: _Main) -> list[Finding]:
 
 
 def _left_out(main: _Main) -> list[Finding]:
-    """Runs that the figures leave out, where they are no noise."""
+    """Return which runs the figures leave out of a quiet measurement."""
     runs = main.time.headline
     if runs.noise or not runs.left_out():
         return []
