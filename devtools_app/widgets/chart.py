@@ -215,6 +215,21 @@ class Chart(pg.PlotWidget):
         item = pg.LinearRegionItem((left, right), movable=False, brush=brush, pen=pen)
         self._item.addItem(item)
 
+    def text(self, x: float, y: float, label: str, *, anchor: tuple[float, float]) -> None:
+        """Write a label at a point.
+
+        Args:
+            x: of the point
+            y: of the point
+            label: a line of text
+            anchor: the part of the label that is at the point, from (0, 0), its top left
+        """
+        assert self._palette is not None
+        item = pg.TextItem(label, color=self._palette.text, anchor=anchor)
+        item.setFont(self._font)
+        item.setPos(x, y)
+        self._item.addItem(item, ignoreBounds=True)
+
     def mark(self, colour: QColor | str, *, x: float | None = None, y: float = 0.0) -> None:
         """Draw a line through the whole plot: vertical at x, else horizontal at y."""
         pen = pg.mkPen(colour, width=1.2)

@@ -71,7 +71,7 @@ class RooflineRow:
         label: operator name; node name inside of a delegate
         module: dotted path, empty when unknown
         delegate: ``XNNPACK 0``, empty when not delegated
-        backend: short name, empty when not delegated
+        backend: its id, empty when not delegated
         instruction: index over all chains, None if unknown
         event: row of the profile, None without a trace
         node: recorded node or payload node, empty if unknown
@@ -142,7 +142,7 @@ def limits_of(
     known = {report.machine for report in reports if report is not None and report.machine}
     used = {report.threads for report in reports if report is not None and report.threads}
     count = threads or (max(used) if used else 1)
-    notes = [_machine_note(session, known)]
+    notes = [*analyse_profile(session).tags, _machine_note(session, known)]
     if session.timed_dumps and not used and threads is None:
         notes.append("threads of the run unknown, 1 assumed")
     if calibration is not None and count not in calibration.threads:
@@ -228,7 +228,7 @@ def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
         row.label,
         row.module,
         row.delegate,
-        short_backend(link.backend) if link.backend else "",
+        link.backend,
         row.instruction,
         row.event,
         node,
@@ -249,7 +249,7 @@ def _untimed(work: MethodWork, at: int) -> RooflineRow:
         one.label,
         "",
         delegate,
-        backend,
+        one.backend,
         one.instruction,
         None,
         one.node,

@@ -1,0 +1,177 @@
+"""The roofline as points and lines in logarithmic coordinates. Qt-free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from inspector.roofline.rows import Limits, Roofline, RooflineRow, rate_text
+from inspector.tables.roofline import roofline_table
+from inspector.tables.selection import Units
+from inspector.tables.table import Table
+from inspector.units import Quantity, format_quantity, format_share, format_time, plural
+
+_SMALLEST, _LARGEST = 7.0, 26.0  # pixels of a point
+_AROUND = 0.5  # decades around what is drawn
+_PREFIXES = {0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
+
+
+@dataclass(frozen=True, slots=True)
+class RooflinePoint:
+    """An operator in the plane.
+
+    Attributes:
+        row: of the table
+        x: log10 of FLOPs a byte
+        y: log10 of FLOPs a second
+        diameter: in pixels; the area is the share of time
+        backend: id, empty when not delegated
+        words: on hover
+    """
+
+    row: int
+    x: float
+    y: float
+    diameter: float
+    backend: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingLine:
+    """A limit as a line, with its label at its right or lower end."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    label: str
+    slanted: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RooflineScene:
+    """What the view draws.
+
+    Attributes:
+        roofline: the operators and their limits
+        table: of all operators
+        points: operators that have FLOPs, bytes and a time
+        ceilings: the limits, none without a calibration
+        across: range of x
+        up: range of y
+        without_flops: operators with a time that compute nothing
+    """
+
+    roofline: Roofline
+    table: Table
+    points: tuple[RooflinePoint, ...]
+    ceilings: tuple[CeilingLine, ...]
+    across: tuple[float, float]
+    up: tuple[float, float]
+    without_flops: int
+
+    @property
+    def words(self) -> str:
+        """Return what is shown, and what has no place in the plane."""
+        parts = [plural(len(self.points), "operator")]
+        if self.without_flops:
+            parts.append(f"{self.without_flops:,} that compute nothing are in the table only")
+        if self.roofline.unknown:
+            parts.append(f"{plural(len(self.roofline.unknown), 'operator')} of unknown work")
+        calibration = self.roofline.limits.calibration
+        if calibration is None:
+            parts.append("not calibrated: no limits")
+        else:
+            threads = plural(self.roofline.limits.threads, "thread")
+            parts.append(f"{threads} on {calibration.described}")
+        return " · ".join([*filter(None, [self.roofline.limits.note]), *parts])
+
+
+def roofline_scene(found: Roofline, units: Units) -> RooflineScene:
+    """Return the points, ceilings and table of a roofline."""
+    largest = max((row.time_ns or 0.0 for row in found.rows), default=0.0)
+    points = tuple(
+        _point(number, row, largest) for number, row in enumerate(found.rows) if _is_placed(row)
+    )
+    dtypes = dict.fromkeys(found.rows[one.row].work.dtype or "float32" for one in points)
+    across = _range([one.x for one in points], _ridges(found.limits, dtypes))
+    ceilings = _ceilings(found.limits, dtypes, across)
+    up = _range([one.y for one in points], [max(one.y) for one in ceilings])
+    table = roofline_table(found.rows, found.method.label, units)
+    idle = sum(row.work.flops == 0 and row.time_ns is not None for row in found.rows)
+    return RooflineScene(found, table, points, ceilings, across, up, idle)
+
+
+def _is_placed(row: RooflineRow) -> bool:
+    return bool(row.flops_per_s and row.work.intensity)
+
+
+def _point(number: int, row: RooflineRow, largest: float) -> RooflinePoint:
+    share = math.sqrt((row.time_ns or 0.0) / largest) if largest else 0.0
+    return RooflinePoint(
+        number,
+        math.log10(row.work.intensity or 1.0),
+        math.log10(row.flops_per_s or 1.0),
+        _SMALLEST + (_LARGEST - _SMALLEST) * share,
+        row.backend,
+        _words(row),
+    )
+
+
+def _words(row: RooflineRow) -> str:
+    work = row.work
+    lines = [
+        " · ".join(filter(None, (row.label, row.module, row.delegate))),
+        f"{format_quantity(work.flops, Quantity.OPERATIONS)} and"
+        f" {format_quantity(work.nbytes, Quantity.SIZE)} in {format_time(row.time_ns)}",
+        f"{rate_text(row)}, {work.intensity:.3g} FLOPs a byte",
+    ]
+    if row.share is not None:
+        lines.append(f"{format_share(row.share)} of the limit: {row.words}")
+    return "\n".join(lines)
+
+
+def _range(values: Sequence[float], others: Iterable[float]) -> tuple[float, float]:
+    found = [*values, *others]
+    if not found:
+        return 0.0, 1.0
+    return math.floor(min(found) - _AROUND), math.ceil(max(found) + _AROUND)
+
+
+def _ridges(limits: Limits, dtypes: Iterable[str]) -> list[float]:
+    """Return where peaks and bandwidth meet, log10 of FLOPs a byte."""
+    bandwidth = limits.bandwidth
+    peaks = [limits.peak(dtype) for dtype in dtypes]
+    return [math.log10(peak / bandwidth) for peak in peaks if peak and bandwidth]
+
+
+def _ceilings(
+    limits: Limits, dtypes: Iterable[str], across: tuple[float, float]
+) -> tuple[CeilingLine, ...]:
+    bandwidth, low, high = limits.bandwidth, *across
+    if not bandwidth:
+        return ()
+    found: list[CeilingLine] = []
+    for dtype in dtypes:
+        peak = limits.peak(dtype)
+        if peak:
+            ridge, top = math.log10(peak / bandwidth), math.log10(peak)
+            label = f"{dtype} {format_quantity(peak, Quantity.OPERATION_RATE)}"
+            found.append(CeilingLine((max(low, ridge), high), (top, top), label))
+    end = max((one.x[0] for one in found), default=high)
+    memory = math.log10(bandwidth)
+    label = f"memory {format_quantity(bandwidth, Quantity.BANDWIDTH)}"
+    return (*found, CeilingLine((low, end), (low + memory, end + memory), label, slanted=True))
+
+
+def decades(low: float, high: float) -> list[tuple[float, str]]:
+    """Return ticks at powers of ten with SI prefixes: 0.01, 1, 10, 100, 1 k, 10 M."""
+    return [(float(at), decade_text(at)) for at in range(math.ceil(low), math.floor(high) + 1)]
+
+
+def decade_text(exponent: int) -> str:
+    """Return a power of ten in words of three digits and a prefix."""
+    if exponent < 0:
+        return f"{10.0**exponent:g}"
+    prefix = min(exponent // 3, max(_PREFIXES))
+    return f"{10 ** (exponent - 3 * prefix):g} {_PREFIXES[prefix]}".rstrip()

@@ -1,0 +1,132 @@
+"""Operators by intensity and rate below the limits of the machine, both axes logarithmic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, Qt, Signal
+from typing_extensions import override
+
+from devtools_app.appearance.theme import Theme
+from devtools_app.viewmodels.roofline_points import RooflinePoint, RooflineScene, decades
+from devtools_app.widgets.plot import NOTHING, Plot
+
+if TYPE_CHECKING:
+    from devtools_app.widgets.chart import Chart
+
+_NEAR = 6.0  # pixels around a point that belong to it
+_RIGHT, _TOP = 18, 14
+_EMPTY = "No operator has FLOPs, bytes and a time"
+
+
+class RooflinePlot(Plot):
+    """Draws operators and ceilings; a click or an arrow key chooses an operator.
+
+    The wheel, plus and minus zoom, dragging pans, Space resets the zoom.
+
+    Signals:
+        chosen(row): the user chose a row of the table
+    """
+
+    zoom_axes = "xy"
+    chosen = Signal(int)
+
+    def __init__(self, theme: Theme) -> None:
+        self._scene: RooflineScene | None = None
+        self._current: frozenset[int] = frozenset()
+        super().__init__(theme, "Roofline")
+        self.set_hint(640, 420)
+        self.setMinimumSize(280, 200)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.show_message(_EMPTY)
+
+    def show_scene(self, scene: RooflineScene | None) -> None:
+        """Replace the operators, or show the empty message."""
+        self._scene = scene
+        if self.is_empty():
+            self.show_message(_EMPTY)
+            return
+        self.setAccessibleDescription("" if scene is None else scene.words)
+        self.redraw(whole=True)
+
+    def show_rows(self, rows: frozenset[int]) -> None:
+        """Mark the points of some rows."""
+        if rows != self._current:
+            self._current = rows
+            self.redraw()
+
+    @property
+    def points(self) -> tuple[RooflinePoint, ...]:
+        """Return the points."""
+        return self._scene.points if self._scene is not None else ()
+
+    @property
+    def marked(self) -> frozenset[int]:
+        """Return the marked rows."""
+        return self._current
+
+    # ---- the user
+    @override
+    def is_empty(self) -> bool:
+        return not self.points
+
+    @override
+    def pick(self, at: QPointF) -> int:
+        best, found = 1.0, NOTHING
+        for number, point in enumerate(self.points):
+            away = self.pixel_of(point.x, point.y) - at
+            far = QPointF.dotProduct(away, away) ** 0.5 / (point.diameter / 2 + _NEAR)
+            if far <= best:
+                best, found = far, number
+        return found
+
+    @override
+    def hover_text(self, number: int) -> str:
+        return self.points[number].words
+
+    @override
+    def choose(self, number: int) -> None:
+        row = self.points[number].row
+        self.show_rows(frozenset((row,)))
+        self.chosen.emit(row)
+
+    @override
+    def step(self, by: int) -> bool:
+        order = sorted(range(len(self.points)), key=lambda at: (self.points[at].x, at))
+        marked = [at for at, number in enumerate(order) if self.points[number].row in self._current]
+        place = marked[0] + by if marked else 0
+        if not 0 <= place < len(order):
+            return False
+        self.choose(order[place])
+        return True
+
+    # ---- drawing
+    @override
+    def draw(self, chart: Chart) -> None:
+        scene, palette = self._scene, self.theme.palette
+        assert scene is not None
+        chart.set_margins(4, _TOP, _RIGHT, 4)
+        chart.show_range(scene.across, scene.up)
+        for one in scene.ceilings:
+            chart.line(one.x, one.y, palette.text, width=1.4)
+            if one.slanted:
+                x = (max(one.x[0], scene.up[0] - one.y[0] + one.x[0]) + one.x[1]) / 2
+                chart.text(x, one.y[0] + x - one.x[0], one.label, anchor=(1.0, 1.0))
+            else:
+                chart.text(one.x[1], one.y[1], one.label, anchor=(1.0, 1.0))
+        for backend in dict.fromkeys(point.backend for point in scene.points):
+            own = [point for point in scene.points if point.backend == backend]
+            for point in sorted(own, key=lambda point: -point.diameter):
+                colour = palette.backend(backend)
+                chart.dots([point.x], [point.y], point.diameter, colour, ring=palette.raised)
+        for point in scene.points:
+            if point.row in self._current:
+                wide = 2.4 if self.hasFocus() else 1.6
+                size = point.diameter + 7
+                chart.dots([point.x], [point.y], size, "", ring=palette.text, ring_width=wide)
+
+    @override
+    def draw_axes(self, chart: Chart) -> None:
+        across, up = chart.ranges
+        chart.axis("bottom", decades(*across), title="FLOPs a byte", grid=True)
+        chart.axis("left", decades(*up), title="FLOP/s", grid=True)
