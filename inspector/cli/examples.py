@@ -147,6 +147,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope bundle model.pte --module model.py:build --inputs a.pt --inputs b.pt -o m.bpte",
         "etscope bundle model.pte --inputs a.pt --expected outputs.pt -o model.bpte",
     ),
+    "doctor": ("etscope doctor", "etscope doctor --threads 4 --format json"),
     "port": (
         "etscope port export.py",
         "etscope port export.py -o export_ported.py",

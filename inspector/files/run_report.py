@@ -34,6 +34,23 @@ class ReportedDevice:
 
 
 @dataclass(frozen=True, slots=True)
+class RunMemory:
+    """Resident memory of the process that ran, as increase over the idle worker.
+
+    Units: bytes; None where it was not measured
+
+    Attributes:
+        increase: peak of each phase: load, prepare, first_run, steady_run
+        separate: peaks are of their phase alone; else the largest so far
+        steady_parts: the peak of a steady run by what holds it; the rest is ``other``
+    """
+
+    increase: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    separate: bool = False
+    steady_parts: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """The parts of a report that belong to what the traces show.
 
@@ -45,6 +62,7 @@ class RunReport:
         warnings: about the measurement, such as threads without a core of their own
         threads: of torch, None if unknown
         machine: that ran it, None in reports of older versions
+        memory: as measured, empty in reports of older versions
     """
 
     method: str
@@ -54,6 +72,7 @@ class RunReport:
     device: ReportedDevice | None = None
     threads: int | None = None
     machine: Machine | None = None
+    memory: RunMemory = RunMemory()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a time that is none."""

@@ -142,7 +142,11 @@ def limits_of(
     known = {report.machine for report in reports if report is not None and report.machine}
     used = {report.threads for report in reports if report is not None and report.threads}
     count = threads or (max(used) if used else 1)
-    notes = [*analyse_profile(session).tags, _machine_note(session, known)]
+    devices = {report.device.name for report in reports if report is not None and report.device}
+    here = _machine_note(session, known)
+    if devices:
+        here = f"the trace is of {', '.join(sorted(devices))}, the limits are of {this_machine()}"
+    notes = [*analyse_profile(session).tags, here]
     if session.timed_dumps and not used and threads is None:
         notes.append("threads of the run unknown, 1 assumed")
     if calibration is not None and count not in calibration.threads:

@@ -134,6 +134,12 @@ def outputs_text(report: Mapping[str, Any]) -> str:
     lines.append(f"planned   {sum(memory['planned_bytes']):,} bytes")
     if memory["peak_bytes"] is not None:
         lines.append(f"process   {memory['peak_bytes']:,} bytes at most")
+    increase = memory.get("increase", {})
+    known = [
+        f"{name.replace('_', ' ')} {one:,}" for name, one in increase.items() if one is not None
+    ]
+    if known:
+        lines.append(f"resident  {', '.join(known)} bytes beyond the idle worker at their peaks")
     if "where" in report:
         lines.append(f"runtime   {report['where']}")
     lines += delegate_lines(report["partitions"])

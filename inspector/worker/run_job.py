@@ -25,7 +25,7 @@ from inspector.worker.inputs import chosen_method, described, generated_inputs, 
 from inspector.worker.passes import Passes, warm_up
 from inspector.worker.passes import measured as measured_in_turns
 from inspector.worker.recording import NotWrittenError, Recording
-from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
+from inspector.worker.resident import MemoryPhases, resident_bytes
 from runtime import DebugFilter, EventTracer, Method, Program, Runtime
 from runtime.backends import run_native_kernels_here
 from runtime.program.loading import read
@@ -47,6 +47,7 @@ class _Measured:
         passes: the runs after it
         idle_bytes: resident before loading the program
         loaded_bytes: resident after loading the method
+        memory: peak of each phase, see ``MemoryPhases``
     """
 
     load_ms: float = 0.0
@@ -55,6 +56,7 @@ class _Measured:
     passes: Passes = field(default_factory=Passes)
     idle_bytes: int | None = None
     loaded_bytes: int | None = None
+    memory: MemoryPhases = field(default_factory=MemoryPhases)
 
 
 class _Runner:
@@ -71,6 +73,7 @@ class _Runner:
         held = [method.value(index) for index in state_values(program.file, method.name)]
         self._state = [(one, one.clone()) for one in held if isinstance(one, torch.Tensor)]
         self._ran = False
+        self.phases: MemoryPhases | None = None  # that wait for the peak of a steady run
 
     def once(self, tracer: EventTracer | None = None) -> float:
         """Run; return the time in ms."""
@@ -79,9 +82,15 @@ class _Runner:
             tensor.copy_(saved)
         method.tracer = tracer
         method.set_inputs(self._inputs)
+        watched = self.phases if tracer is None else None
+        if watched is not None:
+            watched.begin()
         start = time.perf_counter()
         method.run()
         spent = _since(start)
+        if watched is not None:
+            self.phases = None
+            watched.end("steady_run")
         if not self._ran:  # what the first run has not written to is left alone
             self._state += [pair for pair in self._given if not _same_bytes(*pair)]
             self._ran = True
@@ -110,7 +119,6 @@ def run_into(job: RunJob, folder: Path, notify: Say) -> dict[str, Any]:
 def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[str, Any]:
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
-    forget_peak()
     run_native_kernels_here()  # a worker may crash, and requests to another process take time
     program, method = _loaded(job, recording, measured, notify)
     inputs = inputs_of(job, program, method.name)
@@ -121,11 +129,13 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
     measured.loaded_bytes = resident_bytes()
     runner = _Runner(program, method, inputs)
     with timed_stage(notify, "run", method.name):
+        measured.memory.begin()
         measured.first_ms = runner.once(None if job.timed else recording.values)
+        measured.memory.end("first_run")
     outputs = method.get_outputs()
     if job.timed:
         others.append(Others())
-        measured.passes = _passes(job, runner, measured.first_ms, recording.timed, notify)
+        measured.passes = _passes(job, runner, measured, recording.timed, notify)
     busy = busy_cores(others)
     if job.timed and recording.values is not None:
         with timed_stage(notify, "log values", method.name):
@@ -148,24 +158,30 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
 def _loaded(
     job: RunJob, recording: Recording, measured: _Measured, notify: Say
 ) -> tuple[Program, Method]:
+    phases = measured.memory
     with timed_stage(notify, "load"):
+        phases.begin()
         start = time.perf_counter()
         program = Runtime.get().load_program(
             job.program, data_path=list(job.data_files), tracer=recording.timed or recording.values
         )
         measured.load_ms = _since(start)
+        phases.end("load")
     name = chosen_method(program.file, job.method)
     with timed_stage(notify, "prepare", name):
+        phases.begin()
         start = time.perf_counter()
         method = program.load_method(name, engine=job.engine, emulate=record_of(job))
         measured.init_ms = _since(start)
+        phases.end("prepare")
     return program, method
 
 
 def _passes(
-    job: RunJob, runner: _Runner, first_ms: float, tracer: EventTracer | None, notify: Say
+    job: RunJob, runner: _Runner, measured: _Measured, tracer: EventTracer | None, notify: Say
 ) -> Passes:
     """Warm up, then run with and without a trace in turns."""
+    first_ms, memory = measured.first_ms, measured.memory
 
     def timed() -> float:
         return runner.once(tracer)
@@ -180,6 +196,7 @@ def _passes(
                 runner.once(EventTracer())
     else:
         warmup, steady = (), None
+    runner.phases = memory
     with timed_stage(notify, "measure"):
         times = measured_in_turns(
             runner.once, timed if tracer is not None else None, job.runs, counted
@@ -261,7 +278,8 @@ def _report(
             "planned_bytes": planned,
             "idle_bytes": measured.idle_bytes,
             "loaded_bytes": measured.loaded_bytes,
-            "peak_bytes": peak_bytes(),
+            "peak_bytes": measured.memory.largest(),
+            **measured.memory.report(job.program, measured.idle_bytes, sum(planned)),
         },
     }
 

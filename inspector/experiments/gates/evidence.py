@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import analyse_memory
@@ -151,6 +152,22 @@ def _size(evidence: Evidence) -> FoundValue:
     return FoundValue(float(total), "", ", ".join(file.path for file in files))
 
 
+def _rss(evidence: Evidence) -> FoundValue:
+    """Return the peak of a steady run as increase over the idle worker, as its report has it."""
+    peaks = {
+        report.method: report.memory.increase.get("steady_run")
+        for report in filter(None, map(run_report, evidence.session.timed_dumps))
+        if evidence.method in ("", report.method)
+    }
+    known = {method: peak for method, peak in peaks.items() if peak is not None}
+    if not known:
+        words = "rss needs the trace of a run that measured it, with its run.json"
+        raise MissingError(f"{words}; {_has(evidence)}")
+    worst = max(known, key=lambda method: known[method])
+    words = "peak of a steady run beyond the idle worker"
+    return FoundValue(float(known[worst]), words, f"method {worst}")
+
+
 def _has(evidence: Evidence) -> str:
     kinds = [f"{file.path} ({file.kind})" for file in evidence.session.files]
     return f"available: {', '.join(kinds)}"
@@ -161,4 +178,5 @@ _STATIC = {
     "arena": _arena,
     "size": _size,
     "delegates": _delegates,
+    "rss": _rss,
 }

@@ -46,6 +46,7 @@ _STATIC = {
     "arena": BoundUnit.BYTES,
     "size": BoundUnit.BYTES,
     "delegates": BoundUnit.COUNT,
+    "rss": BoundUnit.BYTES,
 }
 _GAP_QUANTITIES = {
     "out_of_tolerance": BoundUnit.SHARE,
