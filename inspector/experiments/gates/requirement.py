@@ -46,8 +46,8 @@ _STATIC = {
     "arena": BoundUnit.BYTES,
     "size": BoundUnit.BYTES,
     "delegates": BoundUnit.COUNT,
-    "rss": BoundUnit.BYTES,
 }
+_OF_RUN = {"rss": BoundUnit.BYTES}
 _GAP_QUANTITIES = {
     "out_of_tolerance": BoundUnit.SHARE,
     "snr_db": BoundUnit.DECIBELS,
@@ -64,7 +64,12 @@ def _gap_metrics() -> dict[str, BoundUnit]:
 
 
 # metric -> what it is measured in
-METRICS: Mapping[str, BoundUnit] = {**_STATIC, "latency": BoundUnit.TIME, **_gap_metrics()}
+METRICS: Mapping[str, BoundUnit] = {
+    **_STATIC,
+    "latency": BoundUnit.TIME,
+    **_OF_RUN,
+    **_gap_metrics(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +153,4 @@ def _known_metrics(asked: str) -> str:
             f"available: gap. and one of {names}, the same behind gap.own. and gap.inherited.,"
             + (f" and {COVERAGE}")
         )
-    return f"available: {', '.join(_STATIC)}, latency and gap.max_abs and the like"
+    return f"available: {', '.join(_STATIC)}, latency, {', '.join(_OF_RUN)} and gap.max_abs and the like"
