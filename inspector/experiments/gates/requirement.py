@@ -153,4 +153,5 @@ def _known_metrics(asked: str) -> str:
             f"available: gap. and one of {names}, the same behind gap.own. and gap.inherited.,"
             + (f" and {COVERAGE}")
         )
-    return f"available: {', '.join(_STATIC)}, latency, {', '.join(_OF_RUN)} and gap.max_abs and the like"
+    names = ", ".join((*_STATIC, "latency", *_OF_RUN))
+    return f"available: {names} and gap.max_abs and the like"
