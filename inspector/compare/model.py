@@ -276,6 +276,7 @@ class Comparison:
         weights: recorded weights that differ
         changes: all results of `etscope diff`, one tuple per session after the first
         notes: missing data and reasons
+        problems: why the sessions are not variants of one program, or not whole; empty if they are
     """
 
     names: tuple[str, ...]
@@ -294,6 +295,7 @@ class Comparison:
     weights: tuple[WeightChange, ...]
     changes: tuple[tuple[Change, ...], ...]
     notes: tuple[str, ...]
+    problems: tuple[str, ...] = ()
 
     def graph(self, method: str, session: int) -> GraphAlignment | None:
         """Return the graphs of the first and another session, None if one is missing."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from inspector.check.session import DO_NOT_BELONG, check_session
 from inspector.compare.alignment import GraphAlignment, align_graphs
 from inspector.compare.change import MOST_SAMPLES, Change
 from inspector.compare.differences import diff_sessions
@@ -40,6 +41,7 @@ from inspector.compare.ownership import owner_changes, partition_changes
 from inspector.compare.recipes import recipe_changes
 from inspector.compare.statistics import TimeVerdict, judge
 from inspector.compare.times import module_rows, node_rows, operator_rows
+from inspector.compare.weighing import unrelated
 from inspector.compare.weights import recorded_weights, weight_changes
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
@@ -142,6 +144,7 @@ class _Comparing:
             tuple(self._weights),
             changes,
             tuple(dict.fromkeys(self._notes)),
+            tuple(_problems(self._sessions, self._names, self._graphs)),
         )
 
     def _method(self, method: str) -> None:
@@ -299,6 +302,29 @@ class _Comparing:
                 ComparePlace(number, view, method, first.new_node if first is not None else "")
             )
         return tuple(found)
+
+
+def _problems(
+    sessions: Sequence[Session], names: Sequence[str], graphs: Sequence[MethodGraphs]
+) -> list[str]:
+    """Return why figures of sessions are no improvement and no loss of one program."""
+    found = [
+        f"the files of {name} do not belong together"
+        for session, name in zip(sessions, names, strict=True)
+        if len(session.files) > 1 and check_session(session).verdict == DO_NOT_BELONG
+    ]
+    for number, name in enumerate(names[1:], 1):
+        if not any(method in sessions[number].methods for method in sessions[0].methods):
+            if sessions[0].methods and sessions[number].methods:
+                found.append(f"{name} has no method of {names[0]}")
+            continue
+        known = [one.alignments[number - 1] for one in graphs if not one.note]
+        pairs = [one for one in known if one is not None]
+        nodes = sum(max(len(one.old.nodes), len(one.new.nodes)) for one in pairs)
+        few = unrelated(nodes, sum(len(one.pairs) for one in pairs))
+        if few:
+            found.append(f"{name} and {names[0]} are different programs: {few}")
+    return found
 
 
 def _measured_values(measured: Measurement, verdicts: Sequence[TimeVerdict]) -> list[float | None]:

@@ -13,7 +13,7 @@ from inspector.compare.model import (
     Delta,
 )
 from inspector.compare.sessions import compare_sessions
-from inspector.compare.statistics import FASTER, SLOWER, TimeVerdict
+from inspector.compare.weighing import BETTER, WORSE, Weighed, weigh
 from inspector.files.session import Session
 from inspector.tables.figures import Figure, figure_column
 from inspector.tables.selection import Selection, SelectionKind, Units
@@ -27,6 +27,7 @@ from inspector.tables.table import (
 MS = 1e6  # nanoseconds
 _DELEGATES = "delegates"
 _LETTERS = 26
+_WEIGHED = ("time", "size", "memory", "gap")  # areas that the headline has figures of
 _MANY = 2.0  # times as long; a share says little beyond
 
 
@@ -63,21 +64,30 @@ def link_of(place: ComparePlace | None, letters: Sequence[str]) -> CompareLink |
 
 
 def headline(found: Comparison, letters: Sequence[str]) -> str:
-    """Return the most important result, with regressions."""
-    if len(letters) > 2:
-        return f"{', '.join(letters[1:])} against {letters[0]}: {_best(found, letters)}"
-    first, worse = _speed(found, letters), _worse(found)
-    against = f"{letters[1]} against {letters[0]}"
-    if not first and not any_known(found):
-        return f"{letters[1]} has nothing to compare with {letters[0]}"
-    if not worse:
-        verdict = time_verdict(found, 1)
-        slower = verdict is not None and verdict.word == SLOWER
-        rest = f"nothing {'else ' * slower}changed for the worse"
-        return f"{first}, and {rest}" if first else f"{against}: {rest}"
-    first = first or against
+    """Return latency, size, memory and error of each session beside the first, and regressions."""
+    others = letters[1:]
+    if not any_known(found):
+        return f"{', '.join(others)} has nothing to compare with {letters[0]}"
+    against = f"{', '.join(others)} against {letters[0]}"
+    if found.problems:
+        return f"{against}: {'; '.join(found.problems)}"
+    if len(others) > 1:
+        each = (
+            f"{letter} {_known_words(weigh(found, number))}"
+            for number, letter in enumerate(others, 1)
+        )
+        return f"{against}: {'; '.join(each)}"
+    words = ", ".join(one.text for one in weigh(found, 1))
+    worse = _worse(found)
     more = f" and {len(worse) - 2} more" if len(worse) > 2 else ""
-    return f"{first}; worse: {', '.join(worse[:2])}{more}"
+    also = f"; also worse: {', '.join(worse[:2])}{more}" if worse else ""
+    return f"{against}: {words}{also}"
+
+
+def _known_words(weighed: Sequence[Weighed]) -> str:
+    """Return the quantities that differ, or that none is known to."""
+    known = [one.text for one in weighed if one.word in (BETTER, WORSE)]
+    return ", ".join(known) or "no difference is known to be real"
 
 
 def any_known(found: Comparison) -> bool:
@@ -86,48 +96,10 @@ def any_known(found: Comparison) -> bool:
     return any(one.difference(each) is not None for one in found.summary for each in others)
 
 
-def _speed(found: Comparison, letters: Sequence[str]) -> str:
-    verdict = time_verdict(found, 1)
-    if verdict is None:
-        return ""
-    one, two = letters[1], letters[0]
-    if verdict.word in (FASTER, SLOWER):
-        return f"{one} is {_how_much(verdict)} than {two}"
-    if not verdict.blocks:
-        return f"The times of {one} and {two} were not measured"
-    return f"The times of {one} and {two} are not distinguishable"
-
-
-def _best(found: Comparison, letters: Sequence[str]) -> str:
-    words: list[str] = []
-    for number in range(1, len(letters)):
-        verdict = time_verdict(found, number)
-        if verdict is not None and verdict.word in (FASTER, SLOWER):
-            words.append(f"{letters[number]} is {_how_much(verdict)}")
-    return ", ".join(words) or "no difference in time is known to be real"
-
-
-def _how_much(verdict: TimeVerdict) -> str:
-    """Return a significant difference as text: a share, or a factor if it is large."""
-    if verdict.ratio >= _MANY:
-        return f"{verdict.ratio:.1f} times slower"
-    if 0 < verdict.ratio <= 1 / _MANY:
-        return f"{1 / verdict.ratio:.1f} times faster"
-    return f"{abs(verdict.ratio - 1):.1%} {verdict.word}"
-
-
-def time_verdict(found: Comparison, number: int) -> TimeVerdict | None:
-    """Return the verdict on the times measured of a session beside the first, None without one."""
-    for delta in found.summary:
-        if delta.area == "time" and number < len(delta.verdicts):
-            return delta.verdicts[number]
-    return None
-
-
 def _worse(found: Comparison) -> list[str]:
     by_area: dict[str, str] = {}  # the first of each area: the others say the same once more
     for delta in found.summary:
-        if delta.area != "time" and tone_of(delta, 1) == "bad":
+        if delta.area not in _WEIGHED and tone_of(delta, 1) == "bad":
             by_area.setdefault(delta.area, f"{delta.what} {difference_text(delta, 1)}")
     return list(by_area.values())
 

@@ -21,6 +21,7 @@ from inspector.compare.model import (
     WeightChange,
 )
 from inspector.compare.sessions import compare_sessions
+from inspector.compare.weighing import time_verdict
 from inspector.files.session import Session
 from inspector.tables.compare import (
     MS,
@@ -29,7 +30,6 @@ from inspector.tables.compare import (
     letters_of,
     link_of,
     shown_place,
-    time_verdict,
     value_columns,
 )
 from inspector.tables.figures import Figure, figure_column
