@@ -14,7 +14,7 @@ _WAIT_MS = 120  # between two keys of somebody who knows what to type
 HELP = (
     "Words must all occur in a row.\n"
     "/conv|gelu/ is a regular expression; ^ and $ are the ends of a cell.\n"
-    "p50>0.1 compares a number column, in its unit or in one you type: bytes>=4KiB."
+    "mean>0.1 compares a number column, in its unit or in one you type: bytes>=4KiB."
 )
 
 
@@ -47,7 +47,7 @@ class FilterBox(QLineEdit):
         self.textChanged.connect(self._cleared)
 
     def set_example(self, condition: str) -> None:
-        """Show an example of a condition on a numeric column, as in ``p50>0.1``."""
+        """Show an example of a condition on a numeric column, as in ``mean>0.1``."""
         self._example = condition
         self._show_hint()
 

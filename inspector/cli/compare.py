@@ -32,7 +32,7 @@ from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import GapReport
 from inspector.render.comparison import comparison_html
-from inspector.tables.compare import letters_of, summary_table
+from inspector.tables.compare import headline, letters_of, summary_table
 from inspector.tables.compare_lists import CHANGES, LISTS, detail_table
 from inspector.tables.device_ratios import ratios_table
 from schema.backends import engine_backends
@@ -122,7 +122,8 @@ def run(options: Namespace) -> Answer:
     names = ", ".join(f"{letter} {name}" for letter, name in zip(letters, found.names, strict=True))
     data = comparison_content(found, measured)
     code = FAILED if lost else FINE
-    return Answer(data, lines=[names, *found.notes], tables=tables, issues=issues, code=code)
+    lines = [names, headline(found, letters), *found.notes]
+    return Answer(data, lines=lines, tables=tables, issues=issues, code=code)
 
 
 def _lists(found: Comparison, letters: Sequence[str], top: int) -> list[Shown]:

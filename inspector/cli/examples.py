@@ -36,7 +36,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope size model.pte --format tsv -o parts.tsv",
     ),
     "table": (
-        "etscope table operators model.pte model.etrecord run.etdp --sort p50:desc --top 20",
+        "etscope table operators model.pte model.etrecord run.etdp --sort mean:desc --top 20",
         "etscope table memory model.pte --filter 'size>1MiB' --columns value,size,made_by",
         "etscope table compare A B",
     ),

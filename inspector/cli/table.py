@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--filter",
         default="",
         metavar="TEXT",
-        help="words, /a regular expression/ or comparisons as p50>0.1ms; as in the window",
+        help="words, /a regular expression/ or comparisons as mean>0.1ms; as in the window",
     )
     parser.add_argument(
         "--sort",

@@ -9,6 +9,7 @@ from typing import Any
 from inspector.compare.alignment import MOVED, GraphAlignment
 from inspector.compare.change import Change
 from inspector.compare.model import Comparison, MethodGraphs, TimeRow, delta_content
+from inspector.compare.weighing import weigh
 from inspector.graph.model_graph import ModelGraph
 from inspector.jobs.measure import Measurement
 
@@ -38,6 +39,10 @@ def comparison_content(found: Comparison, measured: Measurement | None = None) -
         "changes": [[change_content(one) for one in each] for each in found.changes],
         "measured": None if measured is None else _measured(measured),
         "notes": list(found.notes),
+        "problems": list(found.problems),
+        "weighed": [
+            [asdict(one) for one in weigh(found, number)] for number in range(1, len(found.names))
+        ],
     }
 
 

@@ -320,8 +320,7 @@ def _problems(
             continue
         known = [one.alignments[number - 1] for one in graphs if not one.note]
         pairs = [one for one in known if one is not None]
-        nodes = sum(max(len(one.old.nodes), len(one.new.nodes)) for one in pairs)
-        few = unrelated(nodes, sum(len(one.pairs) for one in pairs))
+        few = unrelated(pairs)
         if few:
             found.append(f"{name} and {names[0]} are different programs: {few}")
     return found

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import Comparison, Delta
 from inspector.compare.statistics import ALIKE, TimeVerdict
-from inspector.units import format_bytes, format_share, plain_text
+from inspector.graph.model_graph import ModelNode
+from inspector.units import format_bytes, plain_text, plural
+from schema.graph import NodeKind
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "not distinguishable", "unknown"
 _MANY = 2.0  # times as much; a share says little beyond
 _FILE = " in all"  # the figures of entire files
-_RELATED = 0.2  # of the nodes; recompiled programs share nearly all recorded ones
+_OF_SMALLER, _OF_LARGER = (
+    0.4,
+    0.15,
+)  # of their operators; a quantized graph has up to five times as many
 _ERROR_ALIKE = 1.1  # errors of two runs of one program differ by as much on other kernels
 
 
@@ -108,9 +114,23 @@ def _error(deltas: Iterable[Delta], number: int) -> Weighed:
     return Weighed("error", WORSE if new > old else BETTER, text)
 
 
-def unrelated(nodes: int, shared: int) -> str:
-    """Return how few nodes two programs share, where they are not variants of one; else empty."""
-    share = shared / nodes if nodes else 1.0
-    if share >= _RELATED:
+def unrelated(alignments: Sequence[GraphAlignment]) -> str:
+    """Return how little two programs share, where they are not variants of one; else empty.
+
+    A recompiled program has most of the operators of the smaller of the two, wherever they run and
+    whatever is added around them; programs of the same family share some by chance.
+    """
+    shared = sum(_computes(one.old.nodes[pair.old]) for one in alignments for pair in one.pairs)
+    sides = [sorted(map(_operators, (one.old.nodes, one.new.nodes))) for one in alignments]
+    smaller, larger = (sum(side[at] for side in sides) for at in (0, 1))
+    if not smaller or (shared >= _OF_SMALLER * smaller and shared >= _OF_LARGER * larger):
         return ""
-    return f"{format_share(share)} of the nodes are in both"
+    return f"{shared:,} of {smaller:,} and {plural(larger, 'operator')} are in both"
+
+
+def _operators(nodes: Sequence[ModelNode]) -> int:
+    return sum(map(_computes, nodes))
+
+
+def _computes(node: ModelNode) -> bool:
+    return node.node.kind not in (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)

@@ -76,7 +76,7 @@ def table(  # noqa: PLR0913 - the options of the verb
             the folder of a job for those of a sweep, a bisection or a run
         name: as in ``etscope table --help``
         method: needed where there are several
-        filter: words, ``/a regular expression/`` or comparisons such as ``p50>0.1ms``
+        filter: words, ``/a regular expression/`` or comparisons such as ``mean>0.1ms``
         sort: ids of columns, with ``:desc`` behind one for the largest first
         group_by: id of a text column
         columns: ids of the requested columns

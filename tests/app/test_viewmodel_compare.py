@@ -21,6 +21,7 @@ from devtools_app.viewmodels.scene import graph_scene
 from inspector.compare.model import LESS, MORE, ComparePlace, Comparison, Delta
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
+from inspector.compare.weighing import weigh
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.tables.compare import (
@@ -70,33 +71,85 @@ def comparison(*summary: Delta) -> Comparison:
     return Comparison(**{**nothing, "names": ("one", "two"), "summary": summary})
 
 
-WORSE = Delta("memory", "arenas", "bytes", (1024, 3072), LESS)
-BETTER = Delta("size", "file", "bytes", (3072, 1024), LESS)
+WORSE = Delta("memory", "peak", "bytes", (1024, 3072), LESS)
+BETTER = Delta("size", ".pte in all", "bytes", (4096, 3072), LESS)
+LOST = Delta("delegation", "delegated", "share", (0.9, 0.865), MORE)
+WRONG = Delta("gap", "largest error", "", (6e-8, 0.112), LESS)
+RECORDED = Delta("time", "recorded runs", "ms", (2.0, 1.0), LESS)
 
 
 @pytest.mark.parametrize(
     ("summary", "words"),
     [
-        ((times(FASTER, 0.8), BETTER), "B is 20.0% faster than A, and nothing changed"),
-        ((times(SLOWER, 1.3), WORSE), "B is 30.0% slower than A; worse: arenas +2 KiB"),
-        ((times(SLOWER, 7.8),), "B is 7.8 times slower than A, and nothing else changed"),
-        ((times(FASTER, 0.25),), "B is 4.0 times faster than A"),
-        ((times(ALIKE, 1.1),), "The times of B and A are not distinguishable"),
-        ((unmeasured(),), "The times of B and A were not measured"),
-        ((BETTER,), "B against A: nothing changed for the worse"),
-        ((), "B has nothing to compare with A"),
-        ((Delta("size", "file", "bytes", (None, 9), LESS),), "B has nothing to compare with A"),
+        (
+            (times(FASTER, 0.8), BETTER),
+            "20.0% faster, size 25.0% smaller (−1 KiB), peak memory unk",
+        ),
+        (
+            (times(SLOWER, 1.3), WORSE),
+            "30.0% slower, size unknown, peak memory 3.0 times more (+2 K",
+        ),
+        (
+            (times(SLOWER, 7.8),),
+            "7.8 times slower, size unknown, peak memory unknown, error not comp",
+        ),
+        ((times(FASTER, 0.25),), "4.0 times faster"),
+        ((times(ALIKE, 1.1),), "latency not distinguishable"),
+        ((unmeasured(), BETTER), "latency not measured, size 25.0% smaller"),
+        ((RECORDED,), "latency not measured together"),
+        (
+            (BETTER, LOST),
+            "latency not measured, size 25.0% smaller (−1 KiB), peak memory unknown,"
+            " error not computed; also worse: delegated −3.5 points",
+        ),
+        (
+            (BETTER, WRONG),
+            "latency not measured, size 25.0% smaller (−1 KiB), peak memory unknown,"
+            " largest error 0.112, before 6e-08",
+        ),
+        (
+            (replace(BETTER, values=(9, 9)), replace(WRONG, values=(0.5, 0.51))),
+            "latency not measured, same size, peak memory unknown, same largest error 0.51",
+        ),
     ],
 )
 def test_headline_says_what_is_real_and_what_got_worse(summary, words: str) -> None:
-    assert headline(comparison(*summary), ("A", "B")).startswith(words)
+    assert headline(comparison(*summary), ("A", "B")).startswith(f"B against A: {words}")
+
+
+@pytest.mark.parametrize("values", [None, (None, 9)])
+def test_sessions_without_a_common_figure_are_not_praised(values) -> None:
+    summary = [] if values is None else [replace(BETTER, values=values)]
+    assert headline(comparison(*summary), ("A", "B")) == "B has nothing to compare with A"
+
+
+def test_words_of_each_quantity_are_better_worse_or_neither() -> None:
+    found = comparison(times(FASTER, 0.8), BETTER, WORSE, WRONG)
+    assert [(one.area, one.word) for one in weigh(found, 1)] == [
+        ("latency", "better"),
+        ("size", "better"),
+        ("memory", "worse"),
+        ("error", "worse"),
+    ]
+    assert {one.word for one in weigh(comparison(), 1)} == {"unknown"}
+
+
+def test_other_programs_and_files_that_do_not_belong_together_are_no_improvement(
+    sessions: tuple[Session, ...],
+) -> None:
+    found = compare_sessions([sessions[0], sessions[2]])
+    assert "are different programs" in headline(found, ("A", "B"))
+    mixed = load_session([CORPUS / "mm_portable/model.pte", CORPUS / "convnet_portable/run.etdp"])
+    found = compare_sessions([sessions[0], mixed])
+    assert any("do not belong together" in problem for problem in found.problems)
+    assert compare_sessions(sessions[:2]).problems == ()
 
 
 @pytest.mark.parametrize(
     ("delta", "text", "tone"),
     [
         (WORSE, "+2 KiB", "bad"),
-        (BETTER, "−2 KiB", "good"),
+        (BETTER, "−1 KiB", "good"),
         (Delta("delegation", "delegated", "share", (0.5, 0.75), MORE), "+25.0 points", "good"),
         (Delta("delegation", "nodes", "", (3, 5)), "+2", "muted"),
         (Delta("delegation", "nodes", "", (3, 3), MORE), "0", "muted"),
