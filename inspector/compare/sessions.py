@@ -307,7 +307,7 @@ class _Comparing:
 def _problems(
     sessions: Sequence[Session], names: Sequence[str], graphs: Sequence[MethodGraphs]
 ) -> list[str]:
-    """Return why figures of sessions are no improvement and no loss of one program."""
+    """Return why differences are not those between variants of one program."""
     found = [
         f"the files of {name} do not belong together"
         for session, name in zip(sessions, names, strict=True)
