@@ -35,7 +35,7 @@ _MADE = """arange full full_like ones ones_like rand rand_like randn randn_like 
 _NOTHING = """_local_scalar_dense alias as_strided detach diagonal empty empty_like empty_strided
     expand narrow permute select slice split split_with_sizes squeeze sym_is_contiguous sym_numel
     sym_size sym_storage_offset sym_stride t transpose unbind unfold unsqueeze view view_as_real
-    view_as_complex _reshape_alias _assert_async _assert_scalar lift_fresh"""
+    view_as_complex _reshape_alias _assert_async _assert_scalar lift_fresh resize_"""
 _VISITS_INPUT = "amax amin any all argmax argmin max min prod sum cumsum cumprod nonzero"
 _ATTENTION = """scaled_dot_product_attention _scaled_dot_product_attention_math
     _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu

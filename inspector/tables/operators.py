@@ -258,7 +258,7 @@ def time_columns(
     unit = choose_unit(
         Quantity.TIME, _largest(points[0]) if largest is None else largest, units.time
     )
-    totals = (Total.SUM, Total.NONE, Total.NONE, Total.NONE, Total.MIN, Total.MAX)
+    totals = (Total.SUM, *[Total.NONE] * 5)
     titles = ("mean", "p50", "p10", "p90", "min", "max")
     gaps = (MISSING, *[_TOO_FEW] * 3, MISSING, MISSING)
     cells = zip(titles, points, totals, gaps, strict=True)

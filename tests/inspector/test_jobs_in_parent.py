@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inspector.jobs.messages import message_from
 from inspector.jobs.output_folder import FolderError, check_folder, prepare_folder
-from inspector.jobs.process import _crash_place, _crash_words
+from inspector.jobs.process import _crash_place, _crash_text
 from inspector.recipes.compile_job import Source, SourceError, SourceKind, parse_source
 from inspector.recipes.python_file import functions_of
 
@@ -207,8 +207,8 @@ def test_crash_names_the_innermost_line_of_the_user() -> None:
     ]
     assert _crash_place(lines) == ("/home/me/model.py", 33)
     assert _crash_place(lines[:1]) == ("", 0)
-    assert _crash_words(-11) == "the process crashed (SIGSEGV)"
-    assert _crash_words(7) == "the process was ended from inside (exit code 7)"
+    assert _crash_text(-11) == "the process crashed (SIGSEGV)"
+    assert _crash_text(7) == "the process was ended from inside (exit code 7)"
 
 
 def test_parts_of_the_parent_load_neither_torch_nor_the_compiler() -> None:
