@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
 from inspector.experiments.gates.requirement import GAP, Kind
+from inspector.experiments.gates.times import time_of_runs
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.jobs.bisect import BisectJob
@@ -113,7 +113,7 @@ class Probe:
             found = static_value(requirement.metric, self._evidence([PROGRAM, RECORD]))
             return value_and_text(found)
         if requirement.kind is Kind.TIME:
-            return self._latency(program)
+            return self._latency(program, requirement.metric)
         if self._bound.outputs:
             return self._distance(program, requirement.metric.removeprefix(GAP))
         return self._gap(program, requirement.metric)
@@ -149,8 +149,8 @@ class Probe:
             return generated_inputs(plan, "random", 0)
         return list(flat_values(list(given), f"the example inputs of {name}"))
 
-    def _latency(self, program: ExecutorchProgramManager) -> tuple[float, str]:
-        """Return the median of warm runs; the method is loaded again for each program.
+    def _latency(self, program: ExecutorchProgramManager, metric: str) -> tuple[float, str]:
+        """Return a time of warm runs; the method is loaded again for each program.
 
         Units: ms
         """
@@ -163,7 +163,7 @@ class Probe:
             if run >= _WARM_RUNS:
                 times.append((time.perf_counter() - start) * 1e3)
         method.close()
-        return statistics.median(times), f"median of {len(times)} runs"
+        return time_of_runs(metric, times)
 
     def _distance(self, program: ExecutorchProgramManager, metric: str) -> tuple[float, str]:
         """Return the largest difference between outputs and those of the exported program."""

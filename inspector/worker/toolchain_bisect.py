@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import statistics
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
 from inspector.experiments.gates.evidence import Evidence, MissingError, static_value
 from inspector.experiments.gates.requirement import GAP, Kind
+from inspector.experiments.gates.times import time_of_runs
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import CandidateNode, Trial
@@ -213,7 +213,7 @@ class _ToolchainTrials:
             return value_and_text(static_value(requirement.metric, self._evidence(made)))
         if requirement.kind is Kind.TIME:
             times = self._ran(made, made.method, self._job.runs, _WARM_RUNS)["run_ms"]
-            return statistics.median(times), f"median of {len(times)} runs"
+            return time_of_runs(requirement.metric, times)
         if self._bound.outputs:
             self._ran(made, made.method, 1)
             found = torch.load(made.folder / OUTPUTS, weights_only=True)

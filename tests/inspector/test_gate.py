@@ -12,6 +12,7 @@ import pytest
 from inspector.experiments.gates.times import trace_times
 from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation
+from inspector.profile.methods import analyse_profile
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, Run, loaded_once, run, valid
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -114,6 +115,17 @@ def test_latency_is_the_median_of_the_runs_of_the_trace(path: Path) -> None:
     assert value["value"] == pytest.approx(max(medians))
     assert value["unit"] == "ms"
     assert "a tick assumed to be a nanosecond" in value["basis"]
+
+
+@pytest.mark.parametrize("name", ["convnet_portable", "convnet_xnnpack"])
+def test_latency_mean_is_that_of_the_steady_runs(name: str) -> None:
+    folder = DATA / "runs" / name
+    require = ("latency.mean<=1s", "latency<=1s")
+    values = found(gate(folder, "--format", "json", require=require))
+    (time,) = analyse_profile(session(folder)).methods
+    assert values["latency.mean"]["value"] == time.latency_ms
+    assert "steady of 20 runs without a trace" in values["latency.mean"]["basis"]
+    assert values["latency.mean"]["value"] != values["latency"]["value"]
 
 
 def test_unit_of_the_trace_is_what_the_user_says() -> None:

@@ -124,7 +124,9 @@ def _judge_times(one: Requirement, evidence: Evidence, baseline: Evidence) -> Ju
 def _value(one: Requirement, evidence: Evidence) -> FoundValue:
     if one.kind is Kind.GAP:
         return gap_value(one.metric, evidence)
-    return latency(evidence) if one.kind is Kind.TIME else static_value(one.metric, evidence)
+    if one.kind is not Kind.TIME:
+        return static_value(one.metric, evidence)
+    return latency(one.metric, evidence)
 
 
 def _divided(value: float | None, other: float | None) -> float | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, FoundValue, MissingError
+from inspector.experiments.gates.requirement import LATENCY
 from inspector.files.session import Session
 from inspector.profile.attribution import method_runs
-from inspector.profile.methods import unit_assumed
+from inspector.profile.methods import analyse_profile, unit_assumed
+from inspector.trace.run_times import RunTimes, steady_words
 from inspector.units import plural
 
 _NS_PER_MS = 1e6
@@ -50,21 +52,50 @@ def trace_times(session: Session) -> dict[str, list[list[float]]]:
     return {method: list(blocks.values()) for method, blocks in found.items()}
 
 
-def latency(evidence: Evidence) -> FoundValue:
-    """Return the median time of a run, of the slowest method where there are several.
+def time_of_runs(metric: str, times: Sequence[float]) -> tuple[float, str]:
+    """Return a metric of the times of runs, and of what it is.
+
+    Args:
+        metric: ``latency``, the median, or ``latency.mean``, that of the steady runs
+        times: in ms, at least one
+
+    Units: ms
+    """
+    runs = plural(len(times), "run")
+    if metric == LATENCY:
+        return float(np.median(times)), f"median of {runs}"
+    found = RunTimes(tuple(times))
+    return found.mean, f"mean of {steady_words(found)}"
+
+
+def latency(metric: str, evidence: Evidence) -> FoundValue:
+    """Return a time of a run, of the slowest method where there are several.
 
     Raises: MissingError
     """
     times = _times(evidence)
-    known = {name: _median(blocks) for name, blocks in times.items()}
+    bare = _headlines(evidence) if metric != LATENCY else {}
+    found = {
+        name: time_of_runs(metric, bare.get(name) or [time for block in blocks for time in block])
+        for name, blocks in times.items()
+    }
+    known = {name: value for name, (value, _) in found.items()}
     worst = max(known, key=lambda name: known[name])
-    runs = sum(map(len, times[worst]))
     where = "measured here" if evidence.times is not None else "of the trace"
+    where = "without a trace" if worst in bare else where
     unit = ""
     if evidence.times is None and unit_assumed(evidence.session):
         unit = ", a tick assumed to be a nanosecond"
-    words = f"median of {plural(runs, 'run')} {where}{unit}"
+    words = f"{found[worst][1]} {where}{unit}"
     return FoundValue(known[worst], words, _judged(worst, known))
+
+
+def _headlines(evidence: Evidence) -> dict[str, tuple[float, ...]]:
+    """Return the runs without a trace that are known beside the traces, by method."""
+    if evidence.times is not None:
+        return {}
+    times = analyse_profile(evidence.session).methods
+    return {time.method or UNKNOWN: time.bare.times for time in times if time.bare is not None}
 
 
 def latency_ratio(evidence: Evidence, baseline: Evidence) -> Ratio:
@@ -116,10 +147,6 @@ def _times(evidence: Evidence) -> Mapping[str, Blocks]:
             f" none found in {evidence.what}"
         )
     return chosen
-
-
-def _median(blocks: Blocks) -> float:
-    return float(np.median([time for block in blocks for time in block]))
 
 
 def _judged(worst: str, medians: Mapping[str, float]) -> str:

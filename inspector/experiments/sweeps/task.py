@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from inspector.experiments.gates.evidence import Evidence, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
+from inspector.experiments.gates.requirement import LATENCY
 from inspector.experiments.gates.times import latency
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import STATIC, PointResult, Status
@@ -221,7 +222,7 @@ class PointTask:
             yield self._run(job, folder)
             traces.append(str(folder / TRACE))
         timed = load_session([*_paths(session), *traces], _KNOWN_UNIT, strict=True)
-        self._metrics["latency"] = latency(Evidence(timed, str(self._folder))).value
+        self._metrics["latency"] = latency(LATENCY, Evidence(timed, str(self._folder))).value
 
     def _compared(self, session: Session) -> Generator[RunningPoint, Any, None]:
         reports: list[GapReport] = []
