@@ -20,7 +20,7 @@ from inspector.join.operator_names import is_compute
 from inspector.profile.attribution import steady_set
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.profile.methods import time_of
-from inspector.profile.operator_rows import OperatorRow, operator_rows
+from inspector.profile.operator_rows import OperatorRow, OperatorRows, operator_rows
 from inspector.trace.blocks import trace_blocks
 from schema.objects.identity_cache import identity_cache
 
@@ -63,10 +63,11 @@ def no_times(nodes: int) -> NodeTimes:
 def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     """Return the times of a graph's nodes; NaN for all without a trace that fits the method."""
     runs = run_count(session, method) if session.timed_dumps else 0
-    if not runs:
+    parts = [part for part in operator_rows(session, method).parts if part.joined] if runs else []
+    if not parts:
         return no_times(len(graph.nodes))
     sums = _NodeSums(graph, join_index(session, method))
-    for row in operator_rows(session, method):
+    for row in OperatorRows(parts):
         sums.take(row)
     whole = None if session.times_with_values else time_of(session, method)
     method_ns = whole.method_ms * 1e6 if whole is not None else float("nan")

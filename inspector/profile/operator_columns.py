@@ -74,6 +74,7 @@ class BlockRows:
         passes: how often it happens in a run
         share: mean_ns over the method's mean time, where it is timed and has_shares
         has_shares: whether the time of the method is known, and is the program's
+        joined: whether the trace can be of the program; True without one
 
     Shapes: samples float64[rows, runs]; steady bool[runs]; all others have one value per row
     Units: samples, mean_ns, tick_ns, kernel_ns nanoseconds
@@ -101,6 +102,7 @@ class BlockRows:
     passes: Ints
     share: Floats
     has_shares: bool
+    joined: bool = True
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -157,10 +159,11 @@ class _Maker:
         self.steady = steady_set(block)
         self.shared = not session.times_with_values
         program = session.program
-        known = program is not None and method in session.methods
+        joined = link_block(session, block)
+        self.joined = program is None or joined.plan is not None
+        known = program is not None and method in session.methods and self.joined
         self.plan = program.plan(method) if program is not None and known else None
         self.found = link_codes(session, block)
-        joined = link_block(session, block)
         self.ran = joined.method
         nodes = [_node(joined, link) for link in self.found.links]
         self.modules = tuple("" if node is None else node.module_path for node in nodes)
@@ -200,6 +203,7 @@ class _Maker:
             passes=self.block.layout.occurrences[event],
             share=np.full(len(kind), np.nan),
             has_shares=False,
+            joined=self.joined,
         )
         if self.method_ns is None:
             return made

@@ -56,7 +56,7 @@ class _Block:
         self.logged = session.times_with_values
         self.steady = steady_set(block)
         program = session.program if method in session.methods else None
-        self.plan = program.plan(method) if program is not None else None
+        self.plan = program.plan(method) if program is not None and links.plan is not None else None
 
     def ns(self, event: int):
         return self.block.total[:, event] / self.scale

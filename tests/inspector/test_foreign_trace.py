@@ -1,0 +1,36 @@
+"""A trace of another program: its events keep their own names, and give no node a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inspector.files.load import load_session
+from inspector.graph.model_graph import model_graph
+from inspector.profile.node_times import node_times
+from inspector.profile.operator_rows import operator_rows
+from tests.inspector.sessions import DATA
+
+CORPUS = DATA / "corpus/v1.5.1"
+
+
+@pytest.mark.parametrize("program", ["mm_portable", "tinygpt_xnnpack"])
+@pytest.mark.parametrize("trace", ["convnet_portable", "convnet_xnnpack"])
+def test_events_are_never_named_after_another_program(program: str, trace: str) -> None:
+    alone = load_session([CORPUS / trace / "run.etdp"])
+    beside = load_session([CORPUS / program / "model.pte", CORPUS / trace / "run.etdp"])
+    wanted = [row.label for row in operator_rows(alone, "")]
+    assert [row.label for row in operator_rows(beside, "forward")] == wanted
+    graph = model_graph(beside, "forward")
+    assert graph is not None
+    times = node_times(beside, "forward", graph)
+    assert np.isnan(times.node_ns).all()
+    assert (times.runs, dict(times.delegate_ns)) == (0, {})
+
+
+def test_events_of_the_program_have_its_names() -> None:
+    session = load_session([CORPUS / "mm_portable/model.pte", CORPUS / "mm_portable/run.etdp"])
+    assert operator_rows(session, "forward")[0].label == "aten.mm.out"
+    graph = model_graph(session, "forward")
+    assert graph is not None
+    assert node_times(session, "forward", graph).runs > 0
