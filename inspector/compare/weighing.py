@@ -16,10 +16,8 @@ from schema.graph import NodeKind
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "not distinguishable", "unknown"
 _MANY = 2.0  # times as much; a share says little beyond
 _FILE = " in all"  # the figures of entire files
-_OF_SMALLER, _OF_LARGER = (
-    0.4,
-    0.15,
-)  # of their operators; a quantized graph has up to five times as many
+_OF_SMALLER = 0.4  # of the operators of the smaller program
+_OF_LARGER = 0.15  # of those of the larger; a quantized graph has up to five times as many
 _ERROR_ALIKE = 1.1  # errors of two runs of one program differ by as much on other kernels
 
 

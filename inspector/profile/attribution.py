@@ -168,18 +168,11 @@ class MethodRuns:
         method: name, empty where unknown
         block: the runs
         times_ns: time of each, float64[runs]; those that were not logged to their end are left out
-        steady: which of them are in the steady set, bool[runs]
     """
 
     method: str
     block: Block
     times_ns: Floats
-    steady: Mask
-
-    @property
-    def steady_ns(self) -> Floats:
-        """Return the times of the steady set."""
-        return of_steady_set(self.times_ns, self.steady)
 
 
 def method_runs(session: Session) -> list[MethodRuns]:
@@ -189,6 +182,5 @@ def method_runs(session: Session) -> list[MethodRuns]:
         times = whole_ns(block, session.options.source_time_scale)
         if times is not None:
             method = link_block(session, block).method or ""
-            ended = np.isfinite(times)
-            found.append(MethodRuns(method, block, times[ended], steady_set(block)[ended]))
+            found.append(MethodRuns(method, block, times[np.isfinite(times)]))
     return found
