@@ -14,7 +14,7 @@ from hypothesis import settings
 from inspector.jobs import process
 from tests.oracle.client import Oracle
 from tests.seeding import seed, seed_imports, seeded
-from tests.tools.forked import Forks
+from tests.tools.forked import WORKER, Forks
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -74,7 +74,7 @@ def _no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _forked_workers() -> Iterator[None]:
     """Let workers be forks of one process that has loaded torch (see tests/tools/forked.py)."""
-    forks = Forks(REAL_START)
+    forks = Forks(REAL_START, [f"inspector.worker.{name}" for name in WORKER])
     if hasattr(os, "fork"):
         process.started = forks.started
     yield

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.compiler.stock import ROOT, Stock
+from tests.compiler.stock import Stock
+from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
 RULE_NAMES = (
@@ -37,11 +35,7 @@ X = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(3))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("foreign")
-    command = [sys.executable, "-m", "tests.compiler.foreign_cases", str(made)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=900
-    )
-    assert done.returncode == 0, done.stderr
+    run_stock(["-m", "tests.compiler.foreign_cases", made])
     return made
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,9 @@ from compiler.dialect.dtype_rules import _LETTERS, _RULES, dtype_rule_of
 from schema import program as pte
 from tests.compiler.compare import assert_equal, eager_outputs
 from tests.compiler.programs import Apply
-from tests.compiler.stock import ROOT, Stock
+from tests.compiler.stock import Stock
 from tests.compiler.tutorial_passes import passes_of
+from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
 
@@ -52,16 +51,7 @@ def stock_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def _ask(path: Path, questions: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.compiler.stock_passes", str(path), questions],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+    return json.loads(run_stock(["-m", "tests.compiler.stock_passes", path, questions]).stdout)
 
 
 @pytest.mark.parametrize("name", ["OneToOne", "OneToMany", "OneToNone", "Local"])

@@ -9,9 +9,6 @@ import io
 import json
 import pickle
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +18,7 @@ from torch.export import export
 from torch.testing import FileCheck
 
 from compiler import ops, to_edge
+from tests.tools.forked import run_stock
 
 _NAME = re.compile(r"executorch_exir_dialects_edge__ops_(\w+)\(")
 _TARGET = re.compile(r"target=executorch\.exir\.dialects\.edge\._ops\.([\w.]+)\]")
@@ -78,13 +76,7 @@ def _compared() -> dict[str, Any]:
 @pytest.mark.interop
 def test_printed_names_equal_stocks() -> None:
     line = "import json; from tests.compiler import test_printed_names as t"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{line}; print(json.dumps(t._compared()))"],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_stock(["-c", f"{line}; print(json.dumps(t._compared()))"])
     found = json.loads(done.stdout.splitlines()[-1])
     for ours, theirs in found["shown"].values():
         assert set(ours) == set(theirs)

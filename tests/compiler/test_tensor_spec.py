@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,19 +24,12 @@ from compiler import (
 )
 from compiler.compat import memory_planning, tensor
 from compiler.errors import PlanError
+from tests.tools.forked import run_stock
 
 
 @pytest.mark.interop
 def test_specs_strides_and_rows_equal_stocks() -> None:
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.compiler.tensor_spec_against_stock"],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
-    assert finished.returncode == 0, finished.stderr[-3000:]
+    finished = run_stock(["-m", "tests.compiler.tensor_spec_against_stock"])
     found = json.loads(finished.stdout)
     assert {name: answer["different"] for name, answer in found.items()} == {
         "specs": [],

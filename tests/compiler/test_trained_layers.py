@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from torch.export.experimental import _export_forward_backward
 from compiler import to_edge
 from runtime.compat.training import _load_for_executorch_for_training_from_buffer, get_sgd_optimizer
 from schema import program as pte
+from tests.tools.forked import run_stock
 
 pytestmark = [
     pytest.mark.slow,
@@ -142,10 +141,7 @@ def test_layers_train_on_the_stock_runtime(tmp_path: Path) -> None:
     nets = {name: _made(*case) for name, case in _bodies().items()}
     given = {name: (bytes(made.buffer), [*inputs]) for name, (_, made, inputs) in nets.items()}
     torch.save(given, tmp_path / "given.pt")
-    paths = [str(tmp_path / "given.pt"), str(tmp_path / "found.pt")]
-    subprocess.run(
-        [sys.executable, "-c", _STOCK, *paths], check=True, capture_output=True, timeout=300
-    )
+    run_stock(["-c", _STOCK, tmp_path / "given.pt", tmp_path / "found.pt"])
     found = torch.load(tmp_path / "found.pt", weights_only=False)
     for name, (net, _, inputs) in nets.items():
         torch.testing.assert_close(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from runtime.compat.training import (
 )
 from schema import etrecord
 from schema import program as pte
+from tests.tools.forked import run_stock
 
 pytestmark = [
     pytest.mark.slow,
@@ -131,10 +130,5 @@ def test_stock_runtime_trains_our_program_as_eager_does(tmp_path: Path) -> None:
     net, made, inputs = _made()
     given, found = tmp_path / "given.pt", tmp_path / "found.pt"
     torch.save((bytes(made.buffer), list(inputs), _STEPS), given)
-    subprocess.run(
-        [sys.executable, "-c", _STOCK, str(given), str(found)],
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
+    run_stock(["-c", _STOCK, given, found])
     _close(torch.load(found, weights_only=False), _eager(net, inputs))

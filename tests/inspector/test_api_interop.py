@@ -6,15 +6,13 @@ Both run in child processes that load executorch; every difference is a sentence
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import ROOT
 from tests.inspector.api_traces import write_session
 from tests.inspector.sessions import DATA, folders
+from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.interop
 
@@ -39,16 +37,7 @@ CHUNKS = [TRACED[start::4] for start in range(4)]
 def asked(module: str, *arguments: str, folder: Path) -> dict[str, list[str]]:
     """Run one of the comparing modules and return its answer."""
     out = folder / "differences.json"
-    finished = subprocess.run(
-        [sys.executable, "-m", f"tests.inspector.{module}", str(out), *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=280,
-    )
-    assert finished.returncode == 0, finished.stderr[-3000:]
+    run_stock(["-m", f"tests.inspector.{module}", out, *arguments])
     return json.loads(out.read_text("utf-8"))
 
 

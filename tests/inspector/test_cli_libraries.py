@@ -13,6 +13,7 @@ import pytest
 
 from tests.architecture.tree import ROOT
 from tests.inspector.cli_runs import Run, run
+from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.slow
 
@@ -76,8 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("libraries")
     (folder / "operators.py").write_text(LIBRARY, "utf-8")
     (folder / "source.py").write_text(SOURCE, "utf-8")
-    save = [sys.executable, "-W", "ignore", "-c", SAVE]
-    subprocess.run(save, cwd=folder, check=True, capture_output=True)
+    run_stock(["-c", SAVE], cwd=folder)
     answer = run("compile", f"{folder}/source.py:net", "-o", folder / "built")
     assert answer.code == 0, answer.err
     return folder

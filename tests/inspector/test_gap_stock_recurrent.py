@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +14,7 @@ from inspector.files.load import load_session
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
 from runtime import Runtime
-from tests.inspector.sessions import DATA
+from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -36,11 +33,7 @@ def _quiet() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recurrent")
-    command = [sys.executable, "-m", "tests.inspector.stock_recurrent", str(folder)]
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
-    subprocess.run(
-        command, check=True, cwd=DATA.parents[1], env=environment, stderr=subprocess.DEVNULL
-    )
+    run_stock(["-m", "tests.inspector.stock_recurrent", folder])
     return folder
 
 

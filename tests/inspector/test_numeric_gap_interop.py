@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.architecture.tree import ROOT
 from tests.inspector.sessions import folders, label
+from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.interop
 
@@ -26,15 +24,7 @@ TRANSFORMERS = ("tinygpt_portable", "tinygpt_xnnpack")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[Any]]]:
     """Return the tables of both tools, made in one process."""
     out = tmp_path_factory.mktemp("gap") / "tables.json"
-    module = "tests.inspector.gap_against_stock"
-    finished = subprocess.run(
-        [sys.executable, "-m", module, str(out), *map(str, SESSIONS)],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        timeout=280,
-    )
-    assert finished.returncode == 0, finished.stderr[-3000:]
+    run_stock(["-m", "tests.inspector.gap_against_stock", out, *SESSIONS])
     return json.loads(out.read_text("utf-8"))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from inspector.compat import serde
 from inspector.rebuild.serde_rewrite import RebuildError
 from runtime.compat.portable_lib import _load_for_executorch_from_buffer
 from schema.errors import FormatError
+from tests.tools.forked import run_stock
 
 
 class Branches(torch.nn.Module):
@@ -169,7 +168,7 @@ def test_stock_reads_what_is_saved_and_is_read(tmp_path: Path) -> None:
         "torch.save(program.module()(*x), sys.argv[1] + '/result.pt')\n"
         "exir.save(program, sys.argv[1] + '/theirs.pt2')\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True)
+    run_stock(["-c", code, tmp_path])
     wanted = exported.module()(*inputs)
     torch.testing.assert_close(torch.load(tmp_path / "result.pt"), wanted)
     torch.testing.assert_close(serde.load(tmp_path / "theirs.pt2").module()(*inputs), wanted)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.oracle.client import Oracle
+from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.interop
 
@@ -60,9 +59,7 @@ def test_ask_changed_file_is_not_answered_from_the_cache(tmp_path: Path, corpus:
 
 def test_facts_module_prints_json(corpus: Path) -> None:
     folder = corpus / "payloads"  # holds no session: every part is absent, nothing is loaded
-    command = [sys.executable, "-m", "tests.oracle.facts", str(folder)]
-    root = Path(__file__).resolve().parents[2]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    printed = run_stock(["-m", "tests.oracle.facts", folder])
     assert json.loads(printed.stdout)["files"] == {}
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from runtime import EventTracer
 from schema import etdump
 from tests.runtime.samples import inputs_of, load
+from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
 
@@ -41,13 +40,7 @@ def test_stock_reader_finds_allocators_and_sizes_and_its_inspector_says_no(tmp_p
     method = program.load_method("forward")
     method.execute(inputs_of(method.metadata))
     program.write_etdump_result_to_file(tmp_path / "run.etdp")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _STOCK, str(tmp_path / "run.etdp")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = run_stock(["-c", _STOCK, tmp_path / "run.etdp"])
     found, refused = json.loads(done.stdout.splitlines()[-1])
     ours = [
         [

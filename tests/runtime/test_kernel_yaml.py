@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import torch
 from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.compat.kernel_yaml import read_kernel_yaml
 from runtime.compat.selection import selected
+from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.slow
 
@@ -152,11 +151,7 @@ print(json.dumps(answer))
 
 @pytest.mark.interop
 def test_stock_libraries_have_the_keys_that_the_stock_generator_gives_them() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _THEIRS], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    libraries = json.loads(done.stdout)
+    libraries = json.loads(run_stock(["-c", _THEIRS]).stdout)
     assert len(libraries) >= 3
     for path, operators in libraries.items():
         ours = {

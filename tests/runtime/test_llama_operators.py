@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import ROOT
+from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -55,11 +53,5 @@ def test_attention_of_the_llama_library_runs_after_it_is_adopted() -> None:
     library = folder / "libcustom_ops_aot_lib.so"
     if not library.is_file():
         pytest.skip("this wheel has no such library")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT, str(library)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_stock(["-c", SCRIPT, library], check=False)
     assert done.stdout.strip() == "equal", done.stderr

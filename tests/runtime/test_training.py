@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from runtime.compat.training import (
     get_sgd_optimizer,
 )
 from tests.runtime.one_op import one_operator
+from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.slow]
 
@@ -64,9 +63,7 @@ torch.save((program.buffer, [x, y], start, runs), sys.argv[1])
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[Any], Any, Any]:
     path = tmp_path_factory.mktemp("training") / "stock.pt"
-    subprocess.run(
-        [sys.executable, "-c", _STOCK, str(path)], check=True, capture_output=True, timeout=300
-    )
+    run_stock(["-c", _STOCK, path])
     return torch.load(path, weights_only=False)
 
 

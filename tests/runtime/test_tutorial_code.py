@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.tools.forked import run_stock
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
 
@@ -124,15 +124,7 @@ print(sorted(n for n in ("_is_available", "_get_operator_names", "_get_registere
 
 def _run(imports: str, folder: Path) -> list[str]:
     folder.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", imports + _CODE, str(DATA), str(folder)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.splitlines()
+    return run_stock(["-c", imports + _CODE, DATA, folder]).stdout.splitlines()
 
 
 def test_tutorial_code_prints_the_same_when_only_its_imports_change(tmp_path: Path) -> None:

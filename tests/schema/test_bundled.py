@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from schema.errors import FormatError
 from tests.conftest import DATA
 from tests.oracle.client import Oracle
 from tests.schema.damage import all_kinds, survives
+from tests.tools.forked import run_stock
 
 FILES = sorted(DATA.rglob("*.bpte"))
 TENSORS = st.builds(
@@ -257,5 +257,4 @@ def test_stock_runtime_finds_a_wrong_expectation_in_a_bundle_that_we_wrote(
 
 
 def verify(path: Path, cases: list[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", _RUN, str(path), *cases]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_stock(["-c", _RUN, path, *cases], check=False)

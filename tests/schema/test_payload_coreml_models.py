@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
-import sys
 import time
 from functools import cache
 
@@ -33,6 +31,7 @@ from tests.schema.test_payload_coreml import (
     operation,
     tensor_type,
 )
+from tests.tools.forked import run_stock
 
 FOLDER = DATA / "coreml"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.bin"))
@@ -302,10 +301,7 @@ def test_models_and_numbers_are_those_coremltools_reads(tmp_path) -> None:
     programs = [name for name in NAMES if name != "network"]
     for name in programs:
         (tmp_path / name).write_bytes(payload(name)[1].files[MODEL])
-    command = [sys.executable, "-W", "ignore", "-c", STOCK_READER, *programs]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=300, cwd=tmp_path
-    )
+    done = run_stock(["-c", STOCK_READER, *programs], cwd=tmp_path)
     found, (kinds, weights, gates, activations) = json.loads(done.stdout.splitlines()[-1])
     assert {str(key): value for key, value in KINDS.items()} == kinds
     assert {str(key): value for key, value in GATES.items()} == gates

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from schema.program import decode, encode
 from tests.schema import payload_flatc as flatc
 from tests.schema.payload_files import DATA, Blob, blob, different_blobs
 from tests.schema.payload_xnnpack_samples import program, sample
+from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.interop
 XNNPACK = [item for item in different_blobs() if item.backend_id == "XnnpackBackend"]
@@ -130,16 +129,11 @@ def stock_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         node = replace(graph.table.xnodes[0], output_min_max=x.OutputMinMax(0.0, 0.25))
         bounded = replace(graph, table=replace(graph.table, xnodes=(node,)))
         (folder / f"{kind}_bounded.pte").write_bytes(program(bounded, ins, outs))
-    return run_stock(folder)
+    return outputs_of(folder)
 
 
-def run_stock(folder: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.schema.payload_stock", str(folder)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=300, cwd=DATA.parents[1]
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+def outputs_of(folder: Path) -> dict[str, Any]:
+    return json.loads(run_stock(["-m", "tests.schema.payload_stock", folder]).stdout)
 
 
 @pytest.mark.parametrize("kind", [kind for kind, _ in NODE_KINDS])
@@ -198,7 +192,7 @@ def test_xnnpack_reencoded_programs_give_the_same_outputs(tmp_path: Path) -> Non
         data = (DATA / f"{name}.pte").read_bytes()
         (tmp_path / f"{index}_stock.pte").write_bytes(data)
         (tmp_path / f"{index}_ours.pte").write_bytes(_reencoded(data))
-    answers = run_stock(tmp_path)
+    answers = outputs_of(tmp_path)
     outputs = [(answers[f"{index}_stock"], answers[f"{index}_ours"]) for index in range(len(names))]
     assert sum("outputs" in stock for stock, _ in outputs) >= 4
     for stock, ours in outputs:
@@ -388,8 +382,7 @@ def test_coreml_program_equals_what_coremltools_reads(tmp_path: Path) -> None:
     path = tmp_path / "model.mlmodel"
     name = next(name for name in found.files if name.endswith(".mlmodel"))
     path.write_bytes(found.files[name])
-    command = [sys.executable, "-W", "ignore", "-c", COREML_READER, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    done = run_stock(["-c", COREML_READER, path])
     stock = json.loads(done.stdout.splitlines()[-1])
     assert found.graph is not None
     ours = [

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from schema.dtypes.scalar_type import BY_NAME
 from schema.etrecord import TensorData, read_torch_save
 from schema.etrecord.torch_file.torch_write import write_zeros
+from tests.tools.forked import run_stock
 
 _TYPES = (
     *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bool"),
@@ -88,8 +87,7 @@ def test_type_without_storage_is_refused() -> None:
 def test_torch_reads_zeros_with_the_same_layout(tmp_path: Path) -> None:
     path = tmp_path / "zeros.pt"
     path.write_bytes(write_zeros(SAVED))
-    command = [sys.executable, "-W", "ignore", "-c", _READ, str(path)]
-    answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    answer = json.loads(run_stock(["-c", _READ, path]).stdout)
     assert list(answer) == list(SAVED)
     for name, tensor in SAVED.items():
         dtype, sizes, strides, offset, grad, kind, not_zero, _ = answer[name]

@@ -1,30 +1,41 @@
-"""Workers of tests as forks of one process that has loaded torch: each one costs seconds less.
+"""Processes of tests as forks of one that has loaded torch: each one costs seconds less.
 
 `inspector.jobs.process` starts a worker with `started`; a session of tests puts `Forks.started` in
-its place. Tests about processes themselves use the fixture `real_workers`.
+its place. Tests about processes themselves use the fixture `real_workers`. Scripts that import the
+stock tool are run by `run_stock`.
 """
 
 from __future__ import annotations
 
 import array
+import atexit
+import functools
 import json
 import os
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = Path(__file__).with_name("forking.py")
+WORKER = ("exporter", "lowering", "compile_job", "executing", "gap_job", "bisect_job", "__main__")
+STOCK = (
+    "executorch.exir",
+    "executorch.devtools",
+    "executorch.runtime",
+    "executorch.backends.xnnpack.partition.xnnpack_partitioner",
+)
 # What a process that runs already does not look at again.
 _READ_AT_START = ("PYTHON", "LD_", "OMP_", "MKL_", "KMP_", "TORCH", "OPENBLAS")
 
 
 class Forked:
-    """A worker as ``subprocess.Popen`` would show it."""
+    """A process as ``subprocess.Popen`` would show it."""
 
     def __init__(self, pid: int, streams: list[int], answer: socket.socket) -> None:
         self.pid = pid
@@ -55,24 +66,24 @@ class Forked:
 
 
 class Forks:
-    """Starts the template when the first worker is wanted."""
+    """Starts the template when the first process is wanted."""
 
-    def __init__(self, real: Callable[..., Any]) -> None:
-        """Take what starts a real process."""
+    def __init__(self, real: Callable[..., Any], modules: Sequence[str], **env: str) -> None:
+        """Take what starts a real process, what the template imports, and its environment."""
         self._real = real
+        self._modules = modules
+        self._env = env
         self._lock = threading.Lock()
         self._door: socket.socket | None = None
         self._template: subprocess.Popen[bytes] | None = None
         self._seen: dict[str, str] = {}
 
     def started(self, command: list[str], env: dict[str, str] | None) -> Any:
-        """Start a worker: a fork, or a process where its environment is one of its own."""
+        """Start a command: a fork, or a process where its environment is one of its own."""
         with self._lock:
-            if self._door is None:
-                self._open()
-            if env is not None or self._seen != _read_at_start():
+            if env is not None or (self._door and self._seen != _read_at_start()):
                 return self._real(command, env)
-            return self._forked(command)
+            return self.forked(command[1:])
 
     def _open(self) -> None:
         self._seen = _read_at_start()
@@ -80,23 +91,33 @@ class Forks:
         with other:
             source = TEMPLATE.read_text("utf-8")  # frames without a file: they are not the user's
             self._template = subprocess.Popen(
-                [sys.executable, "-c", source, str(other.fileno()), str(ROOT)],
+                [
+                    sys.executable,
+                    "-c",
+                    source,
+                    str(other.fileno()),
+                    str(ROOT),
+                    json.dumps(self._modules),
+                ],
+                env=os.environ | self._env,
                 pass_fds=[other.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
 
-    def _forked(self, command: list[str]) -> Forked:
+    def forked(self, command: Sequence[str], cwd: Path | None = None, **env: str) -> Forked:
+        """Start a fork that runs what ``python COMMAND…`` runs."""
+        if self._door is None:
+            self._open()
         assert self._door is not None
         pipes = [os.pipe() for _ in range(3)]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
         ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
         answer, other = socket.socketpair()
         request = {
-            "worker": command[1],
-            "kind": command[2],
-            "cwd": os.getcwd(),
-            "env": dict(os.environ),
+            "command": [str(word) for word in command],
+            "cwd": str(cwd or Path.cwd()),
+            "env": os.environ | env,
         }
         with other:
             numbers = array.array("i", [*theirs, other.fileno()])
@@ -112,6 +133,28 @@ class Forks:
             self._door.close()
         if self._template is not None:
             self._template.wait(10)
+
+
+def run_stock(
+    arguments: Sequence[object], *, cwd: Path = ROOT, check: bool = True, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python ARGUMENTS…`` where the stock tool is loaded already, to the end."""
+    words = [str(word) for word in arguments]
+    process = _stock().forked(words, cwd)
+    process.stdin.close()
+    with process.stdout, process.stderr, ThreadPoolExecutor(2) as readers:
+        output, errors = (readers.submit(one.read) for one in (process.stdout, process.stderr))
+        code = process.wait(timeout)
+        texts = [part.result(timeout).decode(errors="replace") for part in (output, errors)]
+    assert code == 0 or not check, texts[1][-4000:]
+    return subprocess.CompletedProcess(words, code, *texts)
+
+
+@functools.cache
+def _stock() -> Forks:
+    forks = Forks(subprocess.Popen, STOCK, OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
+    atexit.register(forks.close)
+    return forks
 
 
 def _number(answer: socket.socket) -> int:

@@ -1,7 +1,8 @@
-"""The process that workers of tests are forked from; its text is run with ``python -c``.
+"""The process that others are forked from; its text is run with ``python -c``.
 
-Takes requests on the socket whose number is its first argument: a connection with the descriptors
-of a worker's standard streams, answered with its process id and, when it has ended, its status.
+Its arguments: the number of a socket, the first entry of `sys.path`, the modules to load, in JSON.
+Takes requests on that socket: the arguments of a Python command and a connection with the
+descriptors of its standard streams, answered with its process id and, at its end, its exit code.
 """
 
 import array
@@ -9,16 +10,20 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import selectors
 import signal
 import socket
 import sys
+import types
+import warnings
+from typing import Any
 
 sys.path[0] = sys.argv[2]
 
 
-def serve(door: socket.socket) -> str | None:
-    """Fork a worker for each request; return its kind in the worker, None here at the end."""
+def serve(door: socket.socket) -> list[str] | None:
+    """Fork a process for each request; return its arguments there, None here at the end."""
     waiting: dict[int, socket.socket] = {}
     woken, wakes = socket.socketpair()
     woken.setblocking(False)
@@ -66,8 +71,8 @@ def report(waiting: dict[int, socket.socket]) -> None:
                     continue  # whoever started it is gone
 
 
-def become(request: dict[str, object], streams: list[int]) -> str:
-    """Make this process what a new one with these streams would be; return its kind."""
+def become(request: dict[str, Any], streams: list[int]) -> list[str]:
+    """Give this process the streams, folder and environment of a new one; return its arguments."""
     os.setsid()
     for place, number in enumerate(streams):
         os.dup2(number, place)
@@ -75,13 +80,36 @@ def become(request: dict[str, object], streams: list[int]) -> str:
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
-    sys.argv = [request["worker"], request["kind"]]
-    return request["kind"]
+    return request["command"]
 
 
-for name in ("exporter", "lowering", "compile_job", "executing", "gap_job", "bisect_job"):
-    importlib.import_module(f"inspector.worker.{name}")
-worker = importlib.import_module("inspector.worker.__main__")
+def run(command: list[str]) -> None:
+    """Do what ``python COMMAND…`` does."""
+    while command[0] == "-W":
+        warnings.simplefilter(command[1])
+        command = command[2:]
+    if command[0] == "-m":
+        sys.path[0], sys.argv = os.getcwd(), command[1:]
+        runpy.run_module(command[1], run_name="__main__", alter_sys=True)
+    elif command[0] == "-c":
+        sys.path[0], sys.argv = "", ["-c", *command[2:]]
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(command[1], "<string>", "exec"), main.__dict__)
+    else:
+        sys.path[0], sys.argv = os.path.dirname(command[0]), command
+        runpy.run_path(command[0], run_name="__main__")
+
+
+def work(command: list[str]) -> None:
+    """Do what a worker of the product does, whose modules are loaded."""
+    sys.argv = command
+    worker = sys.modules["inspector.worker.__main__"]
+    worker.end(worker.main())
+
+
+modules = json.loads(sys.argv[3])
+for name in modules:
+    importlib.import_module(name)
 torch = importlib.import_module("torch")
 torch.export.export(torch.nn.ReLU(), (torch.ones(1),))  # which imports half of torch
 importlib.import_module("compiler.quantize.quiet_imports").import_quietly(
@@ -91,4 +119,4 @@ gc.freeze()
 with socket.socket(fileno=int(sys.argv[1])) as at_the_door:
     asked = serve(at_the_door)
 if asked is not None:
-    worker.end(worker.main())
+    (work if "inspector.worker.__main__" in modules else run)(asked)
