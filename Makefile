@@ -9,6 +9,9 @@ N ?= 20000
 WORKERS ?= 2
 OUTPUT ?= demo-output
 
+# Tests start hundreds of processes; without caches each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-shuffled check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 

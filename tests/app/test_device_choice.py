@@ -18,6 +18,7 @@ from inspector.devices.device import Device, device_named, known_devices, store_
 from inspector.files.load import load_session
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.gui,
     pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell"),
 ]

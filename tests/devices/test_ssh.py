@@ -25,7 +25,10 @@ from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
 
 WHY_NOT = sshd.why_not() if os.name == "posix" else "needs a POSIX system"
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-"),
+]
 
 RUNNER = Path(__file__).with_name("runner.py")
 FLAGS = (
@@ -86,7 +89,6 @@ def loaded(device: Device) -> Iterator[None]:
 
 
 @pytest.mark.interop
-@pytest.mark.slow
 @pytest.mark.usefixtures("loaded")
 def test_a_run_by_ssh_is_a_session_with_trace_values_and_gap(
     device: Device, tmp_path: Path
@@ -114,7 +116,6 @@ def test_a_run_by_ssh_is_a_session_with_trace_values_and_gap(
     assert not list(tmp_path.rglob("oops"))
 
 
-@pytest.mark.slow
 def test_a_second_run_pushes_nothing_and_a_runner_without_tracing_is_named(
     device: Device, tmp_path: Path
 ) -> None:
