@@ -31,10 +31,10 @@ from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
-from inspector.jobs.executing import BundleJob, RunJob, VerifyJob
-from inspector.jobs.messages import Ended
+from inspector.jobs.executing import STOPPABLE, BundleJob, RunJob, VerifyJob
+from inspector.jobs.messages import STOP, Ended, Expected
 from inspector.tables.compile_stages import stage_table
-from inspector.tables.runs import cases_table, outputs_text, times_table
+from inspector.tables.runs import cases_table, expected_text, outputs_text, times_table
 from inspector.tables.table import Table
 
 _EMPTY = Need(
@@ -68,6 +68,9 @@ class RunView(QWidget):
             "Create a bundle…", "Create a bundled program from this program", self._ask_bundle
         )
         self._cancel = push_button("Cancel", "Cancel the run", self._running.cancel)
+        self._stop = push_button(
+            "Stop", "End with the runs there are; their files are written and opened", self._end
+        )
         self._fields = RunFields(context.theme, context.jobs.run_form)
         self._problem = problem_label()
         self._problem.setContentsMargins(12, 0, 12, 6)
@@ -137,7 +140,7 @@ class RunView(QWidget):
         bar.setContentsMargins(12, 6, 12, 6)
         bar.setSpacing(8)
         bar.addWidget(self._title, 1)
-        for button in (self._bundle, self._verify, self._cancel, self._go):
+        for button in (self._bundle, self._verify, self._stop, self._cancel, self._go):
             bar.addWidget(button)
         left = QWidget()
         form = QVBoxLayout(left)
@@ -203,6 +206,8 @@ class RunView(QWidget):
         self._verify.setVisible(not busy and what is not None and what.bundled)
         self._cancel.setVisible(busy)
         self._cancel.setEnabled(found is not None and not found.cancelling)
+        self._stop.setVisible(found is not None and _may_stop(found))
+        self._stop.setEnabled(found is not None and not found.state)
         self._fields.setEnabled(not busy)
         self._go.setEnabled(not busy and not self._problem.text())
         self._title.setText(_title(found, what))
@@ -217,6 +222,10 @@ class RunView(QWidget):
         self._restyle()  # what is hidden when Qt first styles it loses its font
         if outcome is None or outcome.ended is not Ended.FINISHED:
             self._table.show_table(stage_table(found.stages, found.stage_seconds, outcome))
+            if outcome is None and isinstance(found.last, Expected):
+                words = f"{expected_text(found.last)}.\nStop ends with the runs there are."
+                self._facts.setPlainText(words)
+                self._facts.setVisible(True)
         elif isinstance(found.job, RunJob):
             self._table.show_table(times_table(outcome.result))
             self._facts.setPlainText(outputs_text(outcome.result))
@@ -232,6 +241,9 @@ class RunView(QWidget):
         form, what = self._fields.form(), self._what
         if what is not None and not form.problem(what):
             self._ask(Execute(form.job(what), what.session, form.target(what)))
+
+    def _end(self) -> None:
+        self._running.send(dict(STOP))
 
     def _check(self) -> None:
         what = self._what
@@ -270,7 +282,7 @@ def _title(found: JobProgress | None, what: Runnable | None) -> str:
         return f"Run {PurePath(what.program).name}" if what is not None else "Run"
     name, outcome = _named(found), found.outcome
     if outcome is None:
-        verb = "Cancelling" if found.cancelling else "Running"
+        verb = "Cancelling" if found.cancelling else "Stopping" if found.state else "Running"
         at = found.counted
         far = f" · {at.done:,} of {at.total:,}" if at is not None else ""
         return f"{verb} {name} · {found.stages[-1].stage}{far} · {found.seconds:.1f} s"
@@ -286,6 +298,12 @@ def _title(found: JobProgress | None, what: Runnable | None) -> str:
         total = len(result["cases"])
         return f"{name}: {result['passed']:,} of {total:,} cases passed"
     return f"Made {found.target}"
+
+
+def _may_stop(found: JobProgress) -> bool:
+    """Return whether a job can end with what there is."""
+    busy = found.running and not found.cancelling
+    return busy and isinstance(found.job, RunJob) and found.stage in STOPPABLE
 
 
 def _program(found: JobProgress) -> str:

@@ -6,7 +6,7 @@ import stat
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -141,13 +141,26 @@ def refused(error: FolderError) -> CommandError:
     return CommandError(str(error), USAGE if error.usage else FAILED)
 
 
-def finished(running: Running, progress: Progress, *, verbose: bool) -> Outcome:
+def finished(
+    running: Running,
+    progress: Progress,
+    *,
+    verbose: bool,
+    stop: Callable[[], bool] | None = None,
+) -> Outcome:
     """Follow a job to its end and close it.
+
+    Args:
+        running: the job
+        progress: shows its messages
+        verbose: write the details of a failure
+        stop: asks the job to end with what there is, for the first Ctrl+C; returns whether it
+            will. None to cancel it
 
     Raises: CommandError if it did not finish
     """
     try:
-        outcome = _watched(running, progress)
+        outcome = _watched(running, progress, stop)
     finally:
         running.close()
     if outcome.ended is Ended.FINISHED:
@@ -158,9 +171,15 @@ def finished(running: Running, progress: Progress, *, verbose: bool) -> Outcome:
     raise CommandError(outcome.sentence, _CODES.get(outcome.blame, FAILED))
 
 
-def _watched(running: Running, progress: Progress) -> Outcome:
+def _watched(running: Running, progress: Progress, stop: Callable[[], bool] | None) -> Outcome:
     while running.outcome is None:
-        progress.show(running.take(_STEP_SECONDS))
+        try:
+            progress.show(running.take(_STEP_SECONDS))
+        except KeyboardInterrupt:
+            if stop is None or not stop():
+                raise
+            progress.say("stopping after this run; Ctrl+C again cancels")
+            stop = None
     progress.show(running.take())
     progress.end()
     return running.outcome

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from inspector.cli.text import printable, wants_colour
-from inspector.jobs.messages import Counted, Log, Message, StageProgress, Warned
+from inspector.jobs.messages import Counted, Expected, Log, Message, StageProgress, Warned
+from inspector.tables.runs import expected_text
 
 _CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
 
+_CANCELS, _STOPS = "Ctrl+C cancels", "Ctrl+C ends with the runs there are"
 _CRASH = "Fatal Python error"
 
 
@@ -20,6 +22,7 @@ class Progress:
 
     Attributes:
         warnings: those that came
+        stoppable: stages that Ctrl+C ends with what there is
     """
 
     def __init__(self, stream: TextIO, runs_code: str = "", *, verbose: bool = False) -> None:
@@ -36,6 +39,7 @@ class Progress:
         self._verbose, self._crashed = verbose, False
         self._lines = self._live or verbose
         self.warnings: list[Warned] = []
+        self.stoppable: tuple[str, ...] = ()
         self._begun: StageProgress | None = None
         self._counted: Counted | None = None
         self._since = 0.0
@@ -56,6 +60,8 @@ class Progress:
                 self._stage(message)
             elif isinstance(message, Counted):
                 self._counted = message
+            elif isinstance(message, Expected):
+                self._write(f"{expected_text(message)}; {_STOPS if self.stoppable else _CANCELS}")
             elif isinstance(message, Warned):
                 self.warnings.append(message)
         if self._begun is not None:
@@ -65,6 +71,10 @@ class Progress:
         """Write a line where finished stages are written."""
         if self._lines:
             self._write(text)
+
+    def say(self, text: str) -> None:
+        """Write a line to any stream."""
+        self._write(text)
 
     def end(self) -> None:
         """Leave the last line clean."""
@@ -103,7 +113,8 @@ class Progress:
         waited = time.monotonic() - self._since
         at = self._counted
         far = f"  {at.done:,} of {at.total:,}" if at is not None else ""
-        text = f"{_named(self._begun):<28} {waited:>9.1f} s{far}  Ctrl+C cancels"
+        interrupt = _STOPS if self._begun.stage in self.stoppable else _CANCELS
+        text = f"{_named(self._begun):<28} {waited:>9.1f} s{far}  {interrupt}"
         width = shutil.get_terminal_size((80, 24)).columns - 1
         self._stream.write(f"{_CLEAR}{_DIM}{printable(text)[:width]}{_PLAIN}")
         self._stream.flush()

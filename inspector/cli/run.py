@@ -30,9 +30,11 @@ from inspector.jobs.executing import (
     MADE_INPUTS,
     PRINTED,
     REPORT,
+    STOPPABLE,
     RunJob,
     trace_files,
 )
+from inspector.jobs.messages import STOP
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD
@@ -179,7 +181,10 @@ def run(options: Namespace) -> Answer:
     except FolderError as error:
         raise refused(error) from error
     progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
-    outcome = finished(running, progress, verbose=options.verbose)
+    progress.stoppable = STOPPABLE
+    outcome = finished(
+        running, progress, verbose=options.verbose, stop=lambda: running.send(dict(STOP))
+    )
     return _answer(outcome.result, job, str(options.folder))
 
 

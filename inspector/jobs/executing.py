@@ -17,6 +17,7 @@ INPUTS = "inputs.pt"
 MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
 PRINTED = ("off", "summary", "all")
+STOPPABLE = ("run", "warm up", "measure")  # stages of a run that may end with what there is
 ENGINES = ("auto", "native", "torch")
 PROCESSOR, WALL = "processor time of one thread", "wall clock"
 RTOL, ATOL = 1e-5, 1e-8  # the defaults of torch.allclose

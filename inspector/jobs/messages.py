@@ -11,6 +11,8 @@ import msgspec
 
 from inspector.jobs.bisect_trials import CandidateNode, Trial
 
+STOP: Mapping[str, Any] = {"do": "stop"}  # command: end with what there is
+
 
 class StageProgress(msgspec.Struct, frozen=True, tag="stage"):
     """A stage that begins or has ended.
@@ -38,6 +40,22 @@ class Counted(msgspec.Struct, frozen=True, tag="counted"):
 
     done: int
     total: int
+
+
+class Expected(msgspec.Struct, frozen=True, tag="expected"):
+    """What measuring a slow program will take.
+
+    Attributes:
+        run_ms: one run
+        timed: runs with a trace
+        bare: runs without
+        seconds: all of them with those before them
+    """
+
+    run_ms: float
+    timed: int
+    bare: int
+    seconds: float
 
 
 class Warned(msgspec.Struct, frozen=True, tag="warning"):
@@ -156,6 +174,7 @@ class Stepped(msgspec.Struct, frozen=True, tag="stepped"):
 Message: TypeAlias = (
     StageProgress
     | Counted
+    | Expected
     | Warned
     | Log
     | Ready

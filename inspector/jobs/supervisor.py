@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from inspector.jobs.messages import Message, Outcome
+from typing_extensions import override
+
+from inspector.jobs.messages import STOP, Message, Outcome, StageProgress
 
 State = TypeVar("State")
 
@@ -75,3 +77,30 @@ class Supervisor(Generic[State]):
         """
         del cancelled
         return outcome
+
+
+class RunSupervisor(Supervisor[bool]):
+    """Ends a run early: once its first inference has begun it accepts ``STOP``, once.
+
+    Its state is whether it is ending.
+    """
+
+    def __init__(self, job: Any, setup: Setup) -> None:  # noqa: ANN401
+        super().__init__(job, setup)
+        self.state = self._may_stop = False
+
+    @override
+    def request(self) -> tuple[Any, Mapping[str, Any]]:
+        return self.job, {**self.setup.options, "live": True}
+
+    @override
+    def note(self, message: Message) -> Message:
+        if isinstance(message, StageProgress) and message.stage == "run":
+            self._may_stop = True
+        return message
+
+    @override
+    def may_send(self, command: Mapping[str, Any]) -> bool:
+        accepted = command == STOP and self._may_stop and not self.state
+        self.state |= accepted
+        return accepted

@@ -98,7 +98,16 @@ JOBS: tuple[JobKind, ...] = (
     JobKind(
         "compile", "compiling", _COMPILE, "inspector.worker.compile_job:work", COMPILES, _FILES
     ),
-    JobKind("run", "running", f"{_EXECUTING}:RunJob", _EXECUTE, EXECUTES, _FILES, owned=TRACES),
+    JobKind(
+        "run",
+        "running",
+        f"{_EXECUTING}:RunJob",
+        _EXECUTE,
+        EXECUTES,
+        _FILES,
+        supervisor="inspector.jobs.supervisor:RunSupervisor",
+        owned=TRACES,
+    ),
     JobKind("verify", "verifying", f"{_EXECUTING}:VerifyJob", _EXECUTE, EXECUTES),
     JobKind("bundle", "bundling", f"{_EXECUTING}:BundleJob", _EXECUTE, EXECUTES, _FILE),
     JobKind(

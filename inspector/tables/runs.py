@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from inspector.jobs.executing import REPORT
+from inspector.jobs.messages import Expected
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.units import Quantity, choose_unit
+from inspector.units import Quantity, choose_unit, plural
 from schema.errors import FormatError
 from schema.objects.codec import read_json
 
@@ -59,6 +60,21 @@ def times_table(report: Mapping[str, Any]) -> Table:
         keys=[name for name, _ in rows],
         noun="times",
     )
+
+
+def expected_text(cost: Expected) -> str:
+    """Return what measuring a slow program will take: ``a run takes 6.2 s: …``."""
+    timed = f"{cost.timed:,} timed and " if cost.timed else ""
+    runs = f"{timed}{plural(cost.bare, 'bare run')} take"
+    verb = "s" if cost.bare == 1 and not cost.timed else ""
+    return f"a run takes {_seconds(cost.run_ms / 1e3)}: {runs}{verb} about {_seconds(cost.seconds)}"
+
+
+def _seconds(seconds: float) -> str:
+    """Return a duration to two digits, from a hundred seconds on in minutes."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min"
 
 
 def run_times(folder: Path, _units: Units) -> Table:

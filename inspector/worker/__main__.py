@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
+from inspector.jobs.messages import STOP  # noqa: E402
 from inspector.jobs.table import (  # noqa: E402
     BISECTS,
     COMPARES,
@@ -25,7 +26,7 @@ from inspector.jobs.table import (  # noqa: E402
     SERVER,
     resolved,
 )
-from inspector.worker.channel import Channel  # noqa: E402
+from inspector.worker.channel import Channel, remove_folder  # noqa: E402
 from inspector.worker.tasks import Task, perform  # noqa: E402
 
 # Kinds of workers: the modules to import ahead, and the function that lists the names a job may
@@ -65,8 +66,16 @@ def _taken(channel: Channel) -> tuple[Mapping[str, Any], Task]:
         channel.leave_with_parent(request["folder"])
         return request, Task(folder, channel.send, options)
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    channel.follow(commands.put, lambda: None)
-    return request, Task(folder, channel.send, options, command=commands.get)
+    task = Task(folder, channel.send, options, command=commands.get)
+
+    def take(command: dict[str, Any]) -> None:
+        if command == STOP:
+            task.stop.ask()
+        else:
+            commands.put(command)
+
+    channel.follow(take, lambda: remove_folder(request))
+    return request, task
 
 
 def end(code: int) -> NoReturn:

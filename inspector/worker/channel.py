@@ -68,7 +68,7 @@ class Channel:
                 data += piece
         for line in data.splitlines():
             with contextlib.suppress(ValueError):  # cut off
-                _remove(json.loads(line))
+                remove_folder(json.loads(line))
 
     def receive(self) -> dict[str, Any]:
         """Return the job; exits if the parent exits before sending one."""
@@ -115,7 +115,7 @@ class Channel:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def _remove(request: dict[str, Any]) -> None:
+def remove_folder(request: Mapping[str, Any]) -> None:
     """Remove the folder that a job was given to write into, if it was."""
     if request.get("folder"):
         shutil.rmtree(request["folder"], ignore_errors=True)

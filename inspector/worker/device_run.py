@@ -21,7 +21,7 @@ from inspector.recipes.compile_job import EXECUTORCH
 from inspector.worker.exporter import AnswerError, Say, timed_stage
 from inspector.worker.inputs import described, printed
 from inspector.worker.passes import SLOW_MS, Passes
-from inspector.worker.run_job import options_of, times_of
+from inspector.worker.run_job import options_of, stopped_words, times_of
 from inspector.worker.tasks import Task
 from inspector.worker.toolchain_run import (
     GivenProgram,
@@ -111,7 +111,7 @@ def work(job: RunJob, task: Task) -> dict[str, Any]:
         task.notify("warning", text=sentence, file="", line=0)
 
     with locked(device, waiting):
-        return _run(job, device, task.folder, task.notify)
+        return _run(job, device, task)
 
 
 def _check(job: RunJob, device: Device) -> None:
@@ -128,7 +128,8 @@ def _check(job: RunJob, device: Device) -> None:
             raise DeviceError(f"{words}: etscope device edit {device.name} --runner", "usage")
 
 
-def _run(job: RunJob, device: Device, folder: Path, notify: Say) -> dict[str, Any]:
+def _run(job: RunJob, device: Device, task: Task) -> dict[str, Any]:
+    folder, notify = task.folder, task.notify
     remote = RemoteFolder(device, transport_of(device))
     with timed_stage(notify, "connect"):
         remote.open()
@@ -139,10 +140,12 @@ def _run(job: RunJob, device: Device, folder: Path, notify: Say) -> dict[str, An
     outputs = _outputs(program, finished, folder)
     passes, timed = Passes(), etdump.dump(())
     if job.timed:
-        passes, timed = _passes(program, first_ms, folder, notify)
+        passes, timed = _passes(program, first_ms, task)
+    for sentence in stopped_words(passes, logs_values=job.logs_values):
+        program.warn(sentence)
     logged = etdump.dump(())
     failure = ""
-    if job.logs_values:
+    if job.logs_values and not passes.stopped:
         with timed_stage(notify, "log values", program.given.plan.name):
             logged, failure = _logged(program, folder)
         with timed_stage(notify, "write"):
@@ -198,35 +201,55 @@ def _bytes(value: torch.Tensor) -> bytes:
 
 
 def _passes(
-    program: DeviceProgram, first_ms: float | None, folder: Path, notify: Say
+    program: DeviceProgram, first_ms: float | None, task: Task
 ) -> tuple[Passes, etdump.ETDump]:
     """Run blocks with and without a trace in turns; each is a process on the device."""
     sizes, warmup = _plan(program, first_ms)
+    kinds = [False, True] if program.job.records_times else [False]
+    turns = [
+        (number, runs, traced)
+        for number, runs in enumerate(sizes)
+        for traced in (kinds if number % 2 == 0 else kinds[::-1])
+    ]
+    if first_ms is not None and first_ms > SLOW_MS:
+        _tell(first_ms, turns, warmup, task.notify)
     times: dict[bool, list[float]] = {False: [], True: []}
     dumps: list[etdump.ETDump] = []
-    kinds = [False, True] if program.job.records_times else [False]
-    with timed_stage(notify, "measure"):
-        for number, runs in enumerate(sizes):
-            for traced in kinds if number % 2 == 0 else kinds[::-1]:
-                if traced and number and not dumps:
-                    continue  # no trace came from the first block
-                finished, found = program.run(runs, warmup, etdump=TRACE if traced else None)
-                times[traced] += program.times(found, runs, warmup)
-                if traced:
-                    dumps += _dump(program, finished, (runs, warmup), folder)
-                elif _LEFT_BEHIND in finished.sizes:
-                    program.warn("the runner traces every run: no time is without a trace")
-                program.remote.empty()
-            notify("counted", done=number + 1, total=len(sizes))
-    if kinds[-1] and not dumps:
+    tried: list[bool] = []
+    with timed_stage(task.notify, "measure"):
+        for number, runs, traced in turns:
+            if task.stop.is_asked():
+                break
+            tried.append(traced)
+            if traced and number and not dumps:
+                continue  # no trace came from the first block
+            finished, found = program.run(runs, warmup, etdump=TRACE if traced else None)
+            times[traced] += program.times(found, runs, warmup)
+            if traced:
+                dumps += _dump(program, finished, (runs, warmup), task.folder)
+            elif _LEFT_BEHIND in finished.sizes:
+                program.warn("the runner traces every run: no time is without a trace")
+            program.remote.empty()
+            task.notify("counted", done=len(tried), total=len(turns))
+    if True in tried and not dumps:
         program.warn(f"the runner of {program.remote.device.name} {_NO_TRACING}")
         times[True] = []
     whole = _joined(dumps)
     if dumps:
-        (folder / TRACE).write_bytes(etdump.encode(whole))
-    if not times[False]:
+        (task.folder / TRACE).write_bytes(etdump.encode(whole))
+    if False in tried and not times[False]:
         program.warn("the runner prints no times: those of its trace are shown")
-    return Passes((), None, tuple(times[True]), tuple(times[False])), whole
+    runs_of = tuple(times[True]), tuple(times[False])
+    early, wanted = len(tried) < len(turns), sum(sizes) * len(kinds)
+    return Passes((), None, *runs_of, stopped=early, wanted=wanted), whole
+
+
+def _tell(run_ms: float, turns: Sequence[tuple[int, int, bool]], warmup: int, notify: Say) -> None:
+    """Tell what a slow program will take."""
+    timed = sum(runs for _, runs, traced in turns if traced)
+    bare = sum(runs for _, runs, traced in turns if not traced)
+    seconds = run_ms * (timed + bare + warmup * len(turns)) / 1e3
+    notify("expected", run_ms=run_ms, timed=timed, bare=bare, seconds=seconds)
 
 
 def _plan(program: DeviceProgram, first_ms: float | None) -> tuple[list[int], int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from inspector.devices.errors import DeviceError
@@ -58,22 +57,22 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
         return resolved(name)(job, task.notify, failure)
     if isinstance(job, StepJob) and task.command is not None:
         return step_live(job, task.notify, task.command)
-    return execute(job, task.folder, task.notify)
+    return execute(job, task)
 
 
 def run_built_in(job: RunJob, task: Task) -> dict[str, Any]:
     """Run on the built-in runtime; see ``execute``."""
-    return execute(job, task.folder, task.notify)
+    return execute(job, task)
 
 
-def execute(job: ExecutingJob, folder: Path, notify: Say) -> dict[str, Any]:
+def execute(job: ExecutingJob, task: Task) -> dict[str, Any]:
     """Do a job; return its report.
 
     Raises: ExecutionError, FormatError, AnswerError, ValuesError, OSError; for user code anything
     """
-    with platform.replaced(log=_sink(notify)):
+    with platform.replaced(log=_sink(task.notify)):
         with_libraries(_libraries(job))
-        return _done(job, folder, notify)
+        return _done(job, task)
 
 
 def _sink(notify: Say) -> Callable[[LogMessage], None]:
@@ -85,9 +84,10 @@ def _sink(notify: Say) -> Callable[[LogMessage], None]:
     return log
 
 
-def _done(job: ExecutingJob, folder: Path, notify: Say) -> dict[str, Any]:
+def _done(job: ExecutingJob, task: Task) -> dict[str, Any]:
+    folder, notify = task.folder, task.notify
     if isinstance(job, RunJob):
-        return run_into(job, folder, notify)
+        return run_into(job, task)
     if isinstance(job, VerifyJob):
         return verify(job, notify)
     if isinstance(job, MeasureJob):

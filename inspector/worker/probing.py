@@ -30,6 +30,7 @@ from inspector.worker.guarding import guard_file
 from inspector.worker.inputs import chosen_method, flat_values, generated_inputs, read_values
 from inspector.worker.kernels import adopt_called
 from inspector.worker.run_job import run_into
+from inspector.worker.tasks import Task
 from runtime import Runtime
 from schema.objects.atomic_file import write_atomically
 from schema.program import ProgramFile
@@ -188,7 +189,7 @@ class Probe:
             threads=self._job.threads,
             engine=self._job.engine,
         )
-        run_into(job, self._folder, lambda *_, **__: None)
+        run_into(job, Task(self._folder, lambda *_, **__: None))
         evidence = self._evidence([PROGRAM, RECORD, VALUES, BUFFER])
         inputs: Any = self._probe_reference(loaded.file, name).inputs
         return gap_of(evidence.session, name, inputs, metric)

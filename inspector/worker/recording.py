@@ -89,6 +89,13 @@ class Recording:
         """Store the inputs of the runs; they are written last, if space permits."""
         self._inputs = _saved(inputs)
 
+    def leave_out_values(self) -> None:
+        """Remove the trace of values, for which there was no run."""
+        if self.values is not None:
+            self._sink.close()
+            self._buffer.unlink(missing_ok=True)
+        self.values, self._inputs = None, b""
+
     def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Write all files; return the state of the traces.
 

@@ -17,23 +17,22 @@ from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.trace.run_times import run_times, statistics_json
+from inspector.units import plural
 from inspector.worker.blaming import located_errors
 from inspector.worker.contention import Others, busy_cores, oversubscribed
 from inspector.worker.debug_filter import chosen_instructions
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
-from inspector.worker.passes import Passes, warm_up
-from inspector.worker.passes import measured as measured_in_turns
+from inspector.worker.passes import Kinds, Passes, run_passes
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import MemoryPhases, resident_bytes
+from inspector.worker.tasks import Task
 from runtime import DebugFilter, EventTracer, Method, Program, Runtime
 from runtime.backends import run_native_kernels_here
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
 from schema.version import __version__
-
-_TRACED_WARMUP = 3  # runs with a tracer that nothing is kept of
 
 
 @dataclass
@@ -103,20 +102,21 @@ def _same_bytes(one: torch.Tensor, two: torch.Tensor) -> bool:
     return torch.equal(first, second)
 
 
-def run_into(job: RunJob, folder: Path, notify: Say) -> dict[str, Any]:
-    """Run and write all files into a folder; return the content of ``run.json``.
+def run_into(job: RunJob, task: Task) -> dict[str, Any]:
+    """Run and write all files into the folder of a task; return the content of ``run.json``.
 
     Raises: ExecutionError, AnswerError, ValuesError, NotWrittenError, OSError
     """
     if job.threads:
         torch.set_num_threads(job.threads)
     chosen = DebugFilter(operators=job.only or None, instructions=chosen_instructions(job))
-    recording = Recording(folder, job, chosen)
+    recording = Recording(task.folder, job, chosen)
     with closing(recording), located_errors(job.record):
-        return _run(job, folder, recording, notify)
+        return _run(job, task, recording)
 
 
-def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[str, Any]:
+def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
+    folder, notify = task.folder, task.notify
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
     run_native_kernels_here()  # a worker may crash, and requests to another process take time
@@ -135,17 +135,21 @@ def _run(job: RunJob, folder: Path, recording: Recording, notify: Say) -> dict[s
     outputs = method.get_outputs()
     if job.timed:
         others.append(Others())
-        measured.passes = _passes(job, runner, measured, recording.timed, notify)
+        measured.passes = _passes(job, runner, measured, recording.timed, task)
     busy = busy_cores(others)
-    if job.timed and recording.values is not None:
+    stopped = stopped_words(measured.passes, logs_values=job.logs_values)
+    if stopped:
+        recording.leave_out_values()
+    elif job.timed and recording.values is not None:
         with timed_stage(notify, "log values", method.name):
             runner.once(recording.values)
     with timed_stage(notify, "write"):
         trace = recording.write(outputs)
         report = _report(job, method, (inputs, outputs), measured)
         report["trace"] = {"recorded": job.traced, **trace}
-        if sentence := oversubscribed(torch.get_num_threads(), usable_cores(), busy):
-            report["warnings"] = [sentence]
+        crowded = oversubscribed(torch.get_num_threads(), usable_cores(), busy)
+        if warnings := [*stopped, *filter(None, [crowded])]:
+            report["warnings"] = warnings
         try:
             return _written(report, folder)
         except NotWrittenError as error:
@@ -178,30 +182,22 @@ def _loaded(
 
 
 def _passes(
-    job: RunJob, runner: _Runner, measured: _Measured, tracer: EventTracer | None, notify: Say
+    job: RunJob, runner: _Runner, measured: _Measured, tracer: EventTracer | None, task: Task
 ) -> Passes:
     """Warm up, then run with and without a trace in turns."""
-    first_ms, memory = measured.first_ms, measured.memory
+    waiting = [measured.memory]
 
-    def timed() -> float:
-        return runner.once(tracer)
+    def bare() -> float:
+        runner.phases = waiting.pop() if waiting else None
+        return runner.once()
 
-    def counted(done: int, total: int) -> None:
-        notify("counted", done=done, total=total)
-
-    if job.warmup != 0:
-        with timed_stage(notify, "warm up"):
-            warmup, steady = warm_up(runner.once, job.warmup, first_ms)
-            for _ in range(_TRACED_WARMUP if tracer is not None else 0):
-                runner.once(EventTracer())
-    else:
-        warmup, steady = (), None
-    runner.phases = memory
-    with timed_stage(notify, "measure"):
-        times = measured_in_turns(
-            runner.once, timed if tracer is not None else None, job.runs, counted
+    kinds = Kinds(runner.once, bare)
+    if tracer is not None:
+        kinds = Kinds(
+            runner.once, bare, lambda: runner.once(tracer), lambda: runner.once(EventTracer())
         )
-    return Passes(warmup, steady, *times)
+    counts = job.runs, job.warmup
+    return run_passes(kinds, counts, measured.first_ms, task.notify, task.stop.is_asked)
 
 
 def options_of(job: RunJob) -> dict[str, Any]:
@@ -293,12 +289,24 @@ def times_of(first_ms: float | None, passes: Passes) -> dict[str, Any]:
     return {
         "first_run_ms": first_ms,
         "warmup": {"runs": len(passes.warmup), "ms": sum(passes.warmup), "steady": passes.steady},
+        "stopped": {"runs": len(passes.timed) + len(passes.bare), "of": passes.wanted}
+        if passes.stopped
+        else None,
         "run_ms": list(passes.bare),
         "traced_run_ms": list(passes.timed),
         "latency_ms": statistics_json(bare),
         "traced_latency_ms": statistics_json(timed),
         "tracing_cost": cost,
     }
+
+
+def stopped_words(passes: Passes, *, logs_values: bool) -> list[str]:
+    """Return the sentence about runs that the user ended early, none for others."""
+    if not passes.stopped:
+        return []
+    done = len(passes.timed) + len(passes.bare)
+    of = plural(done, "run") if passes.wanted is None else f"{done:,} of {passes.wanted:,} runs"
+    return [f"stopped after {of}{', before values were logged' if logs_values else ''}"]
 
 
 def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,33 @@ class InterruptedTaskError(Exception):
     """A job that ends without a report; its function has handled the reason."""
 
 
+class StopSignal:
+    """Whether the user has asked a job to end with what there is."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._lock = threading.Lock()
+        self._action: Callable[[], object] | None = None
+
+    def is_asked(self) -> bool:
+        """Return whether to end."""
+        return self._asked
+
+    def ask(self) -> None:
+        """Ask for an end; called on any thread."""
+        with self._lock:
+            self._asked = True
+            if self._action is not None:
+                self._action()
+
+    def when_asked(self, action: Callable[[], object] | None) -> None:
+        """Call back once an end is asked for; None forgets the callback."""
+        with self._lock:
+            self._action = action
+            if self._asked and action is not None:
+                action()
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """Context of the function of a job, in addition to the request.
@@ -31,6 +59,7 @@ class Task:
         options: that are not part of the job
         warm: caches of earlier jobs of the same source, None for the first
         command: waits for and returns the next command of the parent
+        stop: asks for an early end
     """
 
     folder: Path
@@ -38,6 +67,7 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     warm: Warm | None = None
     command: Callable[[], Mapping[str, Any]] | None = None
+    stop: StopSignal = field(default_factory=StopSignal)
 
 
 def perform(request: Mapping[str, Any], task: Task) -> bool:

@@ -30,8 +30,8 @@ from inspector.worker.contention import oversubscribed
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
 from inspector.worker.passes import Passes
-from inspector.worker.run_job import options_of, times_of
-from inspector.worker.tasks import Task
+from inspector.worker.run_job import options_of, stopped_words, times_of
+from inspector.worker.tasks import StopSignal, Task
 from inspector.worker.toolchain_trace import cut_buffer, measured_only
 from runtime.program.loading import read
 from runtime.tracing.sinks import ALIGNMENT
@@ -42,6 +42,7 @@ from schema.program import model as m
 from schema.version import __version__
 
 _INPUTS, _EXTRACTED = INPUTS, "program.pte"  # passed on; the program is released afterwards
+_STOP = ".stop"  # appears when the runs are to end; the other interpreter looks for it
 _MOST_LOGGED = 1 << 31  # bytes
 _SPARE = 1 << 20  # headers and alignment of the debug buffer beside the tensors
 _FEW_RUNS = 3  # of a method with state: a cache may have no room for more
@@ -68,11 +69,15 @@ class GivenProgram:
 
 def work(job: RunJob, task: Task) -> dict[str, Any]:
     """Run into the folder of a task; see ``run_with_executorch``."""
-    return run_with_executorch(job, task.folder, task.notify)
+    return run_with_executorch(job, task.folder, task.notify, stop=task.stop)
 
 
 def run_with_executorch(
-    job: RunJob, folder: Path, notify: Say, tool: Interpreter | None = None
+    job: RunJob,
+    folder: Path,
+    notify: Say,
+    tool: Interpreter | None = None,
+    stop: StopSignal | None = None,
 ) -> dict[str, Any]:
     """Run and write all files into a folder; return the content of ``run.json``.
 
@@ -81,6 +86,7 @@ def run_with_executorch(
         folder: for the files
         notify: called with messages
         tool: a running interpreter; None starts the one of the job
+        stop: asks for an early end
 
     Raises: ReportedError if the other interpreter has reported why it failed; ToolchainError,
         AnswerError, FormatError, ValuesError, OSError
@@ -102,12 +108,17 @@ def run_with_executorch(
         "debug_bytes": debug_bytes(job, given.plan),
         "threads": job.threads,
         "folder": str(folder),
+        "stop": str(folder / _STOP),
     }
+    if stop is not None:
+        stop.when_asked((folder / _STOP).touch)
     for text in warnings:
         notify("warning", text=text, file="", line=0)
     python = interpreter(job.python)
     answer = ask(python, question, notify) if tool is None else tool.ask(question, notify)
-    for name in (_EXTRACTED,) if job.logs_values else (_INPUTS, _EXTRACTED):
+    if stop is not None:
+        stop.when_asked(None)
+    for name in (_STOP, _EXTRACTED, *(() if job.logs_values else (_INPUTS,))):
         (folder / name).unlink(missing_ok=True)
     return report_written(_report(job, given, answer, folder, warnings), folder)
 
@@ -226,7 +237,7 @@ def _report(
     here = f"ExecuTorch {version} on this machine"
     outputs: list[Any] = torch.load(folder / OUTPUTS, weights_only=True)
     trace = _trace(job, found, folder, here)
-    plan = given.plan
+    plan, passes = given.plan, _passes(found)
     return {
         "etscope": __version__,
         "toolchain": {"name": EXECUTORCH, "version": version},
@@ -246,7 +257,7 @@ def _report(
         "outputs": [printed(value, job.print_output) for value in outputs],
         "load_ms": found["load_ms"],
         "init_ms": found["init_ms"],
-        **times_of(found["first_run_ms"], _passes(found)),
+        **times_of(found["first_run_ms"], passes),
         "memory": {
             "planned_bytes": list(plan.non_const_buffer_sizes[1:]),
             "idle_bytes": found["idle_bytes"],
@@ -256,6 +267,7 @@ def _report(
         "trace": trace,
         "warnings": [
             *warnings,
+            *stopped_words(passes, logs_values=job.logs_values),
             *trace.pop("warnings"),
             *filter(None, [oversubscribed(found["threads"], usable_cores(), None)]),
         ],
@@ -263,8 +275,15 @@ def _report(
 
 
 def _passes(found: Mapping[str, Any]) -> Passes:
-    times = (tuple(found[name]) for name in ("traced_run_ms", "run_ms"))
-    return Passes(tuple(found["warmup_ms"]), found["steady"], *times)
+    return Passes(
+        tuple(found["warmup_ms"]),
+        found["steady"],
+        timed=tuple(found["traced_run_ms"]),
+        bare=tuple(found["run_ms"]),
+        rehearsed=found["traced_warmup"],
+        stopped=found["stopped"],
+        wanted=found["wanted"],
+    )
 
 
 def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from devtools_app.state.settings import Settings, settings_content, settings_fro
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs import run as jobs
-from inspector.jobs.messages import Ended, Outcome
+from inspector.jobs.messages import STOP, Ended, Expected, Outcome, StageProgress
 from inspector.tables.runs import cases_table
 from tests.app.conftest import interactive
-from tests.inspector.jobs_here import Here
+from tests.inspector.jobs_here import Here, Scripted
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
@@ -170,6 +170,28 @@ def test_worker_killed_is_one_sentence_and_the_window_runs_again(window, qtbot, 
     assert view.error == "Cancelled in stage measure"
     assert not (folder / "model_run").exists()
     assert button(view, "Run the program").isEnabled()
+
+
+def test_slow_run_tells_its_cost_and_stops_with_the_runs_there_are(
+    window, qtbot, folder, monkeypatch
+) -> None:
+    worker = Scripted()
+    monkeypatch.setattr(jobs, "Worker", lambda _kind: worker)
+    view = panel(window, qtbot, folder / "model.pte")
+    button(view, "Run the program").click()
+    stop = button(view, "End with the runs there are; their files are written and opened")
+    assert not stop.isVisible()
+    worker.said = [StageProgress("run"), Expected(6_200.0, 3, 3, 43.4)]
+    qtbot.waitUntil(lambda: "about 43 s" in view.facts, timeout=2_000)
+    assert view.facts.startswith("a run takes 6.2 s: 3 timed and 3 bare runs take about 43 s.")
+    assert stop.isVisible()
+    qtbot.keyClick(stop, Qt.Key.Key_Space)
+    assert worker.request == STOP
+    assert not stop.isEnabled()
+    assert any(one.text().startswith("Stopping ") for one in view.findChildren(QLabel))
+    button(view, "Cancel the run").click()
+    assert finish(window, qtbot).ended is Ended.CANCELLED
+    assert not stop.isVisible()
 
 
 def test_cases_of_a_bundled_program_are_a_table(window, qtbot, folder, here) -> None:

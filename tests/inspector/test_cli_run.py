@@ -27,6 +27,7 @@ from inspector.jobs.executing import (
 from inspector.jobs.messages import Log
 from inspector.jobs.table import EXECUTES, kind_of
 from inspector.worker import executing
+from inspector.worker.tasks import Task
 from runtime import Runtime
 from runtime.delegates.interface import BackendRegistry
 from schema import etdump
@@ -526,7 +527,7 @@ def test_outputs_survive_a_disk_that_fills_up_while_recording(
 def test_outputs_survive_a_disk_that_takes_nothing_logged(tmp_path: Path) -> None:
     (tmp_path / "values.debug").symlink_to("/dev/full")
     job = RunJob(str(CONVNET / "model.pte"), debug_level="intermediate", runs=1, warmup=0)
-    report = executing.execute(job, tmp_path, lambda *_said, **_content: None)
+    report = executing.execute(job, Task(tmp_path, lambda *_said, **_content: None))
     assert "No space left" in report["trace"]["failure"]
     assert len(torch.load(tmp_path / "outputs.pt")) == 1
     dump = etdump.decode((tmp_path / "values.etdp").read_bytes())
@@ -550,16 +551,34 @@ def test_outputs_survive_a_trace_that_is_larger_than_files_may_be(
     assert bool(logits.isfinite().all())
 
 
-def test_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "devtools_app", "run", str(STATE), "-v"]
-    command += ["-o", str(tmp_path / "out"), "--runs", "999999999", "--no-trace"]
+@pytest.mark.parametrize("signals", [1, 2])
+def test_interrupted_run_keeps_the_runs_there_are_and_twice_interrupted_nothing(
+    tmp_path: Path, signals: int
+) -> None:
+    command = [sys.executable, "-m", "devtools_app", "run", str(STATE), "-v", "--warmup", "0"]
+    command += ["-o", str(tmp_path / "out"), "--runs", "999999999", "--debug-level", "outputs"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith(b"load")
+        while not process.stderr.readline().startswith(b"run "):
+            assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=100)
-    assert process.returncode == 130
-    assert list(tmp_path.iterdir()) == []
+        assert process.stderr.readline().startswith(b"stopping after this run; Ctrl+C again")
+        if signals == 2:
+            process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=100)[1]
+    if signals == 2 and process.returncode == 130:  # the first signal may have been enough
+        assert list(tmp_path.iterdir()) == []
+        return
+    assert process.returncode == 0
+    report = json.loads((tmp_path / "out/run.json").read_text("utf-8"))
+    done = len(report["run_ms"]) + len(report["traced_run_ms"])
+    assert report["stopped"] == {"runs": done, "of": 2 * 999_999_999}
+    words = f"stopped after {done:,} of 1,999,999,998 runs, before values were logged"
+    assert report["warnings"] == [words]
+    assert words.encode() in said
+    assert [one["path"] for one in report["files"]] == ["outputs.pt", "run.etdp"]
+    dump = etdump.decode((tmp_path / "out/run.etdp").read_bytes())
+    assert len(dump.run_data) == 1 + len(report["traced_run_ms"])
 
 
 @pytest.mark.parametrize(

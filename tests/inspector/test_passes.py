@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from itertools import chain, cycle, pairwise, repeat
+from typing import Any
 
 import numpy as np
 import pytest
 
+from inspector.jobs.messages import Expected, message_from
+from inspector.tables.runs import expected_text
 from inspector.trace.run_times import run_times, statistics_json
 from inspector.trace.steady import steady_runs
-from inspector.worker.passes import measured, warm_up
-from inspector.worker.run_job import times_of
+from inspector.worker.passes import Kinds, measured, run_passes, warm_up
+from inspector.worker.run_job import stopped_words, times_of
 
 
 def _once(times: Iterator[float], log: list[str] | None = None, name: str = ""):
@@ -118,3 +122,61 @@ def test_cost_of_tracing_is_that_of_the_means() -> None:
     found = times_of(3.0, Passes((), None, (1.5, 1.5, 1.5), (1.0, 1.0, 1.0)))
     assert found["tracing_cost"] == pytest.approx(0.5)
     assert times_of(3.0, Passes(bare=(1.0,)))["tracing_cost"] is None
+
+
+def _told(ms: float, counts: tuple[int | None, int | None], stop_after: float = math.inf):
+    """Run passes of a program that takes a time; return them and the messages."""
+    said: list[tuple[str, dict[str, Any]]] = []
+    spent = [0.0]
+
+    def once() -> float:
+        spent[0] += ms
+        return ms
+
+    passes = run_passes(
+        Kinds(once, once, once, once),
+        counts,
+        ms,
+        lambda kind, **content: said.append((kind, content)),
+        lambda: spent[0] >= stop_after,
+    )
+    return passes, [content for kind, content in said if kind == "expected"], spent[0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "runs", "before"), [((None, None), 3, 1), ((5, 2), 5, 3), ((1, 0), 1, 0)]
+)
+def test_slow_programs_are_told_what_they_cost(
+    counts: tuple[int | None, int | None], runs: int, before: int
+) -> None:
+    passes, told, spent = _told(6_200.0, counts)
+    assert (len(passes.timed), len(passes.bare), passes.stopped) == (runs, runs, False)
+    assert told == [
+        {"run_ms": 6_200.0, "timed": runs, "bare": runs, "seconds": pytest.approx(spent / 1e3)}
+    ]
+    assert spent == pytest.approx(6_200.0 * (2 * runs + before))
+    found = message_from({"type": "expected", **told[0]})
+    assert isinstance(found, Expected)
+    if runs == 3:
+        words = "a run takes 6.2 s: 3 timed and 3 bare runs take about 43 s"
+        assert expected_text(found) == words
+
+
+def test_fast_programs_are_told_nothing() -> None:
+    assert _told(200.0, (5, 2))[1] == []
+    assert _told(1.0, (None, None))[1] == []
+
+
+def test_stopped_passes_keep_the_runs_there_are() -> None:
+    passes, _, spent = _told(6_200.0, (None, None), stop_after=15_000.0)
+    assert spent == 18_600.0  # the run that has begun ends
+    report = times_of(6_200.0, passes)
+    assert report["stopped"] == {"runs": 2, "of": 6}
+    assert report["latency_ms"]["mean"] == report["traced_latency_ms"]["mean"] == 6_200.0
+    assert stopped_words(passes, logs_values=False) == ["stopped after 2 of 6 runs"]
+    early, _, _ = _told(6_200.0, (3, 5), stop_after=10_000.0)
+    assert (len(early.warmup), early.bare, early.stopped) == (2, (), True)
+    open_ended, _, _ = _told(1.0, (None, 0), stop_after=5.0)
+    assert stopped_words(open_ended, logs_values=False) == ["stopped after 5 runs"]
+    late, _, _ = _told(6_200.0, (1, 0), stop_after=12_000.0)
+    assert not late.stopped  # all runs had been made

@@ -14,12 +14,11 @@ import torch
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.worker.exporter import timed_stage
 from inspector.worker.libraries import load_libraries
-from inspector.worker.passes import Passes, measured, warm_up
+from inspector.worker.passes import Kinds, Passes, never, run_passes
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 
 Say = Callable[..., None]
 _KERNELS = ("kernels.quantized", "extension.llm.custom_ops.custom_ops")  # more than portable ones
-_TRACED_WARMUP = 3  # runs of the traced program that come first; they are taken out of the trace
 
 
 class _Loaded:
@@ -46,6 +45,8 @@ class _Loaded:
         self._traced, self._bytes = traced, debug_bytes
         self._data = asked["data"] or None
         self.load_ms = self.init_ms = 0.0
+        if asked["threads"] and self.threads() != int(asked["threads"]):
+            self._use_threads(int(asked["threads"]))
         self._program: Any = None
         self._method: Any = None
         if hasattr(self._binding, "_load_program"):
@@ -98,8 +99,12 @@ class _Loaded:
         count = getattr(self._binding, "_threadpool_get_thread_count", torch.get_num_threads)
         return max(1, int(count()))
 
-    def use_threads(self, count: int) -> None:
-        """Set the number of kernel threads."""
+    def _use_threads(self, count: int) -> None:
+        """Set the number of kernel threads, before anything is loaded.
+
+        Delegates keep the thread pool that was there when they were loaded. A reset destroys it,
+        and their next run then aborts or divides by a number that is gone.
+        """
         reset = getattr(self._binding, "_unsafe_reset_threadpool", None)
         if reset is None:
             raise StockError("this executorch cannot set the number of threads")
@@ -120,13 +125,11 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     idle = resident_bytes()
     forget_peak()
     loaded = _Loaded(asked, notify)
-    if asked["threads"]:
-        loaded.use_threads(int(asked["threads"]))
     held = resident_bytes()
     found = _measured(loaded, inputs, asked, notify)
     failure = found.failure
     recorded = found.recorded
-    if asked["debug_bytes"] and not failure:
+    if asked["debug_bytes"] and not failure and not found.passes.stopped:
         values = _Loaded(asked, notify, traced=True, debug_bytes=int(asked["debug_bytes"]))
         with timed_stage(notify, "log values", str(asked["method"])):
             values.run(inputs)
@@ -141,7 +144,9 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
         "steady": found.passes.steady,
         "run_ms": found.passes.bare,
         "traced_run_ms": found.passes.timed,
-        "traced_warmup": _TRACED_WARMUP,
+        "traced_warmup": found.passes.rehearsed,
+        "stopped": found.passes.stopped,
+        "wanted": found.passes.wanted,
         "threads": loaded.threads(),
         "recorded": recorded,
         "failure": failure,
@@ -182,16 +187,11 @@ def _measured(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], noti
         assert traced is not None
         return traced.run(inputs)[0]
 
-    def counted(done: int, total: int) -> None:
-        notify("counted", done=done, total=total)
-
-    with timed_stage(notify, "warm up"):
-        warmup, steady = warm_up(bare, asked["warmup"], first_ms)
-        for _ in range(_TRACED_WARMUP if traced is not None else 0):
-            timed()
-    with timed_stage(notify, "measure"):
-        times = measured(bare, timed if traced is not None else None, count, counted)
-    passes = Passes(warmup, steady, *times)
+    stopped = Path(asked["stop"]).exists if "stop" in asked else never
+    kinds = Kinds(bare, bare)
+    if traced is not None:
+        kinds = Kinds(bare, bare, timed, timed)
+    passes = run_passes(kinds, (count, asked["warmup"]), first_ms, notify, stopped)
     if traced is None:
         return _Runs(first_ms, passes)
     failure = _written(traced, folder / "run.etdp", None)
