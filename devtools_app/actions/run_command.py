@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start
     from devtools_app.state.requests import AskBundle, Execute
 
 PANEL = "run"
+_NUMBER = re.compile(r"_\d+$")
 
 
 class RunCommand:
@@ -43,9 +45,7 @@ class RunCommand:
 
     def execute(self, request: Execute) -> None:
         """Start a job."""
-        sentence = self._jobs["run"].start(
-            request.job, request.target, about=request.session, force=True
-        )
+        sentence = self._jobs["run"].start(request.job, request.target, about=request.session)
         if sentence:
             self._window.notice(Notice(sentence, "warning"))
             return
@@ -114,8 +114,15 @@ class RunCommand:
             paths = (job.program, job.record, *job.data_files, *result)
             controller.open(tuple(path for path in paths if path))
             return
-        folder = Path(execution.target)
-        if all(Path(one).parent == folder for one in what.traces):
+        folder, folders = Path(execution.target), {Path(one).parent for one in what.traces}
+        ours = (place == folder or _is_earlier_run(place, folder) for place in folders)
+        if all(ours):
             controller.read_with((*what.others, *result), one.id)
         else:
             controller.open((*what.others, *result))
+
+
+def _is_earlier_run(place: Path, folder: Path) -> bool:
+    """Return whether two folders are numbered runs of one program."""
+    names = [_NUMBER.sub("", one.name) for one in (place, folder)]
+    return place.parent == folder.parent and names[0] == names[1]

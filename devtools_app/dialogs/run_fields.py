@@ -251,6 +251,10 @@ class RunFields(QWidget):
             widget.setVisible(here)
         self._python.setVisible(here and bool(self._toolchain.currentData()))
         self._show_engines()
+        self.show_folder()
+
+    def show_folder(self) -> None:
+        """Show the folder of the next run."""
         if self._what is not None:
             device = str(self._device.currentData() or "")
             self._folder.setPlaceholderText(default_folder(self._what.program, device))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,8 +177,10 @@ class RunForm:
         folder = self.target(what)
         if os.path.exists(folder) and not os.path.isdir(folder):
             return f"{folder} is a file, not a folder."
-        if not _ours(folder):
-            return "The folder contains files that are not those of a run: choose another."
+        if _holds_run(folder):
+            return "The folder contains an earlier run: choose another, or none for a new one."
+        if not _is_empty(folder):
+            return "The folder contains files: choose an empty one."
         return ""
 
     def method_of(self, what: Runnable) -> str:
@@ -226,23 +230,37 @@ class RunForm:
 
 
 def default_folder(program: str, device: str = "") -> str:
-    """Return the folder of a run: next to the program, else a writable folder."""
+    """Return the folder of the next run: next to the program, else a writable folder.
+
+    Earlier runs stay: the folders of a program are numbered from the second one on.
+    """
     path = Path(program)
     name = f"{path.stem}_run_{device}" if device else f"{path.stem}_run"
     ours = Path(__file__).parents[1]
-    if os.access(path.parent, os.W_OK) and not path.is_relative_to(ours):
-        return str(path.with_name(name))
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return str(cache / "etscope" / f"{path.parent.name}_{name}")
+    place = path.with_name(name)
+    if not os.access(path.parent, os.W_OK) or path.is_relative_to(ours):
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        place = cache / "etscope" / f"{path.parent.name}_{name}"
+    return next(str(one) for one in _numbered(place) if _is_empty(str(one)))
 
 
-def _ours(folder: str) -> bool:
-    """Return whether a folder may be written into: a run wrote it, or it is empty."""
+def _numbered(place: Path) -> Iterator[Path]:
+    yield place
+    yield from (place.with_name(f"{place.name}_{number}") for number in count(2))
+
+
+def _is_empty(folder: str) -> bool:
+    """Return whether nothing is in a folder, or it is not there."""
     try:
-        names = os.listdir(folder)
-    except OSError:  # not there yet, or it will be said why it cannot be written
+        return not os.listdir(folder)
+    except FileNotFoundError:
         return True
-    return not names or _REPORT in names
+    except OSError:  # it will be said why it cannot be written
+        return os.path.isdir(folder)
+
+
+def _holds_run(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, _REPORT))
 
 
 def run_form_from(content: object) -> RunForm:

@@ -209,6 +209,8 @@ class RunView(QWidget):
         self._stop.setVisible(found is not None and _may_stop(found))
         self._stop.setEnabled(found is not None and not found.state)
         self._fields.setEnabled(not busy)
+        if not busy:
+            self._fields.show_folder()
         self._go.setEnabled(not busy and not self._problem.text())
         self._title.setText(_title(found, what))
         self._results.setCurrentIndex(0 if found is None else 1)

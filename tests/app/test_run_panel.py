@@ -119,6 +119,8 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     assert finish(window, qtbot).ended is Ended.FINISHED
     qtbot.waitUntil(lambda: len(window.store.state.open_session.paths) == 3, timeout=20_000)
     assert len(window.store.state.sessions) == 1
+    assert window.store.state.open_session.paths[-1] == str(folder / "model_run_2/run.etdp")
+    assert (folder / "model_run/values.debug").is_file()  # the earlier run is as it was
 
 
 def test_lines_that_the_runtime_logs_reach_the_log_view(
@@ -360,6 +362,11 @@ def test_folder_is_beside_the_program_or_where_one_may_write(monkeypatch, tmp_pa
     packaged = Path(__file__).parents[2] / "devtools_app/sample_data/keyword_net/model.pte"
     found = default_folder(str(packaged))
     assert found == str(tmp_path / "cache/etscope/keyword_net_model_run")
+    for number in ("", "_2"):
+        (tmp_path / f"net_run{number}").mkdir()
+        (tmp_path / f"net_run{number}/run.json").touch()
+    (tmp_path / "net_run_3").touch()
+    assert default_folder(str(tmp_path / "net.pte")) == str(tmp_path / "net_run_4")
 
 
 def test_panel_without_a_program_teaches(window, qtbot) -> None:
