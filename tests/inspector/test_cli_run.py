@@ -565,7 +565,7 @@ def test_interrupted_run_keeps_the_runs_there_are_and_twice_interrupted_nothing(
         assert process.stderr.readline().startswith(b"stopping after this run; Ctrl+C again")
         if signals == 2:
             process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=100)[1]
+        said = process.communicate(timeout=100)[0]
     if signals == 2 and process.returncode == 130:  # the first signal may have been enough
         assert list(tmp_path.iterdir()) == []
         return

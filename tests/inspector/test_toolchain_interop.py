@@ -25,6 +25,7 @@ from inspector.worker import toolchain_bisect
 from inspector.worker.compile_job import compile_into
 from inspector.worker.exporter import AnswerError
 from inspector.worker.run_job import run_into
+from inspector.worker.tasks import Task
 from inspector.worker.toolchain_bisect import bisect_with_executorch
 from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
 from inspector.worker.toolchain_run import run_with_executorch
@@ -76,7 +77,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, tool: Interpreter) -> dict[st
         )
         given = RunJob("", runs=3, warmup=2, seed=7, debug_level="intermediate")
         reports["ours"] = run_into(
-            replace(given, program=str(ours / "model.pte")), ours / "run", quiet
+            replace(given, program=str(ours / "model.pte")), Task(ours / "run", quiet)
         )
         reports["stock"] = run_with_executorch(
             replace(given, program=str(stock / "model.pte"), toolchain=EXECUTORCH),
