@@ -6,9 +6,6 @@ import json
 import os
 import resource
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -549,36 +546,6 @@ def test_outputs_survive_a_trace_that_is_larger_than_files_may_be(
     assert not (out / "run.etdp").exists()
     (logits,) = torch.load(out / "outputs.pt", weights_only=True)
     assert bool(logits.isfinite().all())
-
-
-@pytest.mark.parametrize("signals", [1, 2])
-def test_interrupted_run_keeps_the_runs_there_are_and_twice_interrupted_nothing(
-    tmp_path: Path, signals: int
-) -> None:
-    command = [sys.executable, "-m", "devtools_app", "run", str(STATE), "-v", "--warmup", "0"]
-    command += ["-o", str(tmp_path / "out"), "--runs", "999999999", "--debug-level", "outputs"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None
-        while not process.stderr.readline().startswith(b"run "):
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.stderr.readline().startswith(b"stopping after this run; Ctrl+C again")
-        if signals == 2:
-            process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=100)[0]
-    if signals == 2 and process.returncode == 130:  # the first signal may have been enough
-        assert list(tmp_path.iterdir()) == []
-        return
-    assert process.returncode == 0
-    report = json.loads((tmp_path / "out/run.json").read_text("utf-8"))
-    done = len(report["run_ms"]) + len(report["traced_run_ms"])
-    assert report["stopped"] == {"runs": done, "of": 2 * 999_999_999}
-    words = f"stopped after {done:,} of 1,999,999,998 runs, before values were logged"
-    assert report["warnings"] == [words]
-    assert words.encode() in said
-    assert [one["path"] for one in report["files"]] == ["outputs.pt", "run.etdp"]
-    dump = etdump.decode((tmp_path / "out/run.etdp").read_bytes())
-    assert len(dump.run_data) == 1 + len(report["traced_run_ms"])
 
 
 @pytest.mark.parametrize(
