@@ -303,7 +303,7 @@ def _title(found: JobProgress | None, what: Runnable | None) -> str:
 
 
 def _may_stop(found: JobProgress) -> bool:
-    """Return whether a job can end with what there is."""
+    """Return whether a job can end with partial results."""
     busy = found.running and not found.cancelling
     return busy and isinstance(found.job, RunJob) and found.stage in STOPPABLE
 

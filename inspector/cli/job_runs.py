@@ -154,7 +154,7 @@ def finished(
         running: the job
         progress: shows its messages
         verbose: write the details of a failure
-        stop: asks the job to end with what there is, for the first Ctrl+C; returns whether it
+        stop: asks the job to end with partial results, for the first Ctrl+C; returns whether it
             will. None to cancel it
 
     Raises: CommandError if it did not finish

@@ -22,7 +22,7 @@ class Progress:
 
     Attributes:
         warnings: those that came
-        stoppable: stages that Ctrl+C ends with what there is
+        stoppable: stages that Ctrl+C ends with partial results
     """
 
     def __init__(self, stream: TextIO, runs_code: str = "", *, verbose: bool = False) -> None:

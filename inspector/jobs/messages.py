@@ -11,7 +11,7 @@ import msgspec
 
 from inspector.jobs.bisect_trials import CandidateNode, Trial
 
-STOP: Mapping[str, Any] = {"do": "stop"}  # command: end with what there is
+STOP: Mapping[str, Any] = {"do": "stop"}  # command: end with partial results
 
 
 class StageProgress(msgspec.Struct, frozen=True, tag="stage"):

@@ -23,7 +23,7 @@ class InterruptedTaskError(Exception):
 
 
 class StopSignal:
-    """Whether the user has asked a job to end with what there is."""
+    """The request of the user to end a job with partial results."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -35,14 +35,14 @@ class StopSignal:
         return self._asked
 
     def ask(self) -> None:
-        """Ask for an end; called on any thread."""
+        """Request an end; called on any thread."""
         with self._lock:
             self._asked = True
             if self._action is not None:
                 self._action()
 
     def when_asked(self, action: Callable[[], object] | None) -> None:
-        """Call back once an end is asked for; None forgets the callback."""
+        """Call back once an end is requested; None forgets the callback."""
         with self._lock:
             self._action = action
             if self._asked and action is not None:
