@@ -14,6 +14,7 @@ from devtools_app.viewmodels.node_sections import (
     tensor_group,
     time_group,
     weight_group,
+    work_group,
 )
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
@@ -26,9 +27,12 @@ from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.numerics.report import RunGap
 from inspector.profile.join_index import Related, join_index
 from inspector.profile.operator_rows import OperatorRow, operator_rows
+from inspector.roofline.method_work import method_work
+from inspector.roofline.rows import COUNTED, Limits, only_work, rows_at_limits
 from inspector.size.files import session_sizes
 from inspector.tables.boundaries import border_group, boundaries, join_group
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
+from inspector.tables.roofline import known_limits
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import part_selection
 from inspector.tables.verdicts import verdict_group
@@ -104,7 +108,8 @@ def _nodes(session: Session, method: str, related: Related) -> list[ModelNode]:
 def _operator_sheet(session: Session, method: str, found: _Found, units: Units) -> FactSheet:
     nodes, rows, related = found.nodes, found.rows, found.related
     first = nodes[0] if nodes else None
-    groups = [_why(session, method, first), time_group(rows, units), found.gap]
+    work = _work(session, method, found, units)
+    groups = [_why(session, method, first), time_group(rows, units), work, found.gap]
     if first is not None:
         groups += [
             tensor_group(first, join_index(session, method), units),
@@ -117,6 +122,17 @@ def _operator_sheet(session: Session, method: str, found: _Found, units: Units) 
         groups.append(also_group("Belongs to it as well", nodes[1:]))
     title = node_title(first) if first is not None else _row_title(rows, related)
     return FactSheet(title, _subtitle(first, related), _filled(groups))
+
+
+def _work(session: Session, method: str, found: _Found, units: Units) -> FactGroup:
+    """Return FLOPs and bytes of a selection, held against the limits of this machine."""
+    if any(row.kind in COUNTED for row in found.rows):
+        limits = known_limits(session)
+        rows = rows_at_limits(session, method, found.rows, limits)
+        return work_group(rows, limits, units)
+    works = method_work(session, method)
+    nodes = [works.of_node(node, found.related.instructions) for node in found.nodes[:1]]
+    return work_group([only_work(one) for one in nodes], Limits(), units)
 
 
 def _weights(session: Session, method: str, node: ModelNode, units: Units) -> list[FactGroup]:

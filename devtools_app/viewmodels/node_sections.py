@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.profile.attribution import of_steady_set, spread
 from inspector.profile.join_index import JoinIndex, Related
 from inspector.profile.operator_rows import OperatorRow
+from inspector.roofline.rows import Limits, RooflineRow, rate_text
+from inspector.roofline.work import total
 from inspector.tables.facts import Fact, FactGroup, shortened
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from inspector.tables.selection import Selection, SelectionKind, Units
@@ -26,6 +28,7 @@ from inspector.units import (
     exact_text,
     format_bytes,
     format_duration,
+    format_quantity,
     format_share,
     format_time,
     plural,
@@ -94,6 +97,39 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
 
 def _exact(nanoseconds: float) -> str:
     return exact_text(nanoseconds, Quantity.TIME)
+
+
+def work_group(rows: Sequence[RooflineRow], limits: Limits, units: Units) -> FactGroup:
+    """Return FLOPs and bytes of the operators related to the selection, and their limit."""
+    if not rows:
+        return FactGroup("Work")
+    work = total(row.work for row in rows)
+    if work.flops is None and work.nbytes is None:
+        return FactGroup("Work", (Fact("FLOPs", "missing", work.reason),))
+    at_most = "at most " if work.bounded else ""
+    flops = format_quantity(work.flops, Quantity.OPERATIONS)
+    facts = [Fact("FLOPs", f"{at_most if work.flops else ''}{flops}", work.reason)]
+    moved = "missing"
+    if work.read is not None and work.written is not None:
+        read, written = (format_bytes(one, units.size) for one in (work.read, work.written))
+        moved = f"{at_most}{read} read, {written} written"
+    facts.append(Fact("bytes", moved, "each operand once, the least that has to move"))
+    if work.intensity is not None:
+        facts.append(Fact("intensity", f"{work.intensity:.3g} FLOPs a byte"))
+    if len(rows) == 1 and rows[0].flops_per_s is not None:
+        facts += _limit(rows[0], limits)
+    return FactGroup("Work", tuple(facts))
+
+
+def _limit(row: RooflineRow, limits: Limits) -> list[Fact]:
+    facts = [Fact("achieved", rate_text(row))]
+    if limits.missing:
+        text = f"missing: {limits.missing}"
+        facts.append(Fact("of the limit", text, "Calibrate in the Roofline view measures it"))
+    elif row.share is not None:
+        text = f"{format_share(row.share)}, {row.words}"
+        facts.append(Fact("of the limit", text, limits.note))
+    return facts
 
 
 def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,8 @@ from inspector.tables.operators import (
     operators_table,
     operators_tree,
 )
-from inspector.tables.row_order import RowOrder
+from inspector.tables.roofline import WORK_TITLES
+from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.selection import Selection, Units
 from inspector.tables.tree import TreeOrder
 from inspector.units import plural
@@ -88,6 +89,14 @@ class OperatorsPane(Pane):
             "One row per event as the runtime logged it, framework events included  (E)"
         )
         self.events.toggled.connect(self._refresh)
+        self.work = QToolButton()
+        self.work.setText("FLOPs")
+        self.work.setCheckable(True)
+        self.work.setAccessibleName("FLOPs and bytes")
+        self.work.setToolTip(
+            "FLOPs and bytes of each operator, its rates and the limit of the machine it is near"
+        )
+        self.work.toggled.connect(self._refresh)
         self.runs = Badge(context.theme)
         self.panels = QStackedWidget()
         for panel in (self.table, self.tree):
@@ -120,6 +129,7 @@ class OperatorsPane(Pane):
         self._equipped = panel
         panel.add_tool(self.groups)
         panel.add_tool(self.events)
+        panel.add_tool(self.work)
         panel.add_tool(self.busy, right=True)
         panel.add_tool(self.runs, right=True)
         self.panels.setCurrentWidget(panel)
@@ -150,9 +160,11 @@ class OperatorsPane(Pane):
             self.show_need(NO_SESSION)
             return
         events, group = self.events.isChecked(), str(self.groups.currentData() or _NO_GROUP)
-        key = (state.open_session, state.method, state.units, events, group)
+        work = self.work.isChecked() and not events
+        key = (state.open_session, state.method, state.units, events, work, group)
         method, units = state.method, state.units
-        self.request(key, lambda: _build(session, method, units, group, events=events))
+        self.work.setEnabled(not events)  # events are no operators
+        self.request(key, lambda: _build(session, method, units, group, events=events, work=work))
         if self._filtered != state.filter_text:
             self._filtered = state.filter_text
             self.panel.set_filter_text(state.filter_text)
@@ -191,22 +203,24 @@ class OperatorsPane(Pane):
     def _show_table(self, content: _OperatorsContent) -> None:
         self._equip(self.table)
         titles = tuple(column.title for column in content.rows.table.columns)
+        keys = _same_order(self.table.model.sort_keys, self._shape, titles)
         self.table.show_table(content.order)
         if titles != self._shape:
             self._shape = titles
-            self.table.model.set_sort(())
-            if content.rows.runs:
+            self.table.model.set_sort(keys)
+            if content.rows.runs and not keys:
                 self.table.sort_by(titles.index("mean"), descending=True)
 
     def _show_tree(self, content: _OperatorsContent, tree: TreeOrder) -> None:
         self._equip(self.tree)
         titles = tuple(column.title for column in content.rows.table.columns)
         groups = len(tree.tree.parents) - content.rows.table.length
-        self.tree.show_tree(tree, open_levels=int(groups <= _FEW_GROUPS))
+        keys = _same_order(self.tree.model.sort_keys, self._tree_shape, titles)
+        self.tree.show_tree(tree, open_levels=int(groups <= _FEW_GROUPS))  # unsorted
+        self.tree.model.set_sort(keys)
         if titles != self._tree_shape:
             self._tree_shape = titles
-            self.tree.model.set_sort(())
-            if content.rows.runs:
+            if content.rows.runs and not keys:
                 self.tree.sort_by(titles.index("mean"), descending=True)
 
     def _offer_groups(self, content: _OperatorsContent) -> None:
@@ -291,10 +305,22 @@ class OperatorsPane(Pane):
         return self.panel.export_to(path)
 
 
+def _same_order(
+    keys: Sequence[SortKey], old: Sequence[str], new: Sequence[str]
+) -> tuple[SortKey, ...]:
+    """Return sort keys for a table of the same columns, or that gained or lost those of work."""
+    if set(old) ^ set(new) not in (set(), set(WORK_TITLES)):
+        return ()
+    titles = ((old[key.column], key) for key in keys if key.column < len(old))
+    return tuple(replace(key, column=new.index(title)) for title, key in titles if title in new)
+
+
 def _build(
-    session: Session, method: str, units: Units, group: str, *, events: bool
+    session: Session, method: str, units: Units, group: str, *, events: bool, work: bool = False
 ) -> _OperatorsContent:
     content = (all_events if events else operators_table)(session, method, units)
+    if work:
+        content = replace(content, table=content.table.complete())
     order = RowOrder(content.table).prepare()
     titles = [column.title for column in content.table.columns]
     index = join_index(session, method)

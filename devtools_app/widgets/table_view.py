@@ -272,6 +272,7 @@ class TableView(ItemPanel):
         else:
             rest = [key for key in self._model.sort_keys if key.column != column]
             self._model.set_sort(rest if shift else ())
+        self._grid.scrollToTop()  # else what is now first stays hidden above
 
     def _columns_menu(self) -> QMenu:
         menu = QMenu("Columns", self)

@@ -204,10 +204,12 @@ class TreeView(ItemPanel):
         if columns:
             column %= len(columns)
             self.sort_by(column, descending=columns[column].kind in _NUMBERS)
+            self._tree.scrollToTop()
 
     def _sort_back(self) -> None:
         for key in self._model.sort_keys[:1]:
             self.sort_by(key.column, descending=not key.descending)
+            self._tree.scrollToTop()
 
     def _heading_clicked(self, column: int) -> None:
         now = self._model.sort_keys
@@ -218,6 +220,7 @@ class TreeView(ItemPanel):
             self._model.sort(column, _qt_order(not first))
         else:
             self._model.sort(-1)
+        self._tree.scrollToTop()  # else what is now first stays hidden above
 
     def _selected(self) -> None:
         index = self._tree.currentIndex()

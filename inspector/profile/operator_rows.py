@@ -133,6 +133,13 @@ class OperatorRows(Sequence[OperatorRow]):
             for part in self.parts
         )
 
+    def of_instructions(self, instructions: Iterable[int]) -> list[OperatorRow]:
+        """Return the rows of instructions with those inside delegates."""
+        wanted = np.array(sorted(instructions), np.int64)
+        return self._where(
+            np.isin(part.instruction, wanted) & (part.event >= 0) for part in self.parts
+        )
+
     def of_delegate(self, index: int) -> list[OperatorRow]:
         """Return the rows of the calls of a delegate."""
         return self._where(part.of_delegate(index) for part in self.parts)

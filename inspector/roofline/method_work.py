@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.files.session import Session
-from inspector.graph.model_graph import model_graph
+from inspector.graph.model_graph import ModelNode, model_graph
 from inspector.graph.plan_graph import plan_graph
 from inspector.join.node_index import base_operator, walk_nodes
 from inspector.join.record_maps import edge_graph
@@ -66,6 +66,20 @@ class MethodWork:
         own = {self.operators[at].node: at for at in self.by_step.get(step, ())}
         found = [own[name] for name in nodes if name in own]
         return total(self.operators[at].work for at in found) if len(found) == len(nodes) else None
+
+    def of_node(self, node: ModelNode, steps: Sequence[int]) -> Work:
+        """Return the work of a node of the displayed graph.
+
+        Args:
+            node: of the recorded graph, or of the program with its payloads
+            steps: instructions that run it
+        """
+        own = self.of_step(steps[0]) if node.delegate is None and len(steps) == 1 else None
+        if own is None:
+            own = self.recorded.get(node.name, self.recorded.get(node.node.name))
+        for step in steps:
+            own = own or self.inside(step, (node.node.name,))
+        return own or unknown("not matched to an operator of the program")
 
     @property
     def total(self) -> Work:

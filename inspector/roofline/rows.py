@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -15,9 +16,8 @@ from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.roofline.calibration import Calibration
 from inspector.roofline.method_work import MethodWork, method_work
 from inspector.roofline.work import NO_WORK, Work, total, unknown
-from inspector.units import Quantity, format_quantity, format_time
+from inspector.units import Quantity, format_quantity, format_time, plural
 from schema.backends import short_backend
-from schema.objects.identity_cache import identity_cache
 
 NEAR = 0.5  # share of a limit from which an operator is bound by it
 LOW = 0.2  # share of both limits below which neither explains the time
@@ -55,6 +55,15 @@ class Limits:
         found = self.calibration
         one = found.peak(dtype or _FLOAT32, self.threads) if found is not None else None
         return None if one is None else one.median
+
+    @property
+    def missing(self) -> str:
+        """Return why there are no limits, empty where there are."""
+        if self.calibration is None:
+            return "not calibrated"
+        if self.threads not in self.calibration.threads:
+            return f"not calibrated for {plural(self.threads, 'thread')}"
+        return ""
 
     @property
     def bandwidth(self) -> float | None:
@@ -168,7 +177,7 @@ def _machine_note(session: Session, known: set[Machine]) -> str:
 def roofline(session: Session, method: str, limits: Limits) -> Roofline:
     """Return the operators of a method held against limits."""
     work = method_work(session, method)
-    timed = [row for row in operator_rows(session, method) if row.kind in _COUNTED]
+    timed = [row for row in operator_rows(session, method) if row.kind in COUNTED]
     if timed:
         rows = [_timed(row, found, limits) for row, found in _works(work, timed)]
     else:
@@ -179,7 +188,18 @@ def roofline(session: Session, method: str, limits: Limits) -> Roofline:
     return Roofline(tuple(rows), whole, limits, _missing(rows))
 
 
-_COUNTED = (KINDS[OPERATOR], KINDS[INNER])
+COUNTED = (KINDS[OPERATOR], KINDS[INNER])  # kinds of rows that do work
+
+
+def rows_at_limits(
+    session: Session, method: str, rows: Sequence[OperatorRow], limits: Limits
+) -> list[RooflineRow]:
+    """Return some operators held against limits, without those of the rest of the method."""
+    wanted = {row.event for row in rows if row.kind in COUNTED}
+    steps = {row.instruction for row in rows if row.instruction is not None}
+    same = operator_rows(session, method).of_instructions(steps)  # events of one node count once
+    known = _works(method_work(session, method), [row for row in same if row.kind in COUNTED])
+    return [_timed(row, found, limits) for row, found in known if row.event in wanted]
 
 
 def _missing(rows: list[RooflineRow]) -> tuple[tuple[str, str], ...]:
@@ -243,6 +263,11 @@ def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
         row.share,
     )
     return measured(made, limits)
+
+
+def only_work(work: Work) -> RooflineRow:
+    """Return a row of which nothing but the work matters."""
+    return RooflineRow("", "", "", "", None, None, "", None, 1, work, None, None)
 
 
 def _untimed(work: MethodWork, at: int) -> RooflineRow:
@@ -322,9 +347,3 @@ def rate_text(row: RooflineRow) -> str:
     """Return what an operator achieved in words."""
     flops = format_quantity(row.flops_per_s, Quantity.OPERATION_RATE)
     return f"{flops}, {format_quantity(row.bytes_per_s, Quantity.BANDWIDTH)}"
-
-
-@identity_cache
-def session_roofline(session: Session, method: str, limits: Limits) -> Roofline:
-    """Return the roofline of a method, kept for the session."""
-    return roofline(session, method, limits)

@@ -145,14 +145,17 @@ def _blank_if_missing(column: Column) -> Formatter:
 def _totals(
     total: Total, numbers: NDArray[np.float64], groups: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
-    there = ~np.isnan(numbers) & (groups >= 0)
+    inside = groups >= 0
+    there = ~np.isnan(numbers) & inside
+    lacking = np.bincount(groups[inside & ~there], minlength=count) > 0
     numbers, groups = numbers[there], groups[there]
     result = np.full(count, np.nan)
     if total is Total.NONE or numbers.size == 0:
         return result
     found = np.bincount(groups, minlength=count) > 0
-    if total is Total.SUM:
-        result[found] = np.bincount(groups, numbers, minlength=count)[found]
+    if total in (Total.SUM, Total.COMPLETE):
+        known = found & ~lacking if total is Total.COMPLETE else found
+        result[known] = np.bincount(groups, numbers, minlength=count)[known]
         return result
     by_group = np.lexsort((numbers, groups))
     ends = np.flatnonzero(np.diff(groups[by_group], append=count))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.graph.model_graph import COMPILED, ModelNode, model_graph
 from inspector.join.int_maps import GroupMap
 from inspector.join.links import Link
 from inspector.profile.attribution import mean, of_steady_set, spread
@@ -26,13 +26,18 @@ from inspector.profile.operator_columns import (
     delegate_label,
 )
 from inspector.profile.operator_rows import OperatorRows, operator_rows
+from inspector.roofline.method_work import method_work
+from inspector.roofline.rows import COUNTED, Limits, only_work, roofline
+from inspector.roofline.work import NO_WORK
 from inspector.tables.event_keys import EventKeys
 from inspector.tables.grouping import group_rows
+from inspector.tables.roofline import WORK_TITLES, known_limits, work_columns
 from inspector.tables.row_order import RowOrder
-from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
 from inspector.tables.table import (
     Categories,
     Column,
+    MoreColumns,
     Table,
     Total,
     badge_column,
@@ -139,17 +144,36 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
         text_column("node", _by_kind(parts, _nodes), missing="", mono=True, width=24),
         text_column("source", Categories.of((one.link, one.sources) for one in parts), missing=""),
     )
+    more = MoreColumns(WORK_TITLES, 5, lambda: _timed_work(session, method, units))
     keys = _keys(method, parts)
     steps = _joined(parts, lambda part: part.instruction)
     calls = np.flatnonzero((steps != -1) & (kind != INNER))
     return OperatorsTable(
-        Table(columns, len(rows), keys, np.isin(kind, (REST, LEFT, TRACED)), "operators"),
+        Table(columns, len(rows), keys, np.isin(kind, (REST, LEFT, TRACED)), "operators", more),
         max((int(part.steady.sum()) for part in parts if part.timed.any()), default=0),
         lambda row: _samples(rows, row),
         keys.by_event,
         GroupMap(steps[calls], calls),
         {},
     )
+
+
+def _timed_work(session: Session, method: str, units: Units) -> tuple[Column, ...]:
+    """Return FLOPs, bytes and limits: those of the roofline, none of rows that do no work."""
+    limits = known_limits(session)
+    found = iter(roofline(session, method, limits).rows)
+    kinds = _joined(operator_rows(session, method).parts, lambda part: part.kind).tolist()
+    idle = only_work(NO_WORK)
+    rows = [next(found) if KINDS[kind] in COUNTED else idle for kind in kinds]
+    return work_columns(rows, limits, units)
+
+
+def _untimed_work(
+    session: Session, method: str, nodes: Sequence[tuple[ModelNode, Sequence[int]]]
+) -> tuple[Column, ...]:
+    work = method_work(session, method)
+    rows = [only_work(work.of_node(node, steps)) for node, steps in nodes]
+    return work_columns(rows, Limits(), AUTOMATIC)
 
 
 def _joined(
@@ -333,7 +357,10 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
         for node in nodes
     ]
     by_node = {node.name: row for row, node in enumerate(nodes)}
-    table = Table(columns, len(nodes), keys, None, "operators")
+    more = MoreColumns(
+        WORK_TITLES, 5, lambda: _untimed_work(session, method, list(zip(nodes, steps, strict=True)))
+    )
+    table = Table(columns, len(nodes), keys, None, "operators", more)
     return OperatorsTable(table, 0, _no_samples, {}, {}, by_node)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from inspector.tables.filter import parse_filter
 from inspector.tables.grouping import group_rows
 from inspector.tables.row_order import Order, RowOrder, SortKey
-from inspector.tables.table import Column, Table
+from inspector.tables.table import Column, Table, title_id
 from inspector.tables.tree import TOP, Arrangement, Tree, TreeOrder
 
 DESCENDING = ":desc"
@@ -69,6 +69,7 @@ def select(source: Table | Tree, query: Query) -> Selected:
         if query.group_by:
             raise QueryError("--group-by does not apply: the rows of this table form a tree")
         return _of_tree(source, query)
+    source = _with_more(source, query)
     order = RowOrder(source)
     wanted = parse_filter(query.filter, source)
     rows = order.rows(_sort_keys(source, query.sort), wanted)
@@ -83,6 +84,15 @@ def select(source: Table | Tree, query: Query) -> Selected:
     return Selected(_with_columns(source, query.columns), rows)
 
 
+def _with_more(table: Table, query: Query) -> Table:
+    """Return a table with all its columns if a query names one that is made on demand."""
+    asked = " ".join((query.filter, *query.sort, *query.columns)).casefold()
+    asked = f"{asked} {title_id(asked)}"
+    titles = table.more.titles if table.more is not None else ()
+    named = any(one.casefold() in asked or title_id(one) in asked for one in titles)
+    return table.complete() if named else table
+
+
 def column_index(table: Table, name: str) -> int:
     """Return the column with an id or title, or the only one whose id begins with a name.
 
@@ -93,7 +103,8 @@ def column_index(table: Table, name: str) -> int:
     found = exact[:1] or [n for n, one in enumerate(table.columns) if one.id.startswith(wanted)]
     if wanted and len(found) == 1:
         return found[0]
-    known = ", ".join(column.id for column in table.columns)
+    more = map(title_id, table.more.titles if table.more is not None else ())
+    known = ", ".join([*(column.id for column in table.columns), *more])
     problem = "unknown" if not wanted or not found else "ambiguous"
     raise QueryError(f"{problem} column {name!r}; available: {known}")
 

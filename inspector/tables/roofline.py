@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
@@ -10,8 +10,8 @@ from inspector.roofline.calibration import load_calibration
 from inspector.roofline.rows import Limit, Limits, RooflineRow, limits_of, roofline
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
-from inspector.tables.table import Table, Total
-from inspector.units import Quantity
+from inspector.tables.table import Column, Table, Total, badge_column
+from inspector.units import Formatter, Quantity, plural
 from schema.errors import FormatError
 
 _TONES = {Limit.COMPUTE: "good", Limit.MEMORY: "accent", Limit.OVERHEAD: "warn"}
@@ -27,9 +27,9 @@ _FIELDS = (
     RowField("module", width=16),
     RowField("delegate", missing="—", width=13),
     RowField("mean", Quantity.TIME, Total.SUM),
-    RowField("FLOPs", Quantity.OPERATIONS, Total.SUM),
-    RowField("read", Quantity.SIZE, Total.SUM),
-    RowField("written", Quantity.SIZE, Total.SUM),
+    RowField("FLOPs", Quantity.OPERATIONS, Total.COMPLETE),
+    RowField("read", Quantity.SIZE, Total.COMPLETE),
+    RowField("written", Quantity.SIZE, Total.COMPLETE),
     RowField("FLOPs a byte", Quantity.PLAIN),
     RowField("compute rate", Quantity.OPERATION_RATE),
     RowField("memory rate", Quantity.BANDWIDTH),
@@ -38,6 +38,17 @@ _FIELDS = (
     RowField("dtype"),
     RowField("note"),
 )
+
+_WORK_FIELDS = (
+    RowField("FLOPs", Quantity.OPERATIONS, Total.COMPLETE),
+    RowField("bytes", Quantity.SIZE, Total.COMPLETE),
+    RowField("FLOPs a byte", Quantity.PLAIN),
+    RowField("compute rate", Quantity.OPERATION_RATE),
+    RowField("memory rate", Quantity.BANDWIDTH),
+    RowField("share of limit", Quantity.SHARE),
+)
+_LIMIT = "limit"
+WORK_TITLES = (*(field.title for field in _WORK_FIELDS), _LIMIT)
 
 
 def known_limits(session: Session) -> Limits:
@@ -59,6 +70,43 @@ def roofline_table(rows: tuple[RooflineRow, ...], method: str, units: Units) -> 
     """Return a table of rows."""
     keys = [row_selection(row, method) for row in rows]
     return row_table(_FIELDS, [_cells(row) for row in rows], "operators", keys=keys, units=units)
+
+
+def work_columns(rows: Sequence[RooflineRow], limits: Limits, units: Units) -> tuple[Column, ...]:
+    """Return the columns of work for the rows of another table."""
+    cells = [_work_cells(row) for row in rows]
+    columns = [
+        field.column([row[place] for row in cells], units)
+        for place, field in enumerate(_WORK_FIELDS)
+    ]
+    words = [_limit_words(row, limits) for row in rows]
+    return (*columns, badge_column(_LIMIT, words, tone=_tone, explain=_explained(limits)))
+
+
+def _explained(limits: Limits) -> Formatter:
+    """Return the hover text of a limit: what is assumed, and how missing ones are measured."""
+    parts = [limits.note]
+    if limits.calibration is not None:
+        machine = limits.calibration.described
+        parts.append(f"limits of {plural(limits.threads, 'thread')} on {machine}")
+    if limits.missing:
+        parts.append("etscope roofline --calibrate measures the limits")
+    return lambda value: "; ".join(filter(None, (str(value or ""), *parts)))
+
+
+def _work_cells(row: RooflineRow) -> tuple[object, ...]:
+    work = row.work
+    rates = (row.flops_per_s, row.bytes_per_s, row.share)
+    return (work.flops, work.nbytes, work.intensity, *rates)
+
+
+def _limit_words(row: RooflineRow, limits: Limits) -> str | None:
+    """Return the limit of an operator, or why it is unknown."""
+    if row.words:
+        return row.words
+    if row.work.reason:
+        return row.work.reason
+    return limits.missing or None if row.time_ns else None
 
 
 def _cells(row: RooflineRow) -> tuple[object, ...]:

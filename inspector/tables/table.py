@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, cast, overload
 
@@ -50,6 +50,7 @@ class Total(str, Enum):
 
     NONE = "none"  # nothing: the values do not add up to anything
     SUM = "sum"
+    COMPLETE = "complete"  # the sum, missing where one value is
     MAX = "max"
     MIN = "min"
     SAME = "same"  # the common value when all rows agree
@@ -125,6 +126,11 @@ class Keys(Sequence[Hashable], ABC):
         return self.at(row)
 
 
+def title_id(title: str) -> str:
+    """Return the id of a column in queries and JSON that has none but its title."""
+    return _NOT_WORD.sub("_", title.casefold()).strip("_") or "row"
+
+
 def as_text(value: object) -> str:
     """Return a value as text, None as an empty string."""
     return MISSING if value is None else str(value)
@@ -182,7 +188,7 @@ class Column:
     @property
     def id(self) -> str:
         """Return the id of the column in queries and JSON."""
-        return self.key or _NOT_WORD.sub("_", self.title.casefold()).strip("_") or "row"
+        return self.key or title_id(self.title)
 
     @property
     def heading(self) -> str:
@@ -201,6 +207,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MoreColumns:
+    """Columns that are computed only where they are asked for.
+
+    Attributes:
+        titles: of the columns, known without computing them
+        place: index of the column that they come before
+        make: computes them
+    """
+
+    titles: tuple[str, ...]
+    place: int
+    make: Callable[[], tuple[Column, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Columns of one length.
 
@@ -210,6 +231,7 @@ class Table:
         keys: identity of each row, to find it again after a change; None means its index
         muted: rows shown dimmed (unattributed time, gaps), or None
         noun: for rows, in the plural
+        more: columns beyond these, None for none
     """
 
     columns: tuple[Column, ...] = ()
@@ -217,6 +239,7 @@ class Table:
     keys: Sequence[Hashable] | None = None
     muted: NDArray[np.bool_] | None = None
     noun: str = "rows"
+    more: MoreColumns | None = None
 
     def __post_init__(self) -> None:
         for column in self.columns:
@@ -226,6 +249,14 @@ class Table:
                 )
         if self.keys is not None and len(self.keys) != self.length:
             raise ValueError(f"{len(self.keys)} keys for {self.length} rows")
+
+    def complete(self) -> Table:
+        """Return the table with all columns that it can have."""
+        more = self.more
+        if more is None:
+            return self
+        columns = (*self.columns[: more.place], *more.make(), *self.columns[more.place :])
+        return replace(self, columns=columns, more=None)
 
     def key(self, row: int) -> Hashable:
         """Return the key of a row."""
