@@ -11,6 +11,7 @@ from devtools_app.appearance.colours import NOT_DELEGATED, PLAIN, backend_index
 from devtools_app.viewmodels.canvas_data import LegendEntry, MemoryData, Swatch
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
+from inspector.memory.measured import INCREASE, PHASES, STEADY, measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue
 from inspector.profile.join_index import JoinIndex
 from inspector.tables.memory import value_names
@@ -96,6 +97,13 @@ def headline(plan: MemoryPlan, arena: Arena, size_unit: str = "auto") -> str:
         f"holes {format_share(holes)}",
     ]
     return " · ".join(parts)
+
+
+def measured_words(session: Session, method: str, size_unit: str = "auto") -> str:
+    """Return what a steady run took of memory, empty where it was not measured."""
+    steady = (one for one in measured_memory(session, method) if one.phase == PHASES[STEADY])
+    whole = next((one.nbytes for one in steady if not one.part), None)
+    return "" if whole is None else f"measured {format_bytes(whole, size_unit)}, {INCREASE}"
 
 
 def _makers(session: Session, method: str) -> list[str | None]:

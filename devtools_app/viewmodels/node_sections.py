@@ -21,6 +21,7 @@ from inspector.profile.operator_rows import OperatorRow
 from inspector.roofline.rows import Limits, RooflineRow, rate_text
 from inspector.roofline.work import total
 from inspector.tables.facts import Fact, FactGroup, shortened
+from inspector.tables.method_facts import CALIBRATE
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.units import (
@@ -125,7 +126,7 @@ def _limit(row: RooflineRow, limits: Limits) -> list[Fact]:
     facts = [Fact("achieved", rate_text(row))]
     if limits.missing:
         text = f"missing: {limits.missing}"
-        facts.append(Fact("of the limit", text, "Calibrate in the Roofline view measures it"))
+        facts.append(Fact("of the limit", text, CALIBRATE))
     elif row.share is not None:
         text = f"{format_share(row.share)}, {row.words}"
         facts.append(Fact("of the limit", text, limits.note))

@@ -15,10 +15,11 @@ from inspector.files.getters import getters
 from inspector.files.session import LoadedFile, Session
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
+from inspector.memory.measured import INCREASE, measured_memory
 from inspector.profile.methods import VALUES_LOGGED, MethodTime
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.files import kind_label
-from inspector.tables.method_facts import method_group
+from inspector.tables.method_facts import method_group, work_facts
 from inspector.tables.selection import Units
 from inspector.units import Quantity, choose_unit, exact_text, format_bytes, format_time, plural
 
@@ -109,6 +110,7 @@ class Overview:
         entries: the same as a list
         verdict: None for a single file
         methods: one group per method, and one for the values of getter methods
+        memory: resident memory of the run of each method, where it was measured
         files: one line per file
         missing: files that would add information
     """
@@ -120,6 +122,7 @@ class Overview:
     entries: tuple[ListEntry, ...]
     verdict: OverviewVerdict | None
     methods: tuple[FactGroup, ...]
+    memory: tuple[FactGroup, ...]
     files: FactGroup
     missing: tuple[Missing, ...]
 
@@ -135,6 +138,7 @@ def overview(session: Session, method: str, units: Units) -> Overview:
         tuple(finding_entry(session, one) for one in found),
         verdict(session),
         _methods(session, units),
+        tuple(filter(None, (_memory(session, method, units) for method in session.methods))),
         FactGroup("Files", tuple(_file(file, units) for file in session.files)),
         missing(session),
     )
@@ -148,6 +152,26 @@ def _methods(session: Session, units: Units) -> tuple[FactGroup, ...]:
         facts = tuple(Fact(name, text) for name, text in constants.items())
         groups.append(FactGroup("Metadata", facts))
     return tuple(groups)
+
+
+def _memory(session: Session, method: str, units: Units) -> FactGroup | None:
+    """Return what a run took of memory, phase by phase; None where it was not measured."""
+    facts = [
+        Fact(
+            (one.part and f"· {one.part}") or one.phase,
+            format_bytes(one.nbytes, units.size),
+            "; ".join(filter(None, (exact_text(one.nbytes, Quantity.SIZE), one.note))),
+        )
+        for one in measured_memory(session, method)
+    ]
+    title = f"Memory of {method} as measured: {INCREASE}"
+    return FactGroup(title, tuple(facts)) if facts else None
+
+
+def methods_work(session: Session) -> dict[str, tuple[Fact, ...]]:
+    """Return method -> its FLOPs, bytes and limit; of a large program that takes a while."""
+    constants = getters(session.program) if session.program is not None else {}
+    return {name: work_facts(session, name) for name in session.methods if name not in constants}
 
 
 def time_sum(facts: StatusFacts, units: Units) -> TimeSum:

@@ -10,7 +10,13 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.state.state import State
-from devtools_app.viewmodels.memory_map import MemoryMap, arena_titles, memory_map, selected_values
+from devtools_app.viewmodels.memory_map import (
+    MemoryMap,
+    arena_titles,
+    measured_words,
+    memory_map,
+    selected_values,
+)
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside, with_legend
@@ -23,8 +29,8 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.memory.plan import MemoryPlan
 from inspector.profile.join_index import JoinIndex, join_index
-from inspector.tables.memory import culprits, memory_plan
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.memory import culprits, measured, memory_plan
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table
 
 _NO_PROGRAM = Need(
@@ -38,6 +44,8 @@ _NO_BUFFER = Need(
 )
 
 
+_ALL, _MEASURED = "all", "measured"
+_SCOPES = [("at the peak", "peak"), ("all values", _ALL), ("as measured", _MEASURED)]
 _BOTH = 270  # height from which there is room for the plan and the curve
 
 
@@ -49,6 +57,7 @@ class _MemoryContent:
     map: MemoryMap | None
     table: Table
     index: JoinIndex
+    measured: str
 
 
 class MemoryPane(Pane):
@@ -62,7 +71,6 @@ class MemoryPane(Pane):
         self.table = TableView(context.theme, "values at the peak")
         self._content: _MemoryContent | None = None
         self._arena = 0
-        self._all = False
         self._add_tools()
         self._add_content()
         self._connect()
@@ -72,8 +80,7 @@ class MemoryPane(Pane):
         self.arenas.activated.connect(self._arena_chosen)
         self.add_tool(self.arenas)
         self.scope = ToolbarCombo(self.theme, "table", "Values to list")
-        choices = [("at the peak", "peak"), ("all values", "all")]
-        self.scope.show_choices(choices, "peak")
+        self.scope.show_choices(_SCOPES, _SCOPES[0][1])
         self.scope.activated.connect(self._scope_chosen)
         self.add_tool(self.scope)
         self.add_button("", "Show the whole plan (Space)", self.canvas.fit, icon="fit", right=True)
@@ -104,9 +111,9 @@ class MemoryPane(Pane):
         if session is None:
             self.show_need(NO_SESSION)
             return
-        unit, place, peak_only = state.units.size, self._arena, not self._all
-        key = (state.open_session, state.method, place, peak_only, unit)
-        self.request(key, lambda: _build(session, state.method, place, unit, peak_only=peak_only))
+        unit, place, scope = state.units.size, self._arena, str(self.scope.currentData())
+        key = (state.open_session, state.method, place, scope, unit)
+        self.request(key, lambda: _build(session, state.method, place, unit, scope))
         if not self.working:
             self._show_selection(state)
 
@@ -130,8 +137,11 @@ class MemoryPane(Pane):
             self.curve.show_live(content.map.arena.live_bytes, content.map.arena.peak_instruction)
             self.curve.follow(self.canvas.camera)
         self.legend.set_entries(content.map.legend)
+        self._offer_scopes(content)
         self.table.show_table(content.table)
-        self.note.setText(" · ".join((content.map.headline, *content.map.issues)))
+        self.note.setText(
+            " · ".join(filter(None, (content.map.headline, content.measured, *content.map.issues)))
+        )
         self.note.setToolTip("\n".join(content.map.issues))
         self.show_content()
         self._show_selection(self.state)
@@ -141,8 +151,13 @@ class MemoryPane(Pane):
         self.show_state(self.state)
 
     def _scope_chosen(self, _index: int) -> None:
-        self._all = self.scope.currentData() == "all"
         self.show_state(self.state)
+
+    def _offer_scopes(self, content: _MemoryContent) -> None:
+        known = _SCOPES if content.measured else _SCOPES[:-1]
+        chosen = str(self.scope.currentData())
+        there = chosen in (one for _, one in known)
+        self.scope.show_choices(known, chosen if there else known[0][1])
 
     # -- selection -------------------------------------------------------------------------
 
@@ -211,7 +226,7 @@ def _value_of(key: object) -> int | None:
 
 
 def _build(
-    session: Session, method: str, place: int, unit: str, *, peak_only: bool
+    session: Session, method: str, place: int, unit: str, scope: str
 ) -> _MemoryContent | None:
     plan = memory_plan(session, method)
     if plan is None:
@@ -219,11 +234,16 @@ def _build(
     index = join_index(session, method)
     titles = arena_titles(plan, unit)
     if not plan.arenas:
-        return _MemoryContent(plan, titles, 0, None, Table(), index)
+        return _MemoryContent(plan, titles, 0, None, Table(), index, "")
     place = min(place, len(plan.arenas) - 1)
     content = memory_map(session, plan, place, unit)
-    table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
-    return _MemoryContent(plan, titles, place, content, table, index)
+    words = measured_words(session, method, unit)
+    if words and scope == _MEASURED:
+        table = measured(session, method, Units(size=unit))
+    else:
+        peak_only = scope != _ALL
+        table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
+    return _MemoryContent(plan, titles, place, content, table, index, words)
 
 
 def _needs(session: Session) -> Need | None:

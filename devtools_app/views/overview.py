@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
+from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import ShowView
 from devtools_app.state.state import State
 from devtools_app.viewmodels.finding_links import finding_request
-from devtools_app.viewmodels.overview import Overview, TimeSum, overview
+from devtools_app.viewmodels.overview import Overview, TimeSum, methods_work, overview
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.cards import Card, card_text
 from devtools_app.widgets.time_bar import TimeBar
+from inspector.tables.facts import Fact
 from inspector.units import plural
 
 
@@ -25,6 +29,10 @@ class OverviewPane(Pane):
         super().__init__(context, "Overview")
         self.page = CardPage("Overview")
         self._content: Overview | None = None
+        self._work: dict[str, tuple[Fact, ...]] = {}
+        self._cards: dict[str, Card] = {}
+        self._counting = Latest("work of methods", self)  # the rest need not wait for it
+        self._counting.ready.connect(self._show_work)
         self.set_content(self.page)
         context.theme.changed.connect(self._rebuild)
 
@@ -48,8 +56,17 @@ class OverviewPane(Pane):
     def show_result(self, result: object) -> None:
         """Show an overview."""
         self._content = result if isinstance(result, Overview) else None
+        self._work = {}
         self._rebuild()
         self.show_content()
+        session = self.state.session
+        if session is not None:
+            self._counting.submit(lambda _token: methods_work(session))
+
+    def _show_work(self, result: object) -> None:
+        self._work = cast("dict[str, tuple[Fact, ...]]", result)
+        for name, card in self._cards.items():  # in place: building the page anew would scroll
+            card.add_facts(self._work.get(name, ()))
 
     def _rebuild(self) -> None:
         content = self._content
@@ -110,8 +127,13 @@ class OverviewPane(Pane):
             self.page.add_left(card)
 
     def _add_right(self, content: Overview) -> None:
+        self._cards.clear()
         for group in content.methods:
-            card = Card(self.theme, f"Method {group.title}")
+            card = self._cards[group.title] = Card(self.theme, f"Method {group.title}")
+            card.add_facts((*group.facts, *self._work.get(group.title, ())))
+            self.page.add_right(card)
+        for group in content.memory:
+            card = Card(self.theme, group.title)
             card.add_facts(group.facts)
             self.page.add_right(card)
         if content.verdict is not None:
@@ -127,6 +149,12 @@ class OverviewPane(Pane):
         content, session = self._content, self.state.session
         if content is not None and session is not None:
             self._ask(finding_request(session, self.state.method, content.findings[number]))
+
+    @override
+    def shut_down(self) -> None:
+        """Stop the threads."""
+        self._counting.close()
+        super().shut_down()
 
 
 SPEC = ViewSpec("overview", "Overview", Area.CENTRE, OverviewPane, "overview")

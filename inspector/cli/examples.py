@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "table": (
         "etscope table operators model.pte model.etrecord run.etdp --sort mean:desc --top 20",
+        "etscope table operators model.pte run/run.etdp --columns operator,mean,flops,bytes,limit",
         "etscope table memory model.pte --filter 'size>1MiB' --columns value,size,made_by",
         "etscope table compare A B",
     ),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from inspector.cli.answer import Answer, Shown, shown
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.files.session import Session
+from inspector.memory.measured import measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
 from inspector.numerics.value_sources import ValueSource, value_sources
-from inspector.tables.memory import culprits
+from inspector.tables.memory import culprits, measured
+from inspector.tables.selection import AUTOMATIC
 from schema.errors import Issue, Severity
 
 Sources = Mapping[int, ValueSource]
@@ -39,10 +42,19 @@ def run(options: Namespace) -> Answer:
         for plan in plans
         for arena in plan.arenas
     ]
+    tables += [
+        shown(measured(session, plan.method, AUTOMATIC), f"{plan.method}, as measured")
+        for plan in plans
+        if measured_memory(session, plan.method)
+    ]
     lines = [line for plan in plans for line in _lines(plan)]
     data = {
         "methods": {
-            plan.method: plan_json(plan, value_sources(session, plan.method)) for plan in plans
+            plan.method: {
+                **plan_json(plan, value_sources(session, plan.method)),
+                "measured": [asdict(one) for one in measured_memory(session, plan.method)],
+            }
+            for plan in plans
         }
     }
     return Answer(data, lines=lines, tables=tables, issues=issues)

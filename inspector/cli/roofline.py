@@ -14,12 +14,11 @@ from inspector.jobs.calibrate import usual_job
 from inspector.jobs.run import JobRun
 from inspector.roofline.calibration import Calibration, Ceiling, load_calibration
 from inspector.roofline.rows import Roofline, RooflineRow, limits_of, rate_text, roofline
-from inspector.roofline.work import Work
+from inspector.roofline.work import work_json, work_text
 from inspector.tables.roofline import note, roofline_table
 from inspector.tables.selection import AUTOMATIC
 from inspector.units import (
     Quantity,
-    format_bytes,
     format_quantity,
     format_share,
     format_time,
@@ -113,16 +112,6 @@ def _lines(one: Roofline) -> list[str]:
     return lines
 
 
-def work_text(work: Work) -> str:
-    """Return FLOPs, bytes and intensity in words."""
-    at_most = "at most " if work.bounded else ""
-    flops = format_quantity(work.flops, Quantity.OPERATIONS)
-    flops = f"{at_most}{flops}" if work.flops is not None else "FLOPs missing"
-    moved = f"{format_bytes(work.nbytes)} moved" if work.nbytes is not None else "bytes missing"
-    words = f"{flops}, {moved}"
-    return words if work.intensity is None else f"{words}, {work.intensity:.3g} FLOPs a byte"
-
-
 def roofline_json(one: Roofline) -> dict[str, Any]:
     """Return the JSON of one method."""
     return {
@@ -133,7 +122,6 @@ def roofline_json(one: Roofline) -> dict[str, Any]:
 
 
 def _row_json(row: RooflineRow) -> dict[str, Any]:
-    work = row.work
     return {
         "operator": row.label,
         "module": row.module or None,
@@ -142,16 +130,11 @@ def _row_json(row: RooflineRow) -> dict[str, Any]:
         "node": row.node or None,
         "passes": row.passes,
         "time_ns": row.time_ns,
-        "flops": work.flops,
-        "read_bytes": work.read,
-        "written_bytes": work.written,
-        "intensity": work.intensity,
+        **work_json(row.work),
         "flops_per_s": row.flops_per_s,
         "bytes_per_s": row.bytes_per_s,
         "share": row.share,
         "limit": row.bound.value or None,
-        "dtype": work.dtype or None,
-        "upper_bound": work.bounded,
         "note": note(row) or None,
     }
 

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from inspector.compare.model import LESS, MORE, ComparePlace, Delta
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.memory.measured import INCREASE, measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, analyse_memory
+from inspector.roofline.method_work import method_work
 from inspector.size.files import session_sizes
 from schema.objects.identity_cache import identity_cache
 
 Sessions = Sequence[Session]
 Number = float | int | None
 _MEASURED = ("pte", "ptd", "bpte")
+FLOPS, MOVED, MEASURED = "FLOPs", "bytes moved", "measured memory"
 _ARENA = (
     ("planned", "planned_bytes"),
     ("peak", "peak_bytes"),
@@ -58,6 +61,46 @@ def memory_summary(sessions: Sessions, method: str) -> tuple[Delta, ...]:
         Delta("memory", "arenas", "bytes", total("planned_bytes"), LESS, method, places=where),
         Delta("memory", "peak", "bytes", total("peak_bytes"), LESS, method, places=where),
     )
+
+
+def measured_deltas(sessions: Sessions, method: str) -> tuple[Delta, ...]:
+    """Return the resident memory of the runs of a method, phase by phase, where it was measured."""
+    sides = [
+        {(one.phase, one.part): one.nbytes for one in measured_memory(session, method)}
+        for session in sessions
+    ]
+    where = places(sessions, "memory", method)
+    found: list[Delta] = []
+    for phase, part in dict.fromkeys(key for side in sides for key in side):
+        values = tuple(side.get((phase, part)) for side in sides)
+        what = f"{MEASURED}, {phase}{f': {part}' if part else ''}"
+        if any(value is not None for value in values):
+            found.append(Delta("memory", what, "bytes", values, LESS, method, (), INCREASE, where))
+    return tuple(found)
+
+
+def work_summary(sessions: Sessions, method: str) -> tuple[Delta, ...]:
+    """Return FLOPs and bytes moved of a method, each instruction once."""
+    works = [method_work(session, method).total for session in sessions]
+    reasons = dict.fromkeys(one.reason for one in works if one.flops is None or one.nbytes is None)
+    note = "; ".join(filter(None, reasons))
+    where = places(sessions, "roofline", method)
+    rows = ((FLOPS, "FLOPs", "flops"), (MOVED, "bytes", "nbytes"))
+    found = (
+        Delta(
+            "work",
+            what,
+            unit,
+            tuple(getattr(one, name) for one in works),
+            LESS,
+            method,
+            (),
+            note,
+            where,
+        )
+        for what, unit, name in rows
+    )
+    return tuple(one for one in found if any(value is not None for value in one.values))
 
 
 def _plan(session: Session, method: str) -> MemoryPlan | None:

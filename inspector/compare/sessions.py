@@ -32,10 +32,12 @@ from inspector.compare.model import (
 )
 from inspector.compare.numbers import (
     delegation_summary,
+    measured_deltas,
     memory_deltas,
     memory_summary,
     places,
     size_deltas,
+    work_summary,
 )
 from inspector.compare.ownership import owner_changes, partition_changes
 from inspector.compare.recipes import recipe_changes
@@ -47,6 +49,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
 from inspector.jobs.measure import Measurement
 from inspector.join.record_maps import edge_graph
+from inspector.memory.measured import PHASES, STEADY
 from inspector.numerics.report import GapReport
 from inspector.profile.methods import unit_assumed
 from inspector.trace.timing import is_time
@@ -161,7 +164,10 @@ class _Comparing:
         self._summary += delegation_summary(sessions, method)
         self._summary += self._graph_summary(method, alignments)
         self._summary += memory_summary(sessions, method)
-        self._memory += memory_deltas(sessions, method)
+        measured = measured_deltas(sessions, method)
+        self._summary += [one for one in measured if one.what.endswith(PHASES[STEADY])]
+        self._summary += work_summary(sessions, method)
+        self._memory += [*memory_deltas(sessions, method), *measured]
         self._summary += gap_summary(method, self._gaps)
         self._rows += gap_rows(method, self._gaps, alignments)
         self._method_weights(method)

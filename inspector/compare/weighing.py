@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import Comparison, Delta
+from inspector.compare.numbers import FLOPS, MEASURED, MOVED
 from inspector.compare.statistics import ALIKE, TimeVerdict
 from inspector.graph.model_graph import ModelNode
+from inspector.memory.measured import PHASES, STEADY, resident_alike
 from inspector.units import format_bytes, plain_text, plural
 from schema.graph import NodeKind
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "not distinguishable", "unknown"
 _MANY = 2.0  # times as much; a share says little beyond
+_CLEARLY = 1.5  # times the work, above which a factor reads better than a share
 _FILE = " in all"  # the figures of entire files
 _OF_SMALLER = 0.4  # of the operators of the smaller program
 _OF_LARGER = 0.15  # of those of the larger; a quantized graph has up to five times as many
@@ -26,7 +29,7 @@ class Weighed:
     """One quantity of a session beside that of the first.
 
     Attributes:
-        area: latency, size, memory or error
+        area: latency, size, memory, error or work
         word: better, worse, not distinguishable or unknown
         text: phrase with the figures
     """
@@ -37,12 +40,16 @@ class Weighed:
 
 
 def weigh(found: Comparison, number: int) -> tuple[Weighed, ...]:
-    """Return the quantities of a session beside those of the first one, latency first."""
+    """Return the quantities of a session beside those of the first one, latency first.
+
+    Work explains the others, and comes last.
+    """
     return (
         _latency(found, number),
         _bytes("size", "size", _of(found, "size", _FILE), number),
-        _bytes("memory", "peak memory", _of(found, "memory", "peak"), number),
+        _memory(found, number),
         _error(_of(found, "gap", "largest error"), number),
+        _work(found, number),
     )
 
 
@@ -82,11 +89,10 @@ def _latency(found: Comparison, number: int) -> Weighed:
 
 def _bytes(area: str, name: str, deltas: Iterable[Delta], number: int) -> Weighed:
     """Return the bytes of all that both have; that of one alone does not count."""
-    both = [(one.values[0], one.values[number]) for one in deltas]
-    known = [(old, new) for old, new in both if old is not None and new is not None]
-    if not known:
+    both = _both(list(deltas), number)
+    if both is None:
         return Weighed(area, UNKNOWN, f"{name} unknown")
-    old, new = sum(old for old, _ in known), sum(new for _, new in known)
+    old, new = both
     if old == new:
         return Weighed(area, SAME, f"same {name}")
     sign = "+" if new > old else "−"
@@ -94,6 +100,50 @@ def _bytes(area: str, name: str, deltas: Iterable[Delta], number: int) -> Weighe
     share = how_much(new / old, *words) if old else words[0]
     text = f"{name} {share} ({sign}{format_bytes(abs(new - old))})"
     return Weighed(area, WORSE if new > old else BETTER, text)
+
+
+def _memory(found: Comparison, number: int) -> Weighed:
+    """Return planned memory, and beside it what a steady run took where both were measured."""
+    planned = _bytes("memory", "peak memory", _of(found, "memory", "peak"), number)
+    steady = _of(found, "memory", f"{MEASURED}, {PHASES[STEADY]}")
+    real = _bytes("memory", "measured memory", steady, number)
+    if real.word == UNKNOWN:
+        return planned
+    old, new = _both(steady, number) or (0, 0)
+    if resident_alike(old, new - old):
+        real = Weighed("memory", SAME, f"measured memory {ALIKE}")
+    if planned.word == UNKNOWN:
+        return real
+    word = planned.word if real.word == SAME else real.word
+    return Weighed("memory", word, f"{planned.text}, {real.text}")
+
+
+def _work(found: Comparison, number: int) -> Weighed:
+    """Return FLOPs and bytes moved: why a variant can be faster or slower."""
+    flops, moved = (_both(_of(found, "work", what), number) for what in (FLOPS, MOVED))
+    if flops is None or moved is None:
+        return Weighed("work", UNKNOWN, "FLOPs and bytes unknown")
+    text = f"{_times_as(flops, 'FLOPs')} and {_times_as(moved, 'bytes moved')}"
+    old, new = moved if moved[0] != moved[1] else flops
+    return Weighed("work", SAME if old == new else WORSE if new > old else BETTER, text)
+
+
+def _both(deltas: Sequence[Delta], number: int) -> tuple[float, float] | None:
+    pairs = [(one.values[0], one.values[number]) for one in deltas]
+    known = [(old, new) for old, new in pairs if old is not None and new is not None]
+    if not known:
+        return None
+    return sum(old for old, _ in known), sum(new for _, new in known)
+
+
+def _times_as(pair: tuple[float, float], what: str) -> str:
+    old, new = pair
+    if old == new or not old:
+        return f"the same {what}" if old == new else f"more {what}"
+    ratio = new / old
+    if 1 / _CLEARLY < ratio < _CLEARLY:
+        return f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'fewer'} {what}"
+    return f"{ratio:.2g} times the {what}"
 
 
 def _error(deltas: Iterable[Delta], number: int) -> Weighed:

@@ -13,6 +13,7 @@ from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.session import Session
 from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.memory.measured import measured_memory
 from inspector.memory.plan import Arena, analyse_memory
 from inspector.profile.methods import TIMES_WITH_VALUES, MethodTime, analyse_profile
 from inspector.profile.operator_rows import operator_rows
@@ -34,8 +35,9 @@ from inspector.size.users import stored_users
 from inspector.tables.check import link_table
 from inspector.tables.delegation import delegate_table, operator_counts
 from inspector.tables.files import file_facts_table, issue_table
-from inspector.tables.memory import culprits
+from inspector.tables.memory import culprits, measured
 from inspector.tables.operators import operators
+from inspector.tables.roofline import known_limits
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.size import parts_table
 from inspector.tables.table import ColumnKind, Table
@@ -50,6 +52,9 @@ _MOST_ARENAS = 4
 _MS = 1e6  # ns
 _BY_SHARE = ("share_of_method:desc",)
 _TIMES = ("operator", "module", "delegate", "mean", "share_of_method", "p50", "join", "source")
+_WORK = ("flops", "bytes", "flops_a_byte", "compute_rate")
+_LIMITS = ("share_of_limit", "limit")
+_COUNTED_ROWS = 20_000  # beyond these, counting takes longer than the rest of the report
 _MEASURED = ("pte", "ptd", "bpte")
 
 Section = Callable[[Session, tuple[str, ...], Words], Markup]
@@ -141,17 +146,25 @@ def _method_time(time: MethodTime) -> Markup:
 def _operators(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
     found: list[Markup] = []
     for method in methods or ("",):
-        if not operator_rows(session, method):
+        rows = operator_rows(session, method)
+        if not rows:
             continue  # the table would list nodes without times
         table = operators(session, method, AUTOMATIC)
-        shown = table_html(table, _MOST_ROWS, columns=_known(table, _TIMES), sort=_BY_SHARE)
+        table = table.complete() if len(rows) <= _COUNTED_ROWS else table
+        limits = () if known_limits(session).missing else _LIMITS
+        columns = _known(table, (*_TIMES, *_WORK, *limits))
+        shown = table_html(table, _MOST_ROWS, columns=columns, sort=_BY_SHARE)
         found.append(heading(method) + shown if len(methods) > 1 and shown else shown)
     return Markup().join(found)
 
 
 def _known(table: Table, wanted: Sequence[str]) -> list[str]:
     """Return the requested columns that a table has; ticks without a unit have other columns."""
-    return [one.id for one in table.columns if one.id in wanted or one.kind is ColumnKind.SHARE]
+    return [
+        one.id
+        for one in table.columns
+        if one.id in wanted or (one.kind is ColumnKind.SHARE and one.id not in _LIMITS)
+    ]
 
 
 def _delegation(session: Session, methods: tuple[str, ...], _words: Words) -> Markup:
@@ -183,6 +196,9 @@ def _memory(session: Session, methods: tuple[str, ...], _words: Words) -> Markup
         steps = max(plan.instruction_count, 1)
         found += [_arena(session, method, one, steps) for one in plan.arenas[:_MOST_ARENAS]]
         found.append(left_out(_MOST_ARENAS, len(plan.arenas), "planned buffers"))
+        if measured_memory(session, method):
+            rows = table_html(measured(session, method, AUTOMATIC), _MOST_ROWS)
+            found.append(heading(f"{method}, as measured") + rows)
     return Markup().join(found)
 
 

@@ -50,11 +50,13 @@ class MethodWork:
         operators: in the order of the instructions, the nodes of a delegate for its call
         by_step: instruction -> positions in operators, none for control flow
         recorded: node of the recorded graph -> its work
+        missing: why nothing is known, empty where there is a program or a recorded graph
     """
 
     operators: tuple[OperatorWork, ...]
     by_step: Mapping[int, tuple[int, ...]]
     recorded: Mapping[str, Work]
+    missing: str = ""
 
     def of_step(self, step: int) -> Work | None:
         """Return the work of an instruction, with all of a delegate; None if it is unknown."""
@@ -77,13 +79,19 @@ class MethodWork:
         own = self.of_step(steps[0]) if node.delegate is None and len(steps) == 1 else None
         if own is None:
             own = self.recorded.get(node.name, self.recorded.get(node.node.name))
-        for step in steps:
-            own = own or self.inside(step, (node.node.name,))
-        return own or unknown("not matched to an operator of the program")
+        if own is None and steps:
+            own = self.inside(steps[0], (node.node.name,))
+        if own is not None:
+            return own
+        whole = self.of_step(steps[0]) if steps else None
+        reason = whole.reason if whole is not None else ""
+        return unknown(reason or "not matched to an operator of the program")
 
     @property
     def total(self) -> Work:
         """Return the sum, each instruction once; missing where one operator is."""
+        if self.missing:
+            return unknown(self.missing)
         return total(one.work for one in self.operators)
 
     @property
@@ -105,7 +113,8 @@ def method_work(session: Session, method: str) -> MethodWork:
     recorded = method_recorded(session, method)
     program = session.program
     if program is None or method not in session.methods:
-        return MethodWork(tuple(_of_record(session, method, recorded)), {}, recorded)
+        missing = "" if model_graph(session, method) is not None else "no program and no ETRecord"
+        return MethodWork(tuple(_of_record(session, method, recorded)), {}, recorded, missing)
     graph = plan_graph(program, method)
     operators: list[OperatorWork] = []
     by_step: dict[int, tuple[int, ...]] = {}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from inspector.units import Quantity, format_bytes, format_quantity
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import Argument, GraphNode, GraphValue, QuantizationParameters, TensorMeta
 
@@ -78,6 +79,28 @@ class Work:
 
 
 NO_WORK = Work(0, 0, 0)
+
+
+def work_text(work: Work) -> str:
+    """Return FLOPs, bytes and intensity in words."""
+    at_most = "at most " if work.bounded else ""
+    flops = format_quantity(work.flops, Quantity.OPERATIONS)
+    flops = f"{at_most}{flops}" if work.flops is not None else "FLOPs missing"
+    moved = f"{format_bytes(work.nbytes)} moved" if work.nbytes is not None else "bytes missing"
+    words = f"{flops}, {moved}"
+    return words if work.intensity is None else f"{words}, {work.intensity:.3g} FLOPs a byte"
+
+
+def work_json(work: Work) -> dict[str, int | float | bool | str | None]:
+    """Return the JSON of work; null where unknown."""
+    return {
+        "flops": work.flops,
+        "read_bytes": work.read,
+        "written_bytes": work.written,
+        "intensity": work.intensity,
+        "dtype": work.dtype or None,
+        "upper_bound": work.bounded,
+    }
 
 
 def unknown(reason: str) -> Work:

@@ -12,9 +12,11 @@ from inspector.compare.model import (
     Comparison,
     Delta,
 )
+from inspector.compare.numbers import MEASURED
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.weighing import BETTER, WORSE, Weighed, weigh
 from inspector.files.session import Session
+from inspector.memory.measured import resident_alike
 from inspector.tables.figures import Figure, figure_column
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
@@ -27,7 +29,7 @@ from inspector.tables.table import (
 MS = 1e6  # nanoseconds
 _DELEGATES = "delegates"
 _LETTERS = 26
-_WEIGHED = ("time", "size", "memory", "gap")  # areas that the headline has figures of
+_WEIGHED = ("time", "size", "memory", "gap", "work")  # areas that the headline has figures of
 _MANY = 2.0  # times as long; a share says little beyond
 
 
@@ -77,7 +79,9 @@ def headline(found: Comparison, letters: Sequence[str]) -> str:
             for number, letter in enumerate(others, 1)
         )
         return f"{against}: {'; '.join(each)}"
-    words = ", ".join(one.text for one in weigh(found, 1))
+    words = ", ".join(
+        one.text for one in weigh(found, 1) if one.area != "work" or one.word in (BETTER, WORSE)
+    )
     worse = _worse(found)
     more = f" and {len(worse) - 2} more" if len(worse) > 2 else ""
     also = f"; also worse: {', '.join(worse[:2])}{more}" if worse else ""
@@ -192,6 +196,10 @@ def tone_of(one: Delta, number: int) -> str:
         verdict = one.verdicts[number] if number < len(one.verdicts) else None
         if verdict is None or not verdict.real:
             return "muted"
+    if one.what.startswith(MEASURED) and resident_alike(
+        one.values[0] or 0, one.values[number] or 0
+    ):
+        return "muted"
     better = (difference < 0) == (one.better == LESS)
     return "good" if better and one.better in (LESS, MORE) else "bad"
 
@@ -201,6 +209,8 @@ def _certainty(one: Delta, number: int) -> str:
     if verdict is not None:
         return verdict.words()
     if one.values[number] is None or one.values[0] is None:
+        return one.note
+    if one.what.startswith(MEASURED):
         return one.note
     if one.unit == "ms":
         return one.note or "runs of other times: no claim"

@@ -21,6 +21,7 @@ _QUANTITIES = {
     "ms": (Quantity.TIME, _NS_PER_MS),
     "bytes": (Quantity.SIZE, 1.0),
     "share": (Quantity.SHARE, 1.0),
+    "FLOPs": (Quantity.OPERATIONS, 1.0),
 }
 
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from inspector.files.session import Session
 from inspector.graph.instruction_names import call_label
+from inspector.memory.measured import INCREASE, PHASES, MeasuredMemory, measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
 from inspector.numerics.value_sources import value_sources
 from inspector.tables.query import QueryError
+from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Column, Table, Total, number_column, share_column, text_column
 from inspector.units import Quantity, choose_unit
@@ -66,6 +68,24 @@ def planned_values(session: Session, method: str, units: Units) -> Table:
         number_column("buffer", [arena.mem_id for _, arena in placed], Quantity.COUNT),
     )
     return _table(session, method, values, sizes, more, units.size)
+
+
+_UNMEASURED = "etscope run measures it, and writes run.json beside the trace"
+_MEASURED = (
+    RowField("phase"),
+    RowField("part", missing="all"),
+    RowField(INCREASE, Quantity.SIZE),
+    RowField("note"),
+)
+
+
+def measured(session: Session, method: str, units: Units) -> Table:
+    """Return the resident memory of each phase of the run of a method, as increase."""
+    found = measured_memory(session, method) or tuple(
+        MeasuredMemory(phase, "", None, _UNMEASURED) for phase in PHASES.values()
+    )
+    cells = [(one.phase, one.part or None, one.nbytes, one.note) for one in found]
+    return row_table(_MEASURED, cells, "phases", units=units)
 
 
 def _table(

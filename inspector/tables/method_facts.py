@@ -9,9 +9,12 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelNode, model_graph
 from inspector.graph.node_text import short_description, value_text
 from inspector.memory.plan import analyse_memory
+from inspector.roofline.rows import rate_text, roofline
+from inspector.roofline.work import work_text
 from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.roofline import known_limits
 from inspector.tables.selection import Units
-from inspector.units import format_bytes, plural
+from inspector.units import format_bytes, format_share, plural
 from schema.backends import short_backend
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
@@ -19,6 +22,8 @@ from schema.program import instruction_kind, instructions
 from schema.program import model as m
 
 _MOST = 6
+_ONCE = "FLOPs and bytes follow from shapes; bytes are those of each operand once"
+CALIBRATE = "Calibrate in the Roofline view, or etscope roofline --calibrate, measures it"
 _KINDS = {
     "KernelCall": "kernel call",
     "DelegateCall": "delegate call",
@@ -54,6 +59,22 @@ def method_group(session: Session, method: str, units: Units) -> FactGroup:
             for arena in analyse_memory(program, method).arenas
         ]
     return FactGroup(method, tuple(facts))
+
+
+def work_facts(session: Session, method: str) -> tuple[Fact, ...]:
+    """Return the FLOPs and bytes of a method, what it achieves and how near a limit that is."""
+    limits = known_limits(session)
+    whole = roofline(session, method, limits).method
+    facts = [Fact("work", work_text(whole.work), whole.work.reason or _ONCE)]
+    if whole.flops_per_s is None or session.times_with_values:
+        return tuple(facts)
+    facts.append(Fact("achieved", rate_text(whole), limits.note))
+    if limits.missing:
+        facts.append(Fact("of the limit", f"missing: {limits.missing}", CALIBRATE))
+    elif whole.share is not None:
+        words = f" ({whole.words})" if whole.words else ""
+        facts.append(Fact("of the limit", f"{format_share(whole.share)}{words}", limits.note))
+    return tuple(facts)
 
 
 def _values(label: str, words: list[str]) -> list[Fact]:

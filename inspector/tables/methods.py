@@ -12,6 +12,8 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import analyse_memory, instruction_label
 from inspector.profile.methods import analyse_profile
+from inspector.roofline.method_work import method_work
+from inspector.roofline.work import work_json
 from inspector.tables.rows import RowField, ns, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
@@ -28,6 +30,8 @@ _FIELDS = (
     RowField("instructions", Quantity.COUNT),
     RowField("planned", Quantity.SIZE),
     RowField("mean", Quantity.TIME),
+    RowField("FLOPs", Quantity.OPERATIONS),
+    RowField("bytes", Quantity.SIZE),
 )
 
 
@@ -41,10 +45,16 @@ def method_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
             one["instructions"],
             one["arena_bytes"],
             ns(one["method_ms"] if one["bare_ms"] is None else one["bare_ms"]),
+            *_work(one["work"]),
         )
         for name, one in found.items()
     ]
     return row_table(_FIELDS, rows, "methods", keys=list(found))
+
+
+def _work(work: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    sides = (work["read_bytes"], work["written_bytes"])
+    return work["flops"], None if None in sides else sum(sides)
 
 
 def _types(values: list[dict[str, Any]]) -> str:
@@ -72,6 +82,7 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
         "delegation": None,
         "nodes": None,
         "constant": None,
+        "work": work_json(method_work(session, method).total),
     }
     if program is not None:
         _from_program(program, method, found)

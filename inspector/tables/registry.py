@@ -53,6 +53,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("boundaries", "a tensor between delegates", "partitions:boundary_tensors"),
         TableEntry("constants", "a constant of a delegate", "partitions:delegate_constants"),
         TableEntry("memory", "a value of the memory plan", "memory:planned_values"),
+        TableEntry("measured-memory", "a phase of a run, its resident memory", "memory:measured"),
         TableEntry("roofline", "an operator at its limit", "roofline:operators_at_limits"),
         TableEntry("source", "a source line, its nodes and time", "source_lines:source_tree"),
         TableEntry("nodes", "a node of the compiled graph", "graph:nodes"),

@@ -130,6 +130,7 @@ def test_words_of_each_quantity_are_better_worse_or_neither() -> None:
         ("size", "better"),
         ("memory", "worse"),
         ("error", "worse"),
+        ("work", "unknown"),
     ]
     assert {one.word for one in weigh(comparison(), 1)} == {"unknown"}
 

@@ -7,17 +7,38 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import flop_registry
 
 from compiler.backends.xnnpack import XnnpackPartitioner
+from inspector.compare.sessions import compare_sessions
+from inspector.compare.weighing import SAME, weigh
 from inspector.files.machine import this_machine
 from inspector.join.node_index import base_operator
+from inspector.profile.operator_rows import operator_rows
 from inspector.roofline.calibration import COPY, Calibration, Ceiling
 from inspector.roofline.method_work import MethodWork, method_work, operator_rule
-from inspector.roofline.rows import Limit, Limits, RooflineRow, measured, roofline
-from inspector.roofline.work import Work, node_work
+from inspector.roofline.rows import (
+    COUNTED,
+    Limit,
+    Limits,
+    RooflineRow,
+    measured,
+    only_work,
+    roofline,
+    rows_at_limits,
+)
+from inspector.roofline.work import NO_WORK, Work, node_work, unknown
+from inspector.tables.grouping import total_text
+from inspector.tables.methods import method_json
+from inspector.tables.operators import operators
+from inspector.tables.query import Query, QueryError, column_index, select
+from inspector.tables.roofline import WORK_TITLES, known_limits, work_columns
+from inspector.tables.selection import AUTOMATIC
+from inspector.tables.table import Table
+from inspector.units import as_number
 from schema.graph import (
     Argument,
     GraphNode,
@@ -247,3 +268,80 @@ def test_without_a_calibration_there_is_no_share() -> None:
     found = measured(_row(1000, 1000, 1e6), Limits())
     assert (found.share, found.bound) == (None, Limit.UNKNOWN)
     assert found.flops_per_s == pytest.approx(1e6)
+
+
+def _column(table: Table, name: str) -> list[object]:
+    return [as_number(one) for one in table.columns[column_index(table, name)].values]
+
+
+@pytest.mark.parametrize("name", ["runs/convnet_xnnpack", "corpus/v1.5.1/tinygpt_portable"])
+def test_operators_have_the_numbers_of_the_roofline(name: str) -> None:
+    one = session(DATA / name)
+    short = operators(one, "forward", AUTOMATIC)
+    assert not {column.title for column in short.columns} & {*WORK_TITLES}
+    table = short.complete()
+    found = roofline(one, "forward", known_limits(one)).rows
+    works = iter(found)
+    rows = [next(works) if row.kind in COUNTED else None for row in operator_rows(one, "forward")]
+    assert next(works, None) is None
+    assert _column(table, "flops") == [0 if row is None else row.work.flops for row in rows]
+    assert _column(table, "bytes") == [0 if row is None else row.work.nbytes for row in rows]
+    assert _column(table, "compute_rate") == [row and row.flops_per_s for row in rows]
+    (event,) = [row for row in found if row.event == rows[0].event]
+    events = [row for row in operator_rows(one, "forward") if row.event == event.event]
+    assert rows_at_limits(one, "forward", events, known_limits(one)) == [event]
+
+
+def test_columns_of_work_are_made_where_a_query_names_them() -> None:
+    one = session(DATA / "runs/convnet_xnnpack")
+    table = operators(one, "forward", AUTOMATIC)
+    titles = {column.title for column in select(table, Query(sort=("mean:desc",))).table.columns}
+    assert "FLOPs" not in titles
+    for query in (
+        Query(sort=("flops:desc",)),
+        Query(filter="FLOPs>100k"),
+        Query(columns=("bytes",)),
+    ):
+        assert {"FLOPs", "bytes"} & {one.title for one in select(table, query).table.columns}
+    with pytest.raises(QueryError, match="flops, bytes, flops_a_byte"):
+        select(table, Query(columns=("nothing",)))
+
+
+def test_unknown_work_is_missing_with_its_reason_also_in_sums() -> None:
+    rows = [only_work(Work(6, 2, 2)), only_work(unknown("no rule for x")), only_work(NO_WORK)]
+    flops, *_, limit = work_columns(rows, Limits(), AUTOMATIC)
+    assert [flops.cell(row) for row in range(3)] == ["6", "missing", "0"]
+    assert limit.cell(1) == "no rule for x"
+    assert total_text(flops, np.array([0, 2])) == "6"
+    assert total_text(flops, np.array([0, 1])) == ""
+
+
+def test_without_calibration_the_limit_says_so() -> None:
+    one = session(DATA / "runs/convnet_xnnpack")
+    rows = roofline(one, "forward", Limits()).rows
+    *_, share, limit = work_columns(rows, Limits(), AUTOMATIC)
+    timed = [at for at, row in enumerate(rows) if row.time_ns]
+    assert {limit.cell(at) for at in timed} == {"not calibrated"}
+    assert {share.cell(at) for at in timed} == {"missing"}
+    assert "--calibrate" in limit.exact(limit.values[timed[0]])
+
+
+def test_nodes_without_a_trace_have_work_and_a_trace_alone_has_none() -> None:
+    one = session(DATA / "runs/convnet_xnnpack/model.pte")
+    table = operators(one, "forward", AUTOMATIC).complete()
+    assert sum(_column(table, "flops")) == method_work(one, "forward").total.flops
+    assert method_json(one, "forward")["work"]["flops"] == method_work(one, "forward").total.flops
+    alone = session(DATA / "runs/convnet_xnnpack/run.etdp")
+    assert method_work(alone, "forward").total.flops is None
+
+
+def test_comparison_says_what_a_variant_does_more() -> None:
+    pair = [session(DATA / "runs" / name) for name in ("convnet_portable", "convnet_xnnpack")]
+    found = compare_sessions(pair)
+    work = weigh(found, 1)[-1]
+    assert (work.area, work.word) == ("work", "better")
+    assert work.text == "5.3% fewer FLOPs and 5.3% fewer bytes moved"
+    (flops,) = [one for one in found.summary if one.what == "FLOPs"]
+    assert flops.values == tuple(method_work(one, "forward").total.flops for one in pair)
+    same = weigh(compare_sessions([pair[0], pair[0]]), 1)[-1]
+    assert (same.word, same.text) == (SAME, "the same FLOPs and the same bytes moved")
