@@ -1,4 +1,4 @@
-"""Resident memory that a run took, phase by phase, as its report says."""
+"""Resident memory that a run took, phase by phase, from its report."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MoreColumns:
-    """Columns that are computed only where they are asked for.
+    """Columns that are computed only where they are needed.
 
     Attributes:
         titles: of the columns, known without computing them
