@@ -13,6 +13,7 @@ from tests.bench.compare_cases import COMPARE_CASES
 from tests.bench.compile_cases import COMPILE_CASES
 from tests.bench.delegate_cases import DELEGATE_CASES
 from tests.bench.gui_cases import GUI_CASES
+from tests.bench.headline_cases import HEADLINE_CASES
 from tests.bench.loop_cases import LOOP_CASES
 from tests.bench.result import Result
 from tests.bench.run_cases import RUN_CASES
@@ -116,6 +117,7 @@ CASES: tuple[Case, ...] = (
     *LOOP_CASES,
     *COMPARE_CASES,
     *CALIBRATE_CASES,
+    *HEADLINE_CASES,
     *SWEEP_CASES,
     dataframe,
 )
