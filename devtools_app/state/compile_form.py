@@ -19,6 +19,7 @@ from inspector.recipes.compile_job import (
     SourceKind,
     code_files,
 )
+from inspector.recipes.data_source import DataSourceError, data_source
 from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.recipes.recipe import RecipeError, check_job
 from schema.objects.codec import ContentError, from_json, to_json
@@ -69,11 +70,12 @@ class CompileForm:
         if not self.job.source.path:
             return "Choose a Python file, a .pt2 file or an ETRecord."
         job = self.request()
-        calibration = (job.quantising.calibration,) if job.quantising.calibration else ()
-        files = (job.source.path, *job.libraries, *calibration)
+        files = (job.source.path, *job.libraries)
         gone = next((path for path in files if not os.path.isfile(path)), "")
         if gone:
             return f"{gone} not found."
+        if problem := _problem_of_data(job.quantising.calibration):
+            return problem
         if self.is_python and not job.source.function.isidentifier():
             return "Name the function that returns the module and its example inputs."
         return _problem_of_terms(job) or self._problem_of_files()
@@ -117,6 +119,17 @@ class CompileForm:
 
 def _absolute(path: str) -> str:
     return os.path.abspath(path) if path else ""
+
+
+def _problem_of_data(text: str) -> str:
+    """Return why a data source cannot be read, empty if it can or there is none."""
+    if not text:
+        return ""
+    try:
+        path = data_source(text).path
+    except DataSourceError as error:
+        return f"{error}."
+    return f"{path} not found." if path and not os.path.exists(path) else ""
 
 
 def _problem_of_terms(job: CompileJob) -> str:

@@ -12,7 +12,7 @@ from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
     add_libraries,
     add_timeout,
-    check_there,
+    check_inputs,
     count,
     count_or_none,
     finished,
@@ -93,8 +93,7 @@ def run(options: Namespace) -> Answer:
         raise CommandError("compare takes two or more: A B, each a file or folder", USAGE)
     if options.device:
         check_known(options.device)
-    if options.inputs_file not in MADE_INPUTS:
-        check_there(options.inputs_file)
+    check_inputs(options.inputs_file)
     sessions = open_sides(options, [split_names(names) for names in options.sessions])
     if options.html is not None:
         refuse_existing(Path(options.html), force=options.force)

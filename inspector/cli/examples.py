@@ -132,6 +132,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope step model.pte --call 1 --to 12 --value 30 --save values.pt",
         "etscope step model.pte --replace 30=zeros --engine native",
     ),
+    "eval": (
+        "etscope eval model.pte,model.etrecord --data data.py:batches -o eval",
+        "etscope eval model int8 --data data.py:batches --metric data.py:accuracy -o eval",
+        "etscope eval int8 --data random --samples 32 --reference recorded -o eval --format json",
+    ),
     "gate": (
         "etscope gate model.pte --require 'delegated>=98%' --require 'arena<=4MiB'",
         "etscope gate recipe.json --require 'gap.max_abs<=1e-3' --junit gate.xml",

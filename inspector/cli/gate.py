@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.gate_subject import GateSubject, gap_of, measured, opened
-from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count
+from inspector.cli.job_runs import add_libraries, add_timeout, check_inputs, count
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.experiments.gates.evidence import Evidence, MissingError
@@ -24,7 +24,7 @@ from inspector.experiments.gates.requirement import (
     RequirementError,
     parse_requirement,
 )
-from inspector.jobs.executing import ENGINES, MADE_INPUTS
+from inspector.jobs.executing import ENGINES
 from inspector.jobs.output_folder import HIDDEN
 from inspector.tables.gates import requirement_table
 from schema.backends import engine_backends
@@ -132,8 +132,8 @@ def _write_error(sentence: str, options: Namespace) -> None:
 
 def _run(options: Namespace) -> Answer:
     asked = _requirements(options)
-    if options.run_inputs and options.run_inputs not in MADE_INPUTS:
-        check_there(options.run_inputs)
+    if options.run_inputs:
+        check_inputs(options.run_inputs)
     with tempfile.TemporaryDirectory(prefix=HIDDEN, ignore_cleanup_errors=True) as scratch:
         subject = opened(options.files, options, Path(scratch) / "subject", options.keep)
         base = None

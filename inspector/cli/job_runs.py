@@ -17,6 +17,7 @@ from inspector.files.load import load_session
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
+from inspector.recipes.data_source import DataSourceError, data_source
 from schema.backends import engine_backends
 
 _STEP_SECONDS = 0.1  # Ctrl+C is noticed after at most that
@@ -134,6 +135,22 @@ def check_there(path: str) -> None:
     """
     if not stat.S_ISREG(Path(path).stat().st_mode):
         raise CommandError(f"{path} is not a file", UNREADABLE)
+
+
+def check_inputs(text: str) -> None:
+    """Refuse inputs whose file is missing before the job starts.
+
+    Args:
+        text: as of ``--inputs``: generated, a file, or one or all samples of a data source
+
+    Raises: OSError, CommandError
+    """
+    try:
+        source = data_source(text)
+    except DataSourceError as error:
+        raise CommandError(str(error), USAGE) from error
+    if source.path and not Path(source.path).is_dir():
+        check_there(source.path)
 
 
 def refused(error: FolderError) -> CommandError:

@@ -54,6 +54,7 @@ VERBS: dict[str, str] = {
     "verify": "check the outputs of the cases of a bundled program",
     "step": "inside of a delegate call: run to a node, read values, replace them",
     "gap": "numeric gap between a run and the recorded program",
+    "eval": "errors of programs over a data set beside the float program or each other",
     "gate": "does a program meet its requirements?",
     "sweep": "a recipe with every combination of some of its fields",
     "bisect": "which nodes to remove from a delegate so that a metric is within its bound",

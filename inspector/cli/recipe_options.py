@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar, cast, get_type_hints
 
 from inspector.cli.answer import USAGE, CommandError
-from inspector.cli.job_runs import check_there, count
+from inspector.cli.job_runs import check_inputs, count
 from inspector.recipes.compile_job import (
     OVERRIDES,
     PRECISIONS,
@@ -119,7 +119,7 @@ def _check_quantization(wanted: Quantization) -> None:
     if wanted.quantizer and not in_file(wanted.quantizer):
         raise CommandError(f"--quantizer {wanted.quantizer}: expected file.py:NAME", USAGE)
     if wanted.calibration:
-        check_there(wanted.calibration)
+        check_inputs(wanted.calibration)
     for text in (*wanted.modules, *wanted.operators, *wanted.nodes):
         _check_pair(text, "MODE", OVERRIDES)
 

@@ -14,6 +14,7 @@ from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
     add_program_data,
     add_timeout,
+    check_inputs,
     check_record,
     check_there,
     count,
@@ -257,8 +258,7 @@ def _check_files(job: RunJob) -> None:
     Raises: OSError, FormatError, CommandError
     """
     files = [job.program, job.bundle, job.record, *job.data_files, *job.libraries]
-    if job.inputs not in MADE_INPUTS:
-        files.append(job.inputs)
+    check_inputs(job.inputs)
     for path in files:
         if path:
             check_there(path)

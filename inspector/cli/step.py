@@ -12,7 +12,7 @@ from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import (
     add_program_data,
     add_timeout,
-    check_there,
+    check_inputs,
     count_or_none,
     finished,
     refused,
@@ -107,7 +107,7 @@ def run(options: Namespace) -> Answer:
         *([options.record] if options.record else ()),
     ]
     for path in (job.program, *files):
-        check_there(path)
+        check_inputs(path)
     target = Path(options.save) if options.save else None
     if target is not None:
         refuse_inputs(target, [job.program, *files])

@@ -10,7 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
-from inspector.cli.job_runs import add_timeout, check_there, count, count_or_none, refused
+from inspector.cli.job_runs import (
+    add_timeout,
+    check_inputs,
+    check_there,
+    count,
+    count_or_none,
+    refused,
+)
 from inspector.cli.options import add_folder_output
 from inspector.cli.recipes import known_recipe
 from inspector.cli.sweep_progress import SweepProgress
@@ -29,6 +36,7 @@ from inspector.experiments.sweeps.task import GAP_METRIC, SweepSettings
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.data_source import absolute
 from inspector.recipes.recipe import sha256_of
 from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
@@ -112,10 +120,9 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
         raise CommandError("nothing to vary: use --grid FIELD=VALUE,VALUE…", USAGE)
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
-    if options.run_inputs not in MADE_INPUTS:
-        check_there(options.run_inputs)
+    check_inputs(options.run_inputs)
     settings = SweepSettings(
-        options.runs, options.gap, _absolute(options.run_inputs), options.timeout
+        options.runs, options.gap, absolute(options.run_inputs), options.timeout
     )
     try:
         grid = _grid(options.grid)
@@ -142,13 +149,9 @@ def _grid(texts: Sequence[str]) -> Grid:
 def _placed(job: CompileJob) -> CompileJob:
     """Return the job with its files by absolute paths: workers have folders of their own."""
     inputs = job.quantising.calibration
-    quantising = replace(job.quantising, calibration=_absolute(inputs) if inputs else "")
-    source = Source(_absolute(job.source.path), job.source.function)
+    quantising = replace(job.quantising, calibration=absolute(inputs) if inputs else "")
+    source = Source(str(Path(job.source.path).absolute()), job.source.function)
     return replace(job, source=source, quantising=quantising)
-
-
-def _absolute(path: str) -> str:
-    return path if path in MADE_INPUTS else str(Path(path).absolute())
 
 
 def _objectives(text: str, settings: SweepSettings) -> tuple[str, ...]:

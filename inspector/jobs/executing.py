@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from inspector.files.run_report import REPORT as REPORT
+from inspector.recipes.data_source import GENERATED as MADE_INPUTS
 
 OUTPUTS, TRACE = "outputs.pt", "run.etdp"
 VALUES, BUFFER = "values.etdp", "values.debug"  # of the run that logs values
 RUN_BUFFER = "run.debug"  # as folders written by older versions have it
 TRACES = (TRACE, RUN_BUFFER, VALUES, BUFFER)
 INPUTS = "inputs.pt"
-MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
 PRINTED = ("off", "summary", "all")
 STOPPABLE = ("run", "warm up", "measure")  # stages of a run that may end with partial results

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from inspector.jobs.bisect_trials import CandidateNode, Trial
+from inspector.jobs.eval_samples import EvalSample
 
 STOP: Mapping[str, Any] = {"do": "stop"}  # command: end with partial results
 
@@ -160,6 +161,28 @@ class Tried(msgspec.Struct, frozen=True, tag="tried"):
     trial: Trial
 
 
+class Evaluating(msgspec.Struct, frozen=True, tag="evaluating"):
+    """A sample of a data set is about to run.
+
+    Attributes:
+        sample: its index
+        variant: that runs it, -1 for the reference
+    """
+
+    sample: int
+    variant: int
+
+
+class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
+    """A sample of a data set has run on all variants.
+
+    Attributes:
+        sample: its figures
+    """
+
+    sample: EvalSample
+
+
 class Stepped(msgspec.Struct, frozen=True, tag="stepped"):
     """A stepped delegate call has stopped before a node.
 
@@ -183,6 +206,8 @@ Message: TypeAlias = (
     | Found
     | Trying
     | Tried
+    | Evaluating
+    | Evaluated
     | Stepped
 )
 

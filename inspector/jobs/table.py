@@ -154,6 +154,15 @@ JOBS: tuple[JobKind, ...] = (
         supervisor=f"{_BISECT}:BisectSupervisor",
     ),
     JobKind(
+        "evaluate",
+        "evaluating",
+        "inspector.jobs.evaluate:EvalJob",
+        "inspector.worker.eval_job:work",
+        EXECUTES,
+        Writes.WORK,
+        supervisor="inspector.jobs.evaluate:EvalSupervisor",
+    ),
+    JobKind(
         "preview",
         "previewing",
         _PREVIEW,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ _FLOATS = {
     "float8_e5m2": (2, -14),
     "float8_e5m2fnuz": (2, -15),
 }
-# Sums in another order differ by some units in the last place; a wrong kernel by far more.
+# ErrorSums in another order differ by some units in the last place; a wrong kernel by far more.
 _RELATIVE = {
     "float64": 1e-9,
     "float32": 1e-4,
@@ -96,6 +96,76 @@ class Metrics:
     nan_reference: int
     inf: int
     inf_reference: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSums:
+    """ErrorSums over the elements of tensors and their references; those of several tensors add up.
+
+    Attributes:
+        elements: number of elements
+        finite: of them where both are finite; the other sums are of these
+        wrong: elements further apart than the tolerance
+        noise: squared differences
+        signal: squared references
+        length: absolute differences
+        other: squared values
+        product: of values and references
+        max_abs: largest absolute difference
+        max_rel: largest relative one
+        ulp: largest one in units of the last place
+        nan: elements that are not a number
+        nan_reference: those of the reference
+        inf: elements that are infinite
+        inf_reference: those of the reference
+    """
+
+    elements: int = 0
+    finite: int = 0
+    wrong: int = 0
+    noise: float = 0.0
+    signal: float = 0.0
+    length: float = 0.0
+    other: float = 0.0
+    product: float = 0.0
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    ulp: float = 0.0
+    nan: int = 0
+    nan_reference: int = 0
+    inf: int = 0
+    inf_reference: int = 0
+
+    def __add__(self, more: ErrorSums) -> ErrorSums:
+        """Return the sums over the elements of both; of largest values the larger."""
+        pairs = ((one.name, getattr(self, one.name), getattr(more, one.name)) for one in _SUMS)
+        return ErrorSums(*(max(a, b) if name in _LARGEST else a + b for name, a, b in pairs))
+
+    def metrics(self, dtype: str) -> Metrics:
+        """Return the distance that these sums are of.
+
+        Args:
+            dtype: of the reference
+        """
+        return Metrics(
+            elements=self.elements,
+            max_abs=self.max_abs,
+            max_rel=self.max_rel,
+            mse=self.noise / max(self.finite, 1),
+            l1=self.length,
+            snr_db=_decibels(self.signal, self.noise),
+            cosine=_cosine(self.signal, self.other, self.product),
+            ulp=self.ulp if dtype in _FLOATS else None,
+            out_of_tolerance=self.wrong / max(self.elements, 1),
+            nan=self.nan,
+            nan_reference=self.nan_reference,
+            inf=self.inf,
+            inf_reference=self.inf_reference,
+        )
+
+
+_SUMS = fields(ErrorSums)
+_LARGEST = ("max_abs", "max_rel", "ulp")
 
 
 def measure(
@@ -181,26 +251,18 @@ class Distance:
             counts = [np.isnan(b).sum(), np.isnan(a).sum(), np.isinf(b).sum(), np.isinf(a).sum()]
             self._special += np.array(counts, np.int64)
 
-    def metrics(self) -> Metrics:
-        """Return the accumulated distances."""
+    def sums(self) -> ErrorSums:
+        """Return the accumulated sums, from which ``ErrorSums.metrics`` computes distances."""
         noise, signal, length, other, product = self._sums.tolist()
         largest: list[float] = self._largest.tolist()
         special: list[int] = self._special.tolist()
-        return Metrics(
-            elements=self._elements,
-            max_abs=largest[0],
-            max_rel=largest[1],
-            mse=noise / max(self._finite, 1),
-            l1=length,
-            snr_db=_decibels(signal, noise),
-            cosine=_cosine(signal, other, product),
-            ulp=largest[2] if self._dtype in _FLOATS else None,
-            out_of_tolerance=self._wrong / max(self._elements, 1),
-            nan=special[0],
-            nan_reference=special[1],
-            inf=special[2],
-            inf_reference=special[3],
-        )
+        counts = (self._elements, self._finite, self._wrong)
+        sums = noise, signal, length, other, product
+        return ErrorSums(*counts, *sums, largest[0], largest[1], largest[2], *special)
+
+    def metrics(self) -> Metrics:
+        """Return the accumulated distances."""
+        return self.sums().metrics(self._dtype)
 
 
 def _mismatches(a: Floats, b: Floats, finite: NDArray[np.bool_]) -> int:

@@ -168,10 +168,11 @@ class Quantization:
     )
     calibration: str = option(
         "",
-        "inputs to calibrate with: a list, saved by torch.save, of the arguments of each call; the"
-        " example inputs by default",
+        "inputs to calibrate with: a list, saved by torch.save, of the arguments of each call, a"
+        " folder of tensors, or FILE.py:NAME, an iterable of inputs whose code is run; the example"
+        " inputs by default",
         flag="calibration",
-        metavar="FILE",
+        metavar="DATA",
         empty="the example inputs",
     )
     per_tensor: bool = option(
@@ -314,5 +315,6 @@ def reported_options(job: CompileJob) -> dict[str, Any]:
 
 def code_files(job: CompileJob) -> tuple[str, ...]:
     """Return the files whose code a compile runs."""
-    words = (*job.partitioners, *job.passes, job.memory_planner, job.quantising.quantizer)
+    how = job.quantising
+    words = (*job.partitioners, *job.passes, job.memory_planner, how.quantizer, how.calibration)
     return tuple(dict.fromkeys((*registering_code(job), *map(file_of, filter(in_file, words)))))

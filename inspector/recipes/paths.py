@@ -46,7 +46,7 @@ def _exists(path: Path) -> bool:
 
 def _with_files(job: CompileJob, moved: _Moved) -> CompileJob:
     how = job.quantising
-    inputs = how.calibration
+    inputs = how.calibration  # a file, a folder, or a name in a Python file
     return replace(
         job,
         source=Source(moved(job.source.path), job.source.function),
@@ -57,10 +57,14 @@ def _with_files(job: CompileJob, moved: _Moved) -> CompileJob:
         libraries=tuple(moved(path) for path in job.libraries),
         quantising=replace(
             how,
-            calibration=moved(inputs) if inputs else "",
+            calibration=_named(inputs, moved) if in_file(inputs) else _moved(inputs, moved),
             quantizer=_named(how.quantizer, moved),
         ),
     )
+
+
+def _moved(path: str, moved: _Moved) -> str:
+    return moved(path) if path else ""
 
 
 def _interpreter(path: str, moved: _Moved) -> str:
@@ -69,5 +73,7 @@ def _interpreter(path: str, moved: _Moved) -> str:
 
 
 def _named(text: str, moved: _Moved) -> str:
+    if not in_file(text):
+        return text
     file = file_of(text)
-    return moved(file) + text[len(file) :] if in_file(text) else text
+    return moved(file) + text[len(file) :]

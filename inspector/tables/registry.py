@@ -73,6 +73,9 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("issues", "an issue of a file", "files:issues", TableSubject.SESSION),
         TableEntry("run-times", "a time of a run", "runs:run_times", TableSubject.FOLDER),
         TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),
+        TableEntry("eval-outputs", "an output", "evaluate:outputs", TableSubject.FOLDER),
+        TableEntry("eval-worst", "a bad sample", "evaluate:worst", TableSubject.FOLDER),
+        TableEntry("eval-samples", "a sample", "evaluate:samples", TableSubject.FOLDER),
         TableEntry("trials", "a program a bisection tried", "bisect:trials", TableSubject.FOLDER),
         *(
             TableEntry(name, f"{what}, two sessions or more", maker, TableSubject.SESSIONS)

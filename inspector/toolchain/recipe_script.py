@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import cast
 
 from inspector.recipes.compile_job import (
@@ -104,12 +105,15 @@ def _lower(job: CompileJob) -> str:
 def _quantization_lines(how: Quantization) -> Iterator[str]:
     if not how.wanted:
         return
-    yield from (
-        ("", "from compiler.quantize.calibration import inputs_from_file")
-        if how.calibration
-        else ("",)
-    )
-    calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
+    plain = how.calibration and not in_file(how.calibration) and Path(how.calibration).suffix
+    calls = "None"
+    yield ""
+    if plain:
+        yield "from compiler.quantize.calibration import inputs_from_file"
+        calls = f"inputs_from_file({how.calibration!r}, method)"
+    elif how.calibration:
+        yield "from inspector.worker.data_set import calibration_calls"
+        calls = f"calibration_calls({how.calibration!r}, method, program)"
     if how.quantizer:
         yield "from compiler.quantize.program import named_quantizer, quantize_program"
         yield "programs = {"

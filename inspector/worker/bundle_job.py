@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as _untyped_pytree
 
@@ -17,6 +16,7 @@ from inspector.recipes.compile_job import CompileJob, SourceKind, parse_source
 from inspector.worker.exporter import AnswerError, Say, exported, timed_stage
 from inspector.worker.inputs import chosen_method, described, generated_inputs, read_cases
 from inspector.worker.recording import NotWrittenError
+from inspector.worker.source_program import ProgramRunner
 from runtime.bundled import (
     BundledProgram,
     MethodTestCase,
@@ -140,6 +140,7 @@ def _cases(job: BundleJob, plan: m.ExecutionPlan, module: ExportedProgram | None
             f"{len(job.expected)} files of outputs for {max(1, len(job.inputs))} of inputs"
         )
     cases: list[_Case] = []
+    runner = None if module is None else ProgramRunner(module)
     for place, text in enumerate(job.inputs or ("",)):
         given = _given(plan, text, len(cases), module)
         expected = job.expected[place] if job.expected else ""
@@ -150,7 +151,7 @@ def _cases(job: BundleJob, plan: m.ExecutionPlan, module: ExportedProgram | None
                 f"{len(given)}"
             )
         for at, values in enumerate(given):
-            asked = None if module is None or outputs is not None else _outputs_of(module, values)
+            asked = None if runner is None or outputs is not None else runner.outputs(values)
             cases.append(_Case(values, asked if outputs is None else outputs[at]))
     return cases
 
@@ -164,21 +165,6 @@ def _given(
     if text or module is None:
         return read_cases(text, len(plan.inputs))
     return [_pytree.tree_flatten(module.example_inputs)[0]]
-
-
-def _outputs_of(module: ExportedProgram, values: Sequence[Any]) -> list[Any]:
-    """Return the outputs of a module, whose state is reset for each case."""
-    spec: Any = module.call_spec.in_spec
-    if len(values) != spec.num_leaves:
-        raise AnswerError(f"{len(values)} inputs are given, the module has {spec.num_leaves}")
-    args, kwargs = _pytree.tree_unflatten([_own(value) for value in values], spec)
-    with torch.no_grad():
-        found = module.module()(*args, **kwargs)
-    return [_own(value) for value in _pytree.tree_flatten(found)[0]]
-
-
-def _own(value: Any) -> Any:  # noqa: ANN401 - tensor or number
-    return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
 
 def _check(plan: m.ExecutionPlan, number: int, case: _Case) -> None:

@@ -227,22 +227,32 @@ def answer_of(path: str, function: str, notify: Say) -> tuple[Any, tuple[str, in
 
     Raises: AnswerError for a missing function; errors of the user's code
     """
+    found = member_of(path, function, notify)
+    file = str(Path(path).absolute())
+    if isinstance(found, torch.nn.Module) or not callable(found):
+        return found, (file, 0)  # a model or a tuple with a name needs no call
+    code = getattr(found, "__code__", None)
+    return found(), (file, code.co_firstlineno if code is not None else 0)
+
+
+def member_of(path: str, name: str, notify: Say) -> Any:  # noqa: ANN401 - what it is in the file
+    """Run a file and return what it calls a name.
+
+    Raises: AnswerError for a missing name; errors of the user's code
+    """
     file = Path(path).absolute()
     _warn_of_hidden(file, notify)
     sys.argv = [str(file)]
     module = module_of(file)
-    found = getattr(module, function, None)
+    found = getattr(module, name, None)
     if found is None:
         there = [
             key for key, value in vars(module).items() if isinstance(value, types.FunctionType)
         ]
         more = f" and {len(there) - _MOST_NAMES:,} more" if len(there) > _MOST_NAMES else ""
         named = f"{', '.join(there[:_MOST_NAMES])}{more}" if there else "none"
-        raise AnswerError(f"{path} has no function {function!r}; available: {named}")
-    if isinstance(found, torch.nn.Module) or not callable(found):
-        return found, (str(file), 0)  # a model or a tuple with a name needs no call
-    code = getattr(found, "__code__", None)
-    return found(), (str(file), code.co_firstlineno if code is not None else 0)
+        raise AnswerError(f"{path} has no function {name!r}; available: {named}")
+    return found
 
 
 def module_of(file: Path) -> types.ModuleType:

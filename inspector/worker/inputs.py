@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
+import numpy as np
 import torch
 
 from inspector.jobs.executing import PRINTED
@@ -125,7 +126,7 @@ def read_values(path: str) -> list[Any]:
 
     Raises: OSError; ValuesError
     """
-    return list(flat_values(_read(path), path))
+    return list(flat_values(load_values(path), path))
 
 
 def read_cases(path: str, count: int) -> list[list[Any]]:
@@ -139,7 +140,7 @@ def read_cases(path: str, count: int) -> list[list[Any]]:
 
     Raises: OSError; ValuesError
     """
-    found = _read(path)
+    found = load_values(path)
     whole = list(flat_values(found, path))
     if len(whole) == count or not isinstance(found, list | tuple):
         return [whole]
@@ -148,7 +149,11 @@ def read_cases(path: str, count: int) -> list[list[Any]]:
     return cases if several and cases else [whole]
 
 
-def _read(path: str) -> Any:  # noqa: ANN401 - what the file holds
+def load_values(path: str) -> Any:  # noqa: ANN401 - what the file holds
+    """Return what ``torch.save`` wrote into a file, without executing code of it.
+
+    Raises: OSError; ValuesError
+    """
     with open(path, "rb") as stream:
         data = stream.read()
     try:
@@ -167,6 +172,9 @@ def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noq
     """
     if isinstance(value, torch.Tensor | int | float):
         yield value
+        return
+    if isinstance(value, np.ndarray):
+        yield torch.as_tensor(np.ascontiguousarray(cast("Any", value)))
         return
     if isinstance(value, Mapping):
         value = list(cast("Mapping[Any, Any]", value).values())

@@ -10,7 +10,6 @@ from typing import Any
 
 from compiler.errors import CompileError
 from compiler.named import UnknownNameError
-from compiler.quantize.calibration import inputs_from_file
 from compiler.quantize.program import (
     OVERRIDES,
     QuantizationModes,
@@ -22,6 +21,7 @@ from compiler.quantize.program import (
 from compiler.quantize.quiet_imports import import_quietly
 from inspector.recipes.compile_job import Quantization
 from inspector.recipes.options import AssignmentError, parse_assignment
+from inspector.worker.data_set import calibration_calls
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
 
 
@@ -40,7 +40,7 @@ def quantize_source(wanted: Quantization, source: Exported, notify: Say) -> Expo
             try:
                 calls = None
                 if wanted.calibration:
-                    calls = inputs_from_file(wanted.calibration, method)
+                    calls = calibration_calls(wanted.calibration, method, program, notify)
                 programs[method] = quantize_program(
                     program, how, calls, lambda n, of: _count(notify, n, of)
                 )

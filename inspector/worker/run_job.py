@@ -13,16 +13,17 @@ from typing import Any
 import torch
 
 from inspector.files.machine import this_machine, usable_cores
-from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
+from inspector.jobs.executing import REPORT, RunJob
 from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.trace.run_times import run_times, statistics_json
 from inspector.units import plural
 from inspector.worker.blaming import located_errors
 from inspector.worker.contention import Others, busy_cores, oversubscribed
+from inspector.worker.data_set import inputs_named
 from inspector.worker.debug_filter import chosen_instructions
 from inspector.worker.exporter import Say, timed_stage
-from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
+from inspector.worker.inputs import chosen_method, described, printed
 from inspector.worker.passes import Kinds, Passes, run_passes
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import MemoryPhases, resident_bytes
@@ -240,9 +241,7 @@ def inputs_of(job: RunJob, program: Program, name: str) -> list[Any]:
         data, file = read(job.bundle or job.program)
         cases = bundled.decode(data, file=file)
         return bundled_values(find_case(cases, name, job.case).inputs)
-    if job.inputs in MADE_INPUTS:
-        return generated_inputs(program.file.plan(name), job.inputs, job.seed)
-    return read_values(job.inputs)
+    return inputs_named(job.inputs, job.seed, program.file.plan(name))
 
 
 def _report(

@@ -9,15 +9,15 @@ from typing import Any, cast
 
 import torch
 
-from inspector.jobs.executing import MADE_INPUTS, StepJob
+from inspector.jobs.executing import StepJob
 from inspector.jobs.output_file import MADE
 from inspector.worker.blaming import located_errors
+from inspector.worker.data_set import inputs_named
 from inspector.worker.exporter import AnswerError, Say, timed_stage
 from inspector.worker.inputs import (
     ValuesError,
     chosen_method,
     described,
-    generated_inputs,
     read_values,
 )
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
@@ -115,9 +115,7 @@ def _inputs(job: StepJob, plan: Any) -> list[Any]:  # noqa: ANN401
         return bundled_values(
             find_case(bundled.decode(data, file=file), plan.name, job.case).inputs
         )
-    if job.inputs in MADE_INPUTS:
-        return generated_inputs(plan, job.inputs, job.seed)
-    return read_values(job.inputs)
+    return inputs_named(job.inputs, job.seed, plan)
 
 
 def filling(what: str) -> torch.Tensor | float:

@@ -15,7 +15,6 @@ from inspector.files.machine import this_machine, usable_cores
 from inspector.jobs.executing import (
     BUFFER,
     INPUTS,
-    MADE_INPUTS,
     OUTPUTS,
     REPORT,
     TRACE,
@@ -27,8 +26,9 @@ from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.contention import oversubscribed
+from inspector.worker.data_set import inputs_named
 from inspector.worker.exporter import AnswerError
-from inspector.worker.inputs import chosen_method, described, generated_inputs, printed, read_values
+from inspector.worker.inputs import chosen_method, described, printed
 from inspector.worker.passes import Passes
 from inspector.worker.run_job import options_of, stopped_words, times_of
 from inspector.worker.tasks import StopSignal, Task
@@ -143,10 +143,8 @@ def given_program(job: RunJob, folder: Path) -> GivenProgram:
         if cases is None:
             raise AnswerError(f"{job.program} has no cases: it is not a bundled program")
         inputs = bundled_values(find_case(cases, plan.name, job.case).inputs)
-    elif job.inputs in MADE_INPUTS:
-        inputs = generated_inputs(plan, job.inputs, job.seed)
     else:
-        inputs = read_values(job.inputs)
+        inputs = inputs_named(job.inputs, job.seed, plan)
     _save_values(folder / _INPUTS, inputs)
     names = tuple(one.name for one in decoded.plans)
     return GivenProgram(path, plan, inputs, bool(state_values(decoded, plan.name)), names)

@@ -15,6 +15,7 @@ from compiler.edge.cache import EdgeCache
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.stages import Observer
 from inspector.recipes.compile_job import CompileJob, Quantization, SourceKind
+from inspector.recipes.data_source import data_source
 from inspector.recipes.emission import file_of, in_file
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
@@ -95,7 +96,8 @@ class Warm:
         """
         if not wanted.wanted:
             return source
-        files = (wanted.calibration, file_of(wanted.quantizer) if wanted.quantizer else "")
+        calibration = data_source(wanted.calibration).path if wanted.calibration else ""
+        files = (calibration, file_of(wanted.quantizer) if wanted.quantizer else "")
         key = wanted, tuple(_stamp(path) for path in files if path)
         for known, made in self._quantized:
             if known == key:

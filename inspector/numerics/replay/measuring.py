@@ -96,7 +96,7 @@ def agrees(values: OutputValues, allowed: Tolerance) -> bool:
         return False
     dtype = _dtype(side)
     distance = Distance(dtype, allowed, "quantized" if values.quantized else dtype)
-    distance.add(_pieces(side, values.found), values.quantum)
+    distance.add(pieces_of(side, values.found), values.quantum)
     return distance.metrics().out_of_tolerance == 0
 
 
@@ -118,11 +118,11 @@ class _OutputDistances:
         self.passes += 1
         self._by_reference = self._by_reference and reference is not UNKNOWN
         self._by_run = self._by_run and own is not UNKNOWN
-        self._total.add(_pieces(own if reference is UNKNOWN else reference, found), quantum)
+        self._total.add(pieces_of(own if reference is UNKNOWN else reference, found), quantum)
         if own is not UNKNOWN:
-            self._own.add(_pieces(own, found), quantum)
+            self._own.add(pieces_of(own, found), quantum)
         if own is not UNKNOWN and reference is not UNKNOWN:
-            self._inherited.add(_pieces(reference, own), quantum)
+            self._inherited.add(pieces_of(reference, own), quantum)
 
     def measured(self) -> MeasuredOutput:
         """Return the distances so far."""
@@ -155,7 +155,7 @@ def _source(tensor: Any) -> Callable[[], Array]:  # noqa: ANN401
     return lambda: as_array(tensor)
 
 
-def _pieces(
+def pieces_of(
     reference: Any,  # noqa: ANN401
     found: Any,  # noqa: ANN401
 ) -> Callable[[], Iterator[tuple[Array, Array]]]:

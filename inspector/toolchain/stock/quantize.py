@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -92,6 +93,8 @@ def _calls(path: str, program: Any, method: str) -> list[tuple[Any, ...]]:  # no
         if not given or given[1] or not given[0]:
             raise StockError("the program has no example inputs that can be calibrated with")
         return [tuple(given[0])]
+    if ".py:" in path or Path(path).is_dir():
+        raise StockError(f"{path}: expected a .pt file, which this toolchain calibrates with")
     try:
         found: Any = torch.load(path, weights_only=True)
     except Exception as error:

@@ -1,0 +1,1 @@
+"""Evaluations of variants on a data set: error distributions, worst samples."""

@@ -1,0 +1,147 @@
+"""The request for an evaluation of sessions, with the best reference that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from inspector.files.session import Session
+from inspector.graph.operator_libraries import needed_libraries
+from inspector.jobs.evaluate import EvalJob, EvalReference
+from inspector.jobs.executing import RunJob
+from inspector.recipes.data_source import absolute
+from inspector.recipes.float_program import ProgramSource, float_program, recorded_program
+from inspector.recipes.recipe import RecipeError
+from inspector.recipes.session_recipe import session_recipe
+
+REFERENCES = ("auto", "float", "recorded", "first")
+
+
+class EvalRequestError(ValueError):
+    """Sessions that cannot be evaluated as requested; one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalRequest:
+    """A request as a user makes it.
+
+    Attributes:
+        data: source of the samples, see ``DataSource``
+        metric: ``FILE.py:NAME`` of a function; empty for none
+        samples: most samples; None for all
+        reference: one of ``REFERENCES``
+    """
+
+    data: str
+    metric: str = ""
+    samples: int | None = None
+    reference: str = REFERENCES[0]
+
+
+def evaluation_job(
+    sessions: Sequence[Session], request: EvalRequest, how: RunJob | None = None
+) -> EvalJob:
+    """Return the job that evaluates the programs of sessions.
+
+    Args:
+        sessions: the variants
+        request: data set, metric and reference
+        how: how programs are run, on one thread by default; data files and libraries are used
+            besides those of a session
+
+    Raises: EvalRequestError if a session has no program, or the reference is not known
+    """
+    how = how or RunJob("")
+    runs = tuple(variant_job(session, how) for session in sessions)
+    method = how.method or _method(sessions[0])
+    return EvalJob(
+        variant_names(sessions),
+        runs,
+        absolute(request.data),
+        chosen_reference(sessions, method, request.reference),
+        absolute(request.metric) if request.metric else "",
+        request.samples,
+    )
+
+
+def variant_job(session: Session, how: RunJob) -> RunJob:
+    """Return how the program of a session is run.
+
+    Args:
+        session: with a program
+        how: the options; its data files and libraries are added to
+
+    Raises: EvalRequestError without a program
+    """
+    paths = {
+        kind: [str(Path(one.path).absolute()) for one in session.files if one.kind == kind]
+        for kind in ("pte", "bpte", "ptd", "etrecord")
+    }
+    programs = paths["pte"] or paths["bpte"]
+    if not programs:
+        raise EvalRequestError(f"{session.name} has no program (.pte) to run")
+    return replace(
+        how,
+        program=programs[0],
+        record=next(iter(paths["etrecord"]), ""),
+        data_files=tuple(dict.fromkeys((*paths["ptd"], *how.data_files))),
+        libraries=tuple(dict.fromkeys((*_libraries(session), *how.libraries))),
+    )
+
+
+def _libraries(session: Session) -> tuple[str, ...]:
+    try:
+        return needed_libraries(session_recipe(session).recipe.job, session)
+    except RecipeError:
+        return ()
+
+
+def _method(session: Session) -> str:
+    names = session.methods
+    return "forward" if "forward" in names or not names else names[0]
+
+
+def variant_names(sessions: Sequence[Session]) -> tuple[str, ...]:
+    """Return the names of sessions, numbered where they are equal."""
+    names = [session.name for session in sessions]
+    return tuple(
+        f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    )
+
+
+def chosen_reference(sessions: Sequence[Session], method: str, wanted: str) -> EvalReference:
+    """Return what the outputs are compared with.
+
+    Args:
+        sessions: the variants
+        method: of the programs
+        wanted: one of ``REFERENCES``
+
+    Raises: EvalRequestError if it is not known
+    """
+    notes: list[str] = []
+    if wanted in ("auto", "float"):
+        found = [float_program(session, method) for session in sessions]
+        known = next((one for one in found if isinstance(one, ProgramSource)), None)
+        if known is not None:
+            return _of_program(known, notes)
+        notes += [one for one in found if isinstance(one, str)][:1]
+        if wanted == "float":
+            raise EvalRequestError(notes[0])
+    recorded = None if wanted == "first" else recorded_program(sessions[0], method)
+    if recorded is not None:
+        return _of_program(recorded, notes)
+    if wanted == "recorded":
+        raise EvalRequestError(f"{sessions[0].name} has no recorded program of {method}")
+    if len(sessions) == 1:
+        more = notes[0] if notes else "it is the only variant"
+        raise EvalRequestError(f"nothing to compare {sessions[0].name} with: {more}")
+    return EvalReference(f"the first variant, {sessions[0].name}", None, 0, tuple(notes))
+
+
+def _of_program(found: ProgramSource, notes: Sequence[str]) -> EvalReference:
+    return EvalReference(
+        found.words, found.source, -1, (*notes, *((found.note,) if found.note else ()))
+    )

@@ -1,0 +1,88 @@
+"""Where the float program of a session is: in its record, or in the source of its recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from inspector.files.session import Session
+from inspector.recipes.compile_job import Source, SourceKind
+from inspector.recipes.recipe import RecipeError
+from inspector.recipes.session_recipe import session_recipe
+from schema.errors import FormatError
+from schema.etrecord import RecordFile
+
+_QUANTIZED = ("quantized_decomposed", "torchao")  # namespaces of their operators
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSource:
+    """A program that can be run by torch.
+
+    Attributes:
+        source: its file
+        words: what it is, for people
+        note: what is uncertain about it, a sentence or empty
+    """
+
+    source: Source
+    words: str
+    note: str = ""
+
+
+def recorded_program(session: Session, method: str) -> ProgramSource | None:
+    """Return the recorded program of a method, exported or else edge; None if missing."""
+    record = _record(session)
+    member = _member(record[0], method) if record is not None else ""
+    if record is None or not member:
+        return None
+    kind = "exported" if member == record[0].roles.exported else "edge"
+    return ProgramSource(Source(record[1]), f"the {kind} program of {session.name}")
+
+
+def float_program(session: Session, method: str) -> ProgramSource | str:
+    """Return the float program of a method, or a sentence why it is unknown."""
+    recorded, record = recorded_program(session, method), _record(session)
+    quantized = record is not None and is_quantized(record[0], method)
+    if recorded is not None and not quantized:
+        return recorded
+    unknown = f"no float program of {session.name} is known"
+    try:
+        recipe = session_recipe(session).recipe
+    except RecipeError as error:
+        words = str(error).removeprefix(f"{session.name}: ")
+        return f"{unknown}: {words}"
+    source = recipe.job.source
+    if not recipe.job.quantising.wanted:
+        if source.kind is SourceKind.RECORD or recorded is None:
+            return f"{unknown}: its source is not on this machine or not in its recipe"
+        return f"{unknown}: the source {source} returns a program that is quantized already"
+    if not Path(source.path).is_file():
+        return f"{unknown}: its source {source} is not on this machine"
+    note = f"{source.path} has changed since the compile" if recipe.changed_source() else ""
+    return ProgramSource(source, f"the float program {source}", note)
+
+
+def is_quantized(record: RecordFile, method: str) -> bool:
+    """Return whether the recorded program of a method has quantized operators."""
+    member = _member(record, method)
+    try:
+        calls = record.graph(member).calls() if member else ()
+        return any(node.target.startswith(_QUANTIZED) for node in calls)
+    except FormatError:
+        return False  # it cannot be run either, which is said then
+
+
+def _record(session: Session) -> tuple[RecordFile, str] | None:
+    for file in session.files:
+        if isinstance(file.artifact, RecordFile):
+            return file.artifact, str(Path(file.path).absolute())
+    return None
+
+
+def _member(record: RecordFile, method: str) -> str:
+    """Return the member with the program of a method as a compile would read it, or empty."""
+    roles = record.roles
+    if method == "forward" and roles.exported:
+        return roles.exported
+    return roles.edge.get(method, "")

@@ -1,0 +1,246 @@
+"""Samples of a data source in the worker: evaluation, calibration and single runs read them here.
+
+An item is the inputs of a call, or a pair of inputs and targets, or a mapping with ``inputs`` and
+``targets``. Which of them a tuple is follows from the number of inputs of the method.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from compiler.quantize.calibration import inputs_from_file
+from inspector.recipes.data_source import (
+    EXPECTED,
+    GENERATED,
+    SAMPLE_SUFFIXES,
+    DataSource,
+    data_source,
+)
+from inspector.worker.exporter import AnswerError, Say, answer_of
+from inspector.worker.inputs import (
+    ValuesError,
+    flat_values,
+    generated_inputs,
+    load_values,
+    read_values,
+)
+from schema.program import model as m
+
+_DIGEST_BYTES = 16
+MOST_CALLS = 1000  # of a calibration: observers are steady long before, a source may have no end
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataSample:
+    """One sample.
+
+    Attributes:
+        index: in its data source, from 0
+        inputs: flattened tensors and scalars
+        targets: anything, as the data source has it
+        has_targets: whether there are any
+    """
+
+    index: int
+    inputs: list[Any]
+    targets: Any = None
+    has_targets: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Return a hash of the inputs, and of the targets where they are tensors or scalars."""
+        found = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        for value in (*self.inputs, *_known(self.targets)):
+            if isinstance(value, torch.Tensor):
+                found.update(f"{value.dtype} {tuple(value.shape)}".encode())
+                flat = value.detach().contiguous().reshape(-1)
+                found.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
+            else:
+                found.update(repr(value).encode())
+        return found.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataSet:
+    """The items of a data source, read one after the other.
+
+    Attributes:
+        source: their origin
+        count: number of items, None if unknown
+        items: of the source; read once
+    """
+
+    source: DataSource
+    count: int | None
+    items: Iterable[Any]
+
+    def samples(self, inputs: int) -> Iterator[DataSample]:
+        """Yield samples in order.
+
+        Args:
+            inputs: number of flattened inputs of a call
+
+        Raises: ValuesError for an item that has other ones; errors of the user's code
+        """
+        for index, item in enumerate(self.items):
+            yield sample_of(item, inputs, index, self.source.text)
+
+
+def open_data(
+    text: str, plan: m.ExecutionPlan | None, notify: Say, method: str = "forward"
+) -> DataSet:
+    """Return the items of a data source.
+
+    Args:
+        text: see ``data_source``
+        plan: of the method, for generated inputs; None if these are not possible
+        notify: called with messages
+        method: of a ``.pt`` file with items by method
+
+    Raises: AnswerError, ValuesError, CalibrationError, OSError; errors of the user's code
+    """
+    source = data_source(text)
+    if source.generated:
+        if plan is None:
+            raise AnswerError(f"{text}: {EXPECTED.replace(', or one of', ', not one of')}")
+        made = (generated_inputs(plan, text, seed) for seed in itertools.count())
+        return DataSet(source, None, made)
+    if source.name:
+        return _of_code(source, notify)
+    if Path(source.path).is_dir():
+        files = source.files()
+        if not files:
+            kinds = " and ".join(SAMPLE_SUFFIXES)
+            raise ValuesError(f"{source.path}: expected {kinds} files, found none")
+        return DataSet(source, len(files), map(_file_item, files))
+    calls = inputs_from_file(source.path, method)
+    return DataSet(source, len(calls), calls)
+
+
+def _of_code(source: DataSource, notify: Say) -> DataSet:
+    found, _ = answer_of(source.path, source.name, notify)
+    try:
+        count = len(found)
+    except TypeError:
+        count = None
+    try:
+        items = iter(found)
+    except TypeError:
+        kind = type(found).__name__
+        words = f"{source.text} is of type {kind}: expected an iterable of inputs, or a callable"
+        raise AnswerError(f"{words} that returns one") from None
+    # a Dataset of torch without __iter__ ends by its length only
+    return DataSet(source, count, items if count is None else itertools.islice(items, count))
+
+
+def _file_item(path: Path) -> Any:  # noqa: ANN401 - what the file holds
+    if path.suffix != ".npy":
+        return load_values(str(path))
+    try:
+        return np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise ValuesError(f"{path}: expected an array, written by numpy.save; {error}") from error
+
+
+def sample_of(item: Any, inputs: int, index: int, where: str) -> DataSample:  # noqa: ANN401
+    """Return an item as a sample.
+
+    Args:
+        item: of a data source
+        inputs: number of flattened inputs of a call
+        index: of the item
+        where: the data source, for the error
+
+    Raises: ValuesError if it does not have as many inputs
+    """
+    place = f"{where}, sample {index}"
+    if isinstance(item, Mapping) and "inputs" in item:
+        given = cast("Mapping[str, Any]", item)
+        values = list(flat_values(given["inputs"], place))
+        _check_count(len(values), inputs, place)
+        return DataSample(index, values, given.get("targets"), "targets" in given)
+    pair = isinstance(item, (tuple, list)) and len(cast("list[Any]", item)) == 2
+    nested = pair and isinstance(item[0], (tuple, list, Mapping))
+    alone = list(_known(item))
+    if len(alone) == inputs and not (nested and len(_known(item[0])) == inputs):
+        return DataSample(index, alone)
+    if pair and len(_known(item[0])) == inputs:
+        return DataSample(index, _known(item[0]), item[1], has_targets=True)
+    flat = list(flat_values(item, place))
+    _check_count(len(flat), inputs, place)
+    return DataSample(index, flat)
+
+
+def _check_count(found: int, inputs: int, place: str) -> None:
+    if found != inputs:
+        raise ValuesError(
+            f"{place}: expected {inputs} inputs, or a pair of them and targets; found {found}"
+            " values"
+        )
+
+
+def _known(value: Any) -> list[Any]:  # noqa: ANN401
+    """Return the flattened values, empty where there is anything else among them."""
+    try:
+        return list(flat_values(value, ""))
+    except ValuesError:
+        return []
+
+
+def calibration_calls(
+    text: str, method: str, program: torch.export.ExportedProgram, notify: Say | None = None
+) -> list[tuple[Any, ...]]:
+    """Return the arguments of each call that a quantizer is calibrated with.
+
+    Raises: errors of ``open_data``; AnswerError for a data source without an end
+    """
+    if not data_source(text).name and Path(text).is_file():
+        return inputs_from_file(text, method)
+    spec: Any = program.call_spec.in_spec
+    unflatten: Callable[..., Any] = cast("Any", torch).utils._pytree.tree_unflatten
+    found = open_data(text, None, notify or _unheard, method)
+    wanted = list(itertools.islice(found.samples(spec.num_leaves), MOST_CALLS + 1))
+    if len(wanted) > MOST_CALLS:
+        words = f"the first {MOST_CALLS:,} samples of {text} calibrate; there are more"
+        (notify or _unheard)("warning", text=words, file=found.source.path, line=0)
+    return [tuple(unflatten(one.inputs, spec)[0]) for one in wanted[:MOST_CALLS]]
+
+
+def _unheard(*_kind: object, **_content: object) -> None:
+    """Ignore a message."""
+
+
+def inputs_named(text: str, seed: int, plan: m.ExecutionPlan) -> list[Any]:
+    """Return the flattened inputs of a run.
+
+    Args:
+        text: random, ones or zeros, a file of tensors, or a sample as ``data.py:batches#3``;
+            the first one of a data source without a number
+        seed: of random inputs
+        plan: of the method
+
+    Raises: errors of ``open_data``; AnswerError if there are fewer samples; ExecutionError
+    """
+    if text in GENERATED:
+        return generated_inputs(plan, text, seed)
+    source = data_source(text)
+    if source.index is None and Path(text).is_file():
+        return read_values(text)
+    return _sample_inputs(source, plan)
+
+
+def _sample_inputs(source: DataSource, plan: m.ExecutionPlan) -> list[Any]:
+    found = open_data(source.text, plan, _unheard, plan.name)
+    index = source.index or 0
+    wanted = next(itertools.islice(found.samples(len(plan.inputs)), index, None), None)
+    if wanted is None:
+        raise AnswerError(f"{source.text} has no sample {index}")
+    return wanted.inputs
