@@ -153,6 +153,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope bundle model.pte --module model.py:build --inputs a.pt --inputs b.pt -o m.bpte",
         "etscope bundle model.pte --inputs a.pt --expected outputs.pt -o model.bpte",
     ),
+    "clean": ("etscope clean model.pte", "etscope clean model.pte --remove values"),
     "doctor": ("etscope doctor", "etscope doctor --threads 4 --format json"),
     "port": (
         "etscope port export.py",

@@ -59,6 +59,7 @@ VERBS: dict[str, str] = {
     "sweep": "a recipe with every combination of some of its fields",
     "bisect": "which nodes to remove from a delegate so that a metric is within its bound",
     "bundle": "a bundled program: a program with inputs and expected outputs",
+    "clean": "what runs and variants take on the disk, and removing some of it",
     "doctor": "what disturbs measuring on this machine",
     "port": "rewrite imports of scripts written for the executorch package",
     "inspector-cli": "the stock tool's table, with its own options",

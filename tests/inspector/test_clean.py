@@ -1,0 +1,115 @@
+"""What jobs wrote is listed and removed; what the user has is not touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inspector.files.written_folders import removed, written_folders
+from tests.inspector.cli_runs import run, valid
+
+
+def _run(folder: Path, values: int = 0, listed: tuple[str, ...] = ()) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "run.etdp").write_bytes(bytes(100))
+    names = ["run.etdp", "gone.pt", *listed]
+    if values:
+        (folder / "values.debug").write_bytes(bytes(values))
+        names.append("values.debug")
+    report = {"etscope": "1", "files": [{"path": name, "bytes": 1} for name in names]}
+    (folder / "run.json").write_text(json.dumps(report))
+    return folder
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A program with runs, a variant with its run, a bisection, and files of the user."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "net.pte").write_bytes(b"program")
+    _run(home / "net_run", 5_000, ("../net.pte", "/etc/passwd", "..", ""))
+    _run(home / "net_run_2")
+    (home / "net_run_2/notes.txt").write_text("mine")
+    _run(home / "other_run")
+    variant = home / "net_variants/net_1"
+    variant.mkdir(parents=True)
+    (variant / "model.pte").write_bytes(bytes(10))
+    (variant / "compile.json").write_text(
+        json.dumps({"etscope": "1", "files": [{"path": "model.pte"}]})
+    )
+    _run(variant / "run")
+    (home / "net_variants/bisect-12").mkdir()
+    (home / "net_variants/bisect-12/bisect.json").write_text("{}")
+    _run(tmp_path / "elsewhere", 9_000)
+    (home / "net_variants/link").symlink_to(tmp_path / "elsewhere")
+    (home / "results").mkdir()
+    (home / "results/run.json").write_text('{"files": [{"path": "mine.txt"}]}')
+    return home / "net.pte"
+
+
+def _names(place: Path) -> dict[str, str]:
+    base = place if place.is_dir() else place.parent
+    return {str(one.path.relative_to(base)): one.kind.value for one in written_folders(place)}
+
+
+def test_folders_beside_a_program_are_found(program: Path) -> None:
+    assert _names(program) == {
+        "net_run": "run",
+        "net_run_2": "run",
+        "net_variants/net_1": "variant",
+        "net_variants/net_1/run": "run",
+        "net_variants/bisect-12": "bisection",
+    }
+    assert set(_names(program.parent)) - set(_names(program)) == {"other_run"}
+    first = written_folders(program)[0]
+    assert (first.path.name, first.values_size) == ("net_run", 5_000)
+    assert sorted(first.files) == ["run.etdp", "run.json", "values.debug"]
+
+
+def test_only_files_that_a_report_names_are_removed(program: Path) -> None:
+    folders = {one.path.name: one for one in written_folders(program)}
+    assert removed(folders["net_run"], values_only=True) == 5_000
+    assert (program.parent / "net_run/run.etdp").is_file()
+    for one in written_folders(program):
+        removed(one)
+    assert program.read_bytes() == b"program"
+    left = {str(path.relative_to(program.parent)) for path in program.parent.rglob("*")}
+    assert left == {
+        "net.pte",
+        "net_run_2",
+        "net_run_2/notes.txt",
+        "net_variants",
+        "net_variants/link",
+        "other_run",
+        "other_run/run.etdp",
+        "other_run/run.json",
+        "results",
+        "results/run.json",
+    }
+    assert (program.parents[1] / "elsewhere/values.debug").is_file()
+
+
+def test_verb_lists_and_removes_what_is_named(program: Path) -> None:
+    listed = valid(run("clean", program, "--format", "json"), "clean")["data"]
+    assert (len(listed["folders"]), listed["removed_bytes"]) == (5, 0)
+    assert listed["bytes"] == sum(one["bytes"] for one in listed["folders"]) > 5_000
+    text = run("clean", program)
+    assert "net_variants/net_1" in text.out
+    assert "nothing is removed; --remove values" in text.out
+    refused = run("clean", program, "--remove", program.parent / "other_run")
+    assert (refused.code, "is not in the list" in refused.err) == (2, True)
+    chosen = ("--remove", "values", "--remove", program.parent / "net_run_2")
+    data = valid(run("clean", program, *chosen, "--format", "json"), "clean")["data"]
+    assert data["removed_bytes"] > 5_000
+    assert (program.parent / "net_run/run.etdp").is_file()
+    assert not (program.parent / "net_run/values.debug").exists()
+    gone = valid(run("clean", program, "--remove", "runs", "--format", "json"), "clean")["data"]
+    assert {one["kind"] for one in gone["folders"] if not one["removed_bytes"]} == {
+        "variant",
+        "bisection",
+    }
+    assert run("clean", program.parent / "not there").code == 3
+    table = run("table", "disk", program.parent)
+    assert (table.code, "bisection" in table.out) == (0, True)
