@@ -157,7 +157,7 @@ class _Report:
 
 
 def _listed(report: Path, kind: FolderKind) -> list[str] | None:
-    """Return the files that a report names, None for a file that is no report of ours.
+    """Return the files that a report names, None for a file of another kind.
 
     Only plain names count, which cannot lead elsewhere.
     """
