@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
@@ -21,6 +20,7 @@ from devtools_app.viewmodels.change_colours import CHANGE
 from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.variant_list import variant_entries
 from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.delta_bars import DeltaBar, DeltaBars
 from devtools_app.widgets.dot_list import DotList
@@ -65,7 +65,7 @@ class _CompareContent:
     unknown: str  # sessions whose numeric gap is unknown
 
 
-class ComparePane(Pane):
+class ComparePane(PanelActions, Pane):
     """A headline, a summary, the tree of variants, and lists of differences."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -291,17 +291,10 @@ class ComparePane(Pane):
             return
         self._ask(ShowSession(one.session) if one.session else OpenPaths(one.files))
 
-    def start_find(self) -> None:
-        """Focus the filter of the list."""
-        self.details.start_find()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous row of the list; return whether there was one."""
-        return self.details.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the list as TSV or CSV by the suffix; return whether it worked."""
-        return self.details.export_to(path)
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.details
 
     def _restyle(self) -> None:
         self.headline.setFont(self.theme.sans(FontSize.LARGE, strong=True))

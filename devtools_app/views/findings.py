@@ -6,10 +6,11 @@ from typing_extensions import override
 
 from devtools_app.state.state import State
 from devtools_app.viewmodels.finding_links import finding_entry, finding_request
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
+from inspector.files.session import Session
 from inspector.findings.session import Finding, findings
 
 _NONE = Need("Nothing stands out", "These files give no reason for a finding.")
@@ -17,6 +18,8 @@ _NONE = Need("Nothing stands out", "These files give no reason for a finding.")
 
 class FindingsPane(Pane):
     """A list of findings; a click or Return goes to the view that shows more."""
+
+    HAS_TOOLS = False
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Findings")
@@ -26,17 +29,8 @@ class FindingsPane(Pane):
         self.set_content(self.list)
 
     @override
-    def show_content(self) -> None:
-        self._bar.setVisible(False)  # nothing to set here
-        self.stack.setCurrentIndex(1)
-
-    @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the findings of the session of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         self.request(state.open_session, lambda: findings(session))
 
     @override

@@ -16,6 +16,7 @@ from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
@@ -60,7 +61,7 @@ _KEPT = "The tensors were too large to be kept."
 _KEPT_BYTES = 512 << 20  # of tensors for a closer look
 
 
-class GapPane(Pane):
+class GapPane(PanelActions, Pane):
     """A table of gaps with the errors along the program above and one tensor beside it."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -308,17 +309,10 @@ class GapPane(Pane):
             self.worst.show()
             self.worst.show_table(look_table(result))
 
-    def start_find(self) -> None:
-        """Focus the filter of the table."""
-        self.table.start_find()
-
-    def step(self, by: int) -> bool:
-        """Move to the next or previous row; return whether there was one."""
-        return self.table.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the table; return whether it worked."""
-        return self.table.export_to(path)
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.table
 
     @override
     def shut_down(self) -> None:

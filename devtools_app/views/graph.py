@@ -120,11 +120,15 @@ class GraphPane(Pane):
 
     @override
     def show_state(self, state: State) -> None:
-        """Show the method, overlay and selection of a state."""
-        session = state.session
-        if session is None:
+        """Show a state; without a session the former drawing is dropped."""
+        if state.session is None:
             self._clear(NO_SESSION)
-            return
+        else:
+            super().show_state(state)
+
+    @override
+    def show_session(self, session: Session, state: State) -> None:
+        """Show the method, overlay and selection of a state."""
         names = graph_names(session, state.method)
         if self._name not in names:
             self._name = COMPILED
@@ -139,8 +143,6 @@ class GraphPane(Pane):
             (state.open_session, state.method, look, expanded),
             lambda: build_graph(session, state.method, look, expanded, self._drawn, self._cache),
         )
-        if not self.working:
-            self._show_selection(state)
 
     def _clear(self, need: Need) -> None:
         self._drawn = None
@@ -167,7 +169,7 @@ class GraphPane(Pane):
         if not same:
             self._search(self.search.text())
         self._shown_selection = None
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     def _show_note(self) -> None:
         if self._drawn is not None:
@@ -264,7 +266,8 @@ class GraphPane(Pane):
             )
             self.select(self._own_selection)
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._drawn
         mark = (state.selection, content)
         if content is None or mark == self._shown_selection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -17,7 +16,8 @@ from devtools_app.viewmodels.memory_map import (
     memory_map,
     selected_values,
 )
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import CanvasImage, PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside, with_legend
 from devtools_app.widgets.empty_state import Need
@@ -60,7 +60,7 @@ class _MemoryContent:
     measured: str
 
 
-class MemoryPane(Pane):
+class MemoryPane(CanvasImage, PanelActions, Pane):
     """Draws one planned buffer, its live bytes, and the table of values at the peak."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -105,17 +105,11 @@ class MemoryPane(Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the plan of the method of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         unit, place, scope = state.units.size, self._arena, str(self.scope.currentData())
         key = (state.open_session, state.method, place, scope, unit)
         self.request(key, lambda: _build(session, state.method, place, unit, scope))
-        if not self.working:
-            self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
@@ -144,7 +138,7 @@ class MemoryPane(Pane):
         )
         self.note.setToolTip("\n".join(content.map.issues))
         self.show_content()
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     def _arena_chosen(self, place: int) -> None:
         self._arena = place
@@ -179,14 +173,13 @@ class MemoryPane(Pane):
         )
 
     def _row_chosen(self, row: int) -> None:
-        key = self.table.rows.key(row)
-        if isinstance(key, Selection):
-            self.select(key)
+        self.select_key(self.table.rows.key(row))
 
     def _step_chosen(self, step: int) -> None:
         self.select(Selection(SelectionKind.INSTRUCTION, self.state.method, instruction=step))
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._content
         if content is None or content.map is None:
             return
@@ -201,24 +194,10 @@ class MemoryPane(Pane):
         if state.selection.kind is SelectionKind.VALUE:
             self.table.show_current(rows.key(highlighted[0]) if highlighted else None)
 
-    def start_find(self) -> None:
-        """Focus the filter of the table."""
-        self.table.start_find()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous row of the table; return whether there was one."""
-        return self.table.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the table as TSV or CSV by the suffix; return whether it worked."""
-        return self.table.export_to(path)
-
-    def save_image(self, path: Path) -> None:
-        """Write the plan as PNG or SVG, by the ending of the name.
-
-        Raises: OSError when the file cannot be written
-        """
-        self.canvas.write_image(path, 2.0, self.canvas.size(), extras=True)
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.table
 
 
 def _value_of(key: object) -> int | None:

@@ -11,11 +11,12 @@ from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.views.editing import edits_menu, show_edits
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.push_button import push_button
+from inspector.files.session import Session
 from inspector.graph.source import SourceFrame
 from inspector.tables.facts import FactSheet
 from inspector.tables.selection import Selection
@@ -34,6 +35,8 @@ _UNKNOWN = Need(
 
 class NodePane(Pane):
     """A sheet of facts that follows the selection."""
+
+    HAS_TOOLS = False
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Node")
@@ -72,17 +75,8 @@ class NodePane(Pane):
         menu.popup(self.facts.mapToGlobal(at))
 
     @override
-    def show_content(self) -> None:
-        self._bar.setVisible(False)  # nothing to set here
-        self.stack.setCurrentIndex(1)
-
-    @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the facts of the selection."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         if not state.selection:
             self.show_need(_NOTHING)
             return

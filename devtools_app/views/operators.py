@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -15,7 +14,8 @@ from devtools_app.state.requests import Select
 from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.editing import offer_edits_of_rows
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.empty_state import Need
@@ -64,8 +64,10 @@ class _OperatorsContent:
     index: JoinIndex
 
 
-class OperatorsPane(Pane):
+class OperatorsPane(PanelActions, Pane):
     """A table, or a tree of groups, with the runs of the current row beside it."""
+
+    HAS_TOOLS = False
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Operators")
@@ -145,20 +147,11 @@ class OperatorsPane(Pane):
             self.tools.addWidget(self.busy)
             super().show_busy()
 
-    @override
-    def show_content(self) -> None:
-        self._bar.setVisible(False)  # the panels have a line of tools of their own
-        self.stack.setCurrentIndex(1)
-
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the operators of the method of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         events, group = self.events.isChecked(), str(self.groups.currentData() or _NO_GROUP)
         work = self.work.isChecked() and not events
         key = (state.open_session, state.method, state.units, events, work, group)
@@ -168,8 +161,6 @@ class OperatorsPane(Pane):
         if self._filtered != state.filter_text:
             self._filtered = state.filter_text
             self.panel.set_filter_text(state.filter_text)
-        if not self.working:
-            self._show_selection(state)
 
     def _refresh(self) -> None:
         self.show_state(self.state)
@@ -198,7 +189,7 @@ class OperatorsPane(Pane):
         self.runs.set_badge(text + tag, tone, "What the times are computed from")
         self.show_content()
         self._reported = Selection()
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     def _show_table(self, content: _OperatorsContent) -> None:
         self._equip(self.table)
@@ -268,7 +259,8 @@ class OperatorsPane(Pane):
             title = content.rows.table.text(row, 0)
             self.plot.show_samples(title, times, self.state.units.time, steady)
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._content
         if content is None:
             return
@@ -291,18 +283,6 @@ class OperatorsPane(Pane):
         return [node for node in nodes if node >= 0]
 
     # -- contract --------------------------------------------------------------------------
-
-    def start_find(self) -> None:
-        """Focus the filter."""
-        self.panel.start_find()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous row; return whether there was one."""
-        return self.panel.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the rows shown as TSV or CSV by the suffix; return whether it worked."""
-        return self.panel.export_to(path)
 
 
 def _same_order(

@@ -13,17 +13,20 @@ from devtools_app.state.requests import ShowView
 from devtools_app.state.state import State
 from devtools_app.viewmodels.finding_links import finding_request
 from devtools_app.viewmodels.overview import Overview, TimeSum, methods_work, overview
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.cards import Card, card_text
 from devtools_app.widgets.time_bar import TimeBar
+from inspector.files.session import Session
 from inspector.tables.facts import Fact
 from inspector.units import plural
 
 
 class OverviewPane(Pane):
     """A page of cards; findings and parts of the time lead to the views that show them."""
+
+    HAS_TOOLS = False
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Overview")
@@ -37,17 +40,8 @@ class OverviewPane(Pane):
         context.theme.changed.connect(self._rebuild)
 
     @override
-    def show_content(self) -> None:
-        self._bar.setVisible(False)  # nothing to set here
-        self.stack.setCurrentIndex(1)
-
-    @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the session of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         method, units = state.method, state.units
         key = (state.open_session, method, units)
         self.request(key, lambda: overview(session, method, units))

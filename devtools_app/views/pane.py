@@ -25,6 +25,7 @@ from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
+from inspector.files.session import Session
 from inspector.tables.selection import Selection
 
 Work = Callable[[], object]
@@ -35,9 +36,15 @@ _STOPPED = Need("Stopped", "Cancelled before it was ready.")
 class Pane(QWidget):
     """A view with tools above and, below, its content, an empty state, or an error.
 
-    A subclass puts its widgets into ``content`` and calls ``request`` for slow computations; the
-    newest request reports to ``show_result``.
+    A subclass puts its widgets into ``content``. For each state of an open session it shows that in
+    ``show_session``, which calls ``request`` for slow computations, and then its selection in
+    ``show_selection`` unless a computation is pending; the newest one reports to ``show_result``.
+
+    Attributes:
+        HAS_TOOLS: whether there is a line of tools above the content
     """
+
+    HAS_TOOLS = True
 
     def __init__(self, context: ViewContext, name: str) -> None:
         super().__init__()
@@ -145,7 +152,7 @@ class Pane(QWidget):
 
     def show_content(self) -> None:
         """Show the content."""
-        self._bar.setVisible(True)
+        self._bar.setVisible(self.HAS_TOOLS)
         self.stack.setCurrentIndex(1)
 
     def show_need(self, need: Need, *, tools: bool = False) -> None:
@@ -199,8 +206,20 @@ class Pane(QWidget):
         return self._latest.busy
 
     def show_state(self, state: State) -> None:
-        """Show a state."""
+        """Show a state: its session and selection, or that nothing is open."""
+        if state.session is None:
+            self.show_need(NO_SESSION)
+            return
+        self.show_session(state.session, state)
+        if not self.working:
+            self.show_selection(state)
+
+    def show_session(self, session: Session, state: State) -> None:
+        """Show the session of a state."""
         raise NotImplementedError
+
+    def show_selection(self, state: State) -> None:
+        """Show the selection of a state in the content; nothing where a view has none."""
 
     def show_result(self, result: object) -> None:
         """Show the result of the newest request."""
@@ -232,6 +251,13 @@ class Pane(QWidget):
     def select(self, selection: Selection) -> None:
         """Request a selection in all views."""
         self._ask(Select(selection))
+
+    def select_key(self, key: object) -> bool:
+        """Request the selection that the key of a row is; return whether it is one."""
+        if isinstance(key, Selection):
+            self.select(key)
+            return True
+        return False
 
     def shut_down(self) -> None:
         """Stop running threads; called once before the window closes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
@@ -12,7 +11,8 @@ from typing_extensions import override
 from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.editing import offer_edits_of_rows
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside
 from devtools_app.widgets.empty_state import Need
@@ -61,7 +61,7 @@ class _PartitionsContent:
     delegates: dict[int | None, list[int]]
 
 
-class PartitionsPane(Pane):
+class PartitionsPane(PanelActions, Pane):
     """Lists delegates with their nodes, and shows details of the selected one."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -94,17 +94,11 @@ class PartitionsPane(Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the delegation of the method of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         method, units = state.method, state.units
         key = (state.open_session, method, units)
         self.request(key, lambda: _build(session, method, units.time, units.size))
-        if not self.working:
-            self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
@@ -122,7 +116,7 @@ class PartitionsPane(Pane):
         self.note.setToolTip(COUNTING.get(counting, counting))
         self.show_content()
         self._show_delegate()
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     def _show_delegate(self) -> None:
         content, index = self._content, self._delegate
@@ -146,19 +140,16 @@ class PartitionsPane(Pane):
     # -- selection -------------------------------------------------------------------------
 
     def _row_chosen(self, row: int) -> None:
-        key = self.tree.rows.key(row)
-        if isinstance(key, Selection):
-            self.select(key)
+        if self.select_key(self.tree.rows.key(row)):
             return
         self._delegate = None
         self._show_delegate()
 
     def _boundary_chosen(self, row: int) -> None:
-        key = self.table.rows.key(row)
-        if isinstance(key, Selection):
-            self.select(key)
+        self.select_key(self.table.rows.key(row))
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._content
         if content is None:
             return
@@ -180,17 +171,10 @@ class PartitionsPane(Pane):
         if highlighted and self.tree.current_row() not in highlighted:
             self.tree.show_current(self.tree.rows.key(highlighted[0]))
 
-    def start_find(self) -> None:
-        """Focus the filter of the tree."""
-        self.tree.start_find()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous row; return whether there was one."""
-        return self.tree.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the tree as TSV or CSV by the suffix; return whether it worked."""
-        return self.tree.export_to(path)
+    @property
+    @override
+    def panel(self) -> TreeView:
+        return self.tree
 
 
 def _build(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
@@ -12,7 +11,8 @@ from typing_extensions import override
 from devtools_app.state.state import State
 from devtools_app.viewmodels.roofline_points import RooflineScene, roofline_scene
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.roofline_plot import RooflinePlot
@@ -38,7 +38,7 @@ class _RooflineContent:
     index: JoinIndex
 
 
-class RooflinePane(Pane):
+class RooflinePane(PanelActions, Pane):
     """The operators as points above, as a table below."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -68,17 +68,11 @@ class RooflinePane(Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the operators of the method of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         method, units = state.method, state.units
         key = (state.open_session, method, units)
         self.request(key, lambda: _build(session, method, units))
-        if not self.working:
-            self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
@@ -93,7 +87,7 @@ class RooflinePane(Pane):
         self.table.show_table(scene.table)
         self.show_content()
         self._show_job()
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     # -- calibration -----------------------------------------------------------------------
 
@@ -135,7 +129,8 @@ class RooflinePane(Pane):
         if isinstance(key, Selection):
             self.select(key)
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._content
         if content is None:
             return
@@ -149,17 +144,10 @@ class RooflinePane(Pane):
         if found:
             self.table.show_current(content.scene.table.key(found[0]))
 
-    def start_find(self) -> None:
-        """Focus the filter of the table."""
-        self.table.start_find()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous row; return whether there was one."""
-        return self.table.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the table as TSV or CSV by the suffix; return whether it worked."""
-        return self.table.export_to(path)
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.table
 
 
 def _why_empty(scene: RooflineScene) -> str:

@@ -10,7 +10,8 @@ from typing_extensions import override
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.state import State
 from devtools_app.viewmodels.size_map import Duplicates, SizeMap, find_duplicates, size_map
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import CanvasImage, PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside, with_legend
 from devtools_app.widgets.empty_state import Need
@@ -36,7 +37,7 @@ class _SizeContent:
     keys: dict[Selection, int]
 
 
-class SizePane(Pane):
+class SizePane(CanvasImage, PanelActions, Pane):
     """Draws the parts of one file or of all, and lists them."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -73,12 +74,8 @@ class SizePane(Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the files of the session of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         if session is not self._session:
             self._session, self._path = session, _first_path(session)
             self._hashing.cancel()
@@ -88,8 +85,6 @@ class SizePane(Pane):
             choices.append(("all files", ""))
         self.files.show_choices(choices, path)
         self.request((state.open_session, path, unit), lambda: _build(session, path, unit))
-        if not self.working:
-            self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
@@ -108,7 +103,7 @@ class SizePane(Pane):
         self.note.setText(" · ".join((result.map.headline, *result.map.problems)))
         self.hash_button.setEnabled(True)
         self.show_content()
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     def _file_chosen(self, _index: int) -> None:
         self._path = str(self.files.currentData())
@@ -170,11 +165,10 @@ class SizePane(Pane):
         self.select(part_selection(*content.map.parts[number]))
 
     def _row_chosen(self, row: int) -> None:
-        key = self.table.rows.key(row)
-        if isinstance(key, Selection):
-            self.select(key)
+        self.select_key(self.table.rows.key(row))
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._content
         if content is None:
             return
@@ -186,30 +180,16 @@ class SizePane(Pane):
         self.canvas.set_selected(content.map.box[number])
         self.table.show_current(state.selection)
 
-    def start_find(self) -> None:
-        """Focus the filter of the table."""
-        self.table.start_find()
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.table
 
     @override
     def shut_down(self) -> None:
         """Stop running threads; called once before the window closes."""
         self._hashing.close()
         super().shut_down()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous row of the table; return whether there was one."""
-        return self.table.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the table as TSV or CSV by the suffix; return whether it worked."""
-        return self.table.export_to(path)
-
-    def save_image(self, path: Path) -> None:
-        """Write the treemap as PNG or SVG, by the ending of the name.
-
-        Raises: OSError when the file cannot be written
-        """
-        self.canvas.write_image(path, 2.0, self.canvas.size(), extras=True)
 
 
 def _first_path(session: Session) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QStackedWidget
@@ -14,7 +13,8 @@ from devtools_app.jobs.computed import Computed
 from devtools_app.state.requests import AddSourceRoot, OpenSource
 from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import graph_title, related_to
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.timed_code import TimedCode
@@ -56,7 +56,7 @@ class _SourceContent:
     text: ProgramText | None
 
 
-class SourcePane(Pane):
+class SourcePane(PanelActions, Pane):
     """Files and lines with their times, and the code of the selected file or program."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -96,12 +96,8 @@ class SourcePane(Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the source lines of the method of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         method, units = state.method, state.units
         names = text_names(session, method)
         if self._name not in names:
@@ -119,8 +115,6 @@ class SourcePane(Pane):
             return _SourceContent(content, order, join_index(session, method), shown, text)
 
         self.request(key, work)
-        if not self.working:
-            self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
@@ -143,7 +137,7 @@ class SourcePane(Pane):
         text = f"{plural(lines, 'line')} in {plural(files, 'file')}"
         self.note.setText(text + without)
         self.show_content()
-        self._show_selection(self.state)
+        self.show_selection(self.state)
         if not self._line.file or self._line.file not in content.source.files:
             self._line = LineKey(next(iter(content.source.files)))
         self._show_code()
@@ -161,7 +155,7 @@ class SourcePane(Pane):
         self.code.show_costs({}, self.state.units.time)
         self.code.show_code(text.lines)
         self.pages.setCurrentWidget(self.code)
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     def _node_chosen(self, content: _SourceContent, text: ProgramText, line: int) -> None:
         node = text.node_at(line)
@@ -239,7 +233,8 @@ class SourcePane(Pane):
             chosen = Selection(SelectionKind.NODE, method, COMPILED, line.nodes[0])
             self.select(chosen)
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._content
         if content is None:
             return
@@ -259,17 +254,10 @@ class SourcePane(Pane):
 
     # -- contract --------------------------------------------------------------------------
 
-    def start_find(self) -> None:
-        """Focus the filter of the lines."""
-        self.tree.start_find()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous line; return whether there was one."""
-        return self.tree.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the lines as TSV or CSV by the suffix; return whether it worked."""
-        return self.tree.export_to(path)
+    @property
+    @override
+    def panel(self) -> TreeView:
+        return self.tree
 
     @override
     def shut_down(self) -> None:

@@ -10,11 +10,12 @@ from typing_extensions import override
 
 from devtools_app.state.state import OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.files.session import Session
 from inspector.profile.join_index import join_index
 from inspector.tables.selection import Selection
 from inspector.tables.stage_steps import (
@@ -60,17 +61,11 @@ class StagesPane(Pane):
         self.nodes.row_chosen.connect(self._node_chosen)
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the stages of the session of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         if state.open_session is not self._shown:
             self._shown, self._steps = state.open_session, None
             self.request(state.open_session, lambda: steps_of(session))
-        elif not self.working:
-            self._light(state)
 
     @override
     def show_result(self, result: object) -> None:
@@ -78,7 +73,7 @@ class StagesPane(Pane):
         if isinstance(result, ShownNodes):
             if result.number == self._number:
                 self.nodes.show_table(result.table)
-                self._light(self.state)
+                self.show_selection(self.state)
         elif isinstance(result, Steps):
             self._show_steps(result)
 
@@ -123,7 +118,8 @@ class StagesPane(Pane):
             self._own = key
             self.select(key)
 
-    def _light(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         """Highlight the rows of the origins and replacements of the selected node."""
         session, table = state.session, self.nodes.rows
         if session is None or self._steps is None:

@@ -20,7 +20,7 @@ from devtools_app.viewmodels.structure_search import (
     find_before,
     find_next,
 )
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.views.structure_model import StructureModel
 from devtools_app.widgets.beside import Beside
@@ -28,9 +28,10 @@ from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.files import try_to_write
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.hex_view import HexView
+from inspector.files.session import Session
 from inspector.render.delimited import TextFormat, write_table
 from inspector.tables.filter import FilterError, parse_filter
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import SelectionKind
 from inspector.tables.table import Table
 
 # name, type, value, offset, bytes
@@ -130,16 +131,10 @@ class StructurePane(Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the files of the session of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         self._files = {file.path: file.data for file in session.files}
         self.request(state.open_session, lambda: structure(session))
-        if not self.working:
-            self._show_selection(state.selection)
 
     @override
     def show_result(self, result: object) -> None:
@@ -154,7 +149,7 @@ class StructurePane(Pane):
         self.show_content()
         if self.model.rowCount():
             self.tree.setCurrentIndex(self.model.index(0, 0))
-        self._show_selection(self.state.selection)
+        self.show_selection(self.state)
 
     # -- bytes -----------------------------------------------------------------------------
 
@@ -196,8 +191,10 @@ class StructurePane(Pane):
         self.hex.go_to(offset)
         self.hex.setFocus()
 
-    def _show_selection(self, selection: Selection) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         """Show the bytes of a part that was chosen in the size view."""
+        selection = state.selection
         if selection.kind is not SelectionKind.PART or selection.part == self._reported:
             return
         self._reported = selection.part

@@ -10,6 +10,7 @@ from typing_extensions import override
 from devtools_app.state.requests import OpenPaths
 from devtools_app.state.state import State
 from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside
 from devtools_app.widgets.empty_state import Need
@@ -36,7 +37,7 @@ class _SweepContent:
     folder: Path
 
 
-class SweepPane(Pane):
+class SweepPane(PanelActions, Pane):
     """A table of all points with two of their metrics drawn beside it."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -149,17 +150,10 @@ class SweepPane(Pane):
             folder = content.folder / point.folder
             self._ask(OpenPaths(tuple(str(folder / name) for name in point.files)))
 
-    def start_find(self) -> None:
-        """Focus the filter of the table."""
-        self.table.start_find()
-
-    def step(self, by: int) -> bool:
-        """Choose the next or previous row; return whether there was one."""
-        return self.table.step(by)
-
-    def export_to(self, path: Path) -> bool:
-        """Write the table as TSV or CSV by the suffix; return whether it worked."""
-        return self.table.export_to(path)
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.table
 
 
 def _build(path: Path, time_unit: str, size_unit: str) -> _SweepContent:

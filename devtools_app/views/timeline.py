@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from typing_extensions import override
@@ -20,7 +19,8 @@ from devtools_app.viewmodels.timeline import (
     timeline_runs,
 )
 from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
-from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane import Pane
+from devtools_app.views.pane_parts import CanvasImage
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import with_legend
 from devtools_app.widgets.empty_state import Need
@@ -56,7 +56,7 @@ class _TimelineContent:
     places: TimelineIndex | None
 
 
-class TimelinePane(Pane):
+class TimelinePane(CanvasImage, Pane):
     """Draws runs in lanes, or the flame of their mean."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -83,12 +83,8 @@ class TimelinePane(Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
-    def show_state(self, state: State) -> None:
+    def show_session(self, session: Session, state: State) -> None:
         """Show the runs of the method of a state."""
-        session = state.session
-        if session is None:
-            self.show_need(NO_SESSION)
-            return
         if not session.dumps:
             self._content = None
             self.show_need(_NO_TRACE)
@@ -96,8 +92,6 @@ class TimelinePane(Pane):
         chosen, method = self._chosen, state.method
         key = (state.open_session, method, chosen)
         self.request(key, lambda: _build(session, method, chosen))
-        if not self.working:
-            self._show_selection(state)
 
     @override
     def show_result(self, result: object) -> None:
@@ -116,7 +110,7 @@ class TimelinePane(Pane):
         self.note.setText(content.note)
         self.note.setToolTip(content.note.replace(" · ", "\n"))
         self.show_content()
-        self._show_selection(self.state)
+        self.show_selection(self.state)
 
     def _run_chosen(self, _index: int) -> None:
         self._chosen = str(self.runs.currentData())
@@ -143,7 +137,8 @@ class TimelinePane(Pane):
                 Selection(SelectionKind.EVENT, self.state.method, event=row, instruction=step)
             )
 
-    def _show_selection(self, state: State) -> None:
+    @override
+    def show_selection(self, state: State) -> None:
         content = self._content
         if content is None or content.timeline is None:
             return
@@ -155,13 +150,6 @@ class TimelinePane(Pane):
         found = np.flatnonzero(np.isin(content.timeline.rows, wanted)).tolist() if wanted else []
         if set(found) != set(self.canvas.marks.selected):
             self.canvas.set_selected(found)
-
-    def save_image(self, path: Path) -> None:
-        """Write the timeline as PNG or SVG, by the ending of the name.
-
-        Raises: OSError when the file cannot be written
-        """
-        self.canvas.write_image(path, 2.0, self.canvas.size(), extras=True)
 
 
 def _build(session: Session, method: str, chosen: str) -> _TimelineContent:
