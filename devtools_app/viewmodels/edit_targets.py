@@ -36,16 +36,23 @@ class Offer:
         edit: the edit
         target: of the edit
         job: the recipe after it
+        words: instead of those of the edit, where it stands for several
     """
 
     edit: Edit
     target: EditTarget
     job: CompileJob
+    words: str = ""
 
     @property
     def label(self) -> str:
         """Return its menu text."""
-        return self.edit.label
+        return self.words or self.edit.label
+
+    @property
+    def described(self) -> str:
+        """Return what it does."""
+        return self.words or self.edit.describe(self.target)
 
 
 @dataclass(frozen=True, slots=True)

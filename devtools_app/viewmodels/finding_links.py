@@ -5,27 +5,40 @@ from __future__ import annotations
 from collections import Counter
 
 from devtools_app.state.requests import Request, Select, ShowView
+from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
 from devtools_app.viewmodels.entries import ListEntry
 from inspector.files.session import Session
+from inspector.findings.attempts import edit_words, edited
 from inspector.findings.session import Finding, Tone
 from inspector.graph.snippet import file_name
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.edits import edit_named
 from inspector.size.files import session_sizes
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.size import part_selection
 
 _TONES = {Tone.BAD: "bad", Tone.WARN: "warn", Tone.GOOD: "good", Tone.NEUTRAL: "muted"}
-_MEANINGS = {
-    Tone.BAD: "problem",
-    Tone.WARN: "worth a look",
-    Tone.GOOD: "good",
-    Tone.NEUTRAL: "note",
-}
 
 
 def finding_entry(session: Session, finding: Finding) -> ListEntry:
     """Return a finding as it is listed, with file names instead of paths."""
-    text, detail = short_paths(session, finding.text), short_paths(session, finding.detail)
-    return ListEntry(text, detail, _TONES[finding.tone], _MEANINGS[finding.tone])
+    text, detail = short_paths(session, finding.text), short_paths(session, finding.line)
+    return ListEntry(text, detail, _TONES[finding.tone])
+
+
+def try_entry(finding: Finding) -> ListEntry:
+    """Return the line that tries the edits of a finding."""
+    return ListEntry(f"Try it: {edit_words(finding.edits)}", "", "accent", depth=1)
+
+
+def finding_offers(finding: Finding, base: CompileJob) -> tuple[OfferGroup, ...]:
+    """Return the edits of a finding for a recipe, all as one; empty if it has them already."""
+    job = edited(base, finding.edits)
+    if job == base:
+        return ()
+    name, target = finding.edits[0]
+    offer = Offer(edit_named(name), target, job, edit_words(finding.edits))
+    return (OfferGroup("Try it", (offer,)),)
 
 
 def short_paths(session: Session, sentence: str) -> str:

@@ -28,11 +28,10 @@ from inspector.numerics.report import RunGap
 from inspector.profile.join_index import Related, join_index
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.roofline.method_work import method_work
-from inspector.roofline.rows import COUNTED, Limits, only_work, rows_at_limits
+from inspector.roofline.rows import COUNTED, Limits, known_limits, only_work, rows_at_limits
 from inspector.size.files import session_sizes
 from inspector.tables.boundaries import border_group, boundaries, join_group
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
-from inspector.tables.roofline import known_limits
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import part_selection
 from inspector.tables.verdicts import verdict_group

@@ -17,6 +17,7 @@ from inspector.tables.selection import Selection
 
 if TYPE_CHECKING:
     from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
+    from inspector.findings.finding import Finding
     from inspector.recipes.compile_job import CompileJob
 
 _FAMILIES = {"compute-": "Compute in", "quantise-": "Quantize"}
@@ -93,17 +94,20 @@ class EditMenu(QObject):
 
     def _add_offer(self, menu: QMenu, offer: Offer) -> None:
         action = QAction(offer.edit.choice if _family(offer) else offer.label, menu)
-        action.setToolTip(offer.edit.describe(offer.target))
+        action.setToolTip(offer.described)
         action.triggered.connect(lambda _on=False: self._choose(offer))
         menu.addAction(action)
         self._offers[action] = offer
 
     def _choose(self, offer: Offer) -> None:
-        done = offer.edit.describe(offer.target)
-        self._ask(EditRecipe(offer.job, f"{done}: press Ctrl+R to recompile"))
+        self._ask(EditRecipe(offer.job, f"{offer.described}: press Ctrl+R to recompile"))
 
     def _hovered(self, action: QAction) -> None:
-        self._pointed = self._offers.get(action)
+        self.point_at(self._offers.get(action))
+
+    def point_at(self, offer: Offer | None) -> None:
+        """Preview an edit."""
+        self._pointed = offer
         if self._pointed is not None:
             self._previews.ask(self._pointed.job, self._base)
         self._show_effect()
@@ -167,6 +171,27 @@ def edits_menu(parent: QWidget, selection: Selection, context: ViewContext) -> Q
 def show_edits(parent: QWidget, at: QPoint, selection: Selection, context: ViewContext) -> QMenu:
     """Show the edits of a selection at a position of a widget; return the menu."""
     menu = edits_menu(parent, selection, context)
+    menu.popup(parent.mapToGlobal(at))
+    return menu
+
+
+def show_finding_edits(
+    parent: QWidget, at: QPoint, finding: Finding, context: ViewContext
+) -> QMenu:
+    """Show the edits of a finding at a position of a widget, previewed; return the menu."""
+    from devtools_app.viewmodels.finding_links import finding_offers
+
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    one = shown_variant(context.store.state)
+    groups = finding_offers(finding, one.draft.present) if one is not None else ()
+    if one is None or not groups:
+        text = "The recipe has it already" if one is not None else "No recipe is known to change"
+        menu.addAction(text).setEnabled(False)
+    else:
+        base = one.draft.present
+        filled = EditMenu(menu, groups, base, context)
+        filled.point_at(filled.offers[0])  # the preview needs no pointer: there is one edit
     menu.popup(parent.mapToGlobal(at))
     return menu
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing_extensions import override
 
 from devtools_app.state.state import State
-from devtools_app.viewmodels.finding_links import finding_entry, finding_request
+from devtools_app.viewmodels.entries import ListEntry
+from devtools_app.viewmodels.finding_links import finding_entry, finding_request, try_entry
+from devtools_app.views.editing import show_finding_edits
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList
@@ -26,6 +28,7 @@ class FindingsPane(Pane):
         self.list = DotList(context.theme, "Findings")
         self.list.opened.connect(self._open)
         self._findings: tuple[Finding, ...] = ()
+        self._lines: list[tuple[int, bool]] = []  # of the list: the finding, and whether to try it
         self.set_content(self.list)
 
     @override
@@ -44,14 +47,27 @@ class FindingsPane(Pane):
             return
         session = self.state.session
         if session is not None:
-            entries = tuple(finding_entry(session, one) for one in self._findings)
+            self._lines, entries = [], list[ListEntry]()
+            for number, one in enumerate(self._findings):
+                entries.append(finding_entry(session, one))
+                self._lines.append((number, False))
+                if one.edits:
+                    entries.append(try_entry(one))
+                    self._lines.append((number, True))
             self.list.show_entries(entries)
         self.show_content()
 
     def _open(self, number: int) -> None:
         session = self.state.session
-        if session is not None and 0 <= number < len(self._findings):
-            found = self._findings[number]
+        if session is None or not 0 <= number < len(self._lines):
+            return
+        place, tries = self._lines[number]
+        found = self._findings[place]
+        if tries:
+            index = self.list.model().index(number, 0)
+            at = self.list.visualRect(index).bottomLeft()
+            show_finding_edits(self.list, at, found, self.context)
+        else:
             self._ask(finding_request(session, self.state.method, found))
 
     def step(self, by: int) -> bool:

@@ -11,14 +11,16 @@ from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import ShowView
 from devtools_app.state.state import State
-from devtools_app.viewmodels.finding_links import finding_request
+from devtools_app.viewmodels.finding_links import finding_request, try_entry
 from devtools_app.viewmodels.overview import Overview, TimeSum, methods_work, overview
+from devtools_app.views.editing import show_finding_edits
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.cards import Card, card_text
 from devtools_app.widgets.time_bar import TimeBar
 from inspector.files.session import Session
+from inspector.findings.finding import Finding
 from inspector.tables.facts import Fact
 from inspector.units import plural
 
@@ -112,6 +114,8 @@ class OverviewPane(Pane):
                 card.add_entries((entry,))
             else:
                 card.add_entries((entry,), lambda _at, number=number: self._choose(number))
+            if finding.edits:
+                card.add_entries((try_entry(finding),), lambda _at, one=finding: self._try(one))
         if not content.entries:
             card.add(card_text(self.theme, "Nothing stands out in these files."))
         self.page.add_left(card)
@@ -138,6 +142,10 @@ class OverviewPane(Pane):
         card = Card(self.theme, content.files.title)
         card.add_facts(content.files.facts)
         self.page.add_right(card)
+
+    def _try(self, finding: Finding) -> None:
+        row = self.page.focusWidget() or self.page  # the line that was clicked, or Return was on
+        show_finding_edits(row, row.rect().bottomLeft(), finding, self.context)
 
     def _choose(self, number: int) -> None:
         content, session = self._content, self.state.session

@@ -20,8 +20,7 @@ from devtools_app.widgets.table_view import TableView
 from inspector.files.session import Session
 from inspector.jobs.calibrate import usual_job
 from inspector.profile.join_index import JoinIndex, join_index
-from inspector.roofline.rows import roofline
-from inspector.tables.roofline import known_limits
+from inspector.roofline.rows import known_limits, roofline
 from inspector.tables.selection import Selection, Units
 
 _NOTHING = Need(

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.entries import ListEntry
+from devtools_app.widgets.dot_list import draw_sign
 from devtools_app.widgets.text_label import breakable, text_label
 
 _LEFT, _DOT, _PAD = 24, 8, 5
@@ -33,7 +34,8 @@ class LinkRow(QAbstractButton):
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(_LEFT, _PAD, _PAD + 2, _PAD)
+        self._in = 14 * entry.depth
+        layout.setContentsMargins(_LEFT + self._in, _PAD, _PAD + 2, _PAD)
         layout.setSpacing(1)
         layout.addWidget(_label(entry.title, theme, FontSize.NORMAL, strong=entry.strong))
         if entry.detail:
@@ -75,10 +77,9 @@ class LinkRow(QAbstractButton):
                 painter.setPen(QPen(QColor(palette.accent), 1.0))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(box, 4, 4)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(palette.tone(self._entry.tone)))
             line = self.fontMetrics().height()
-            painter.drawEllipse(QRectF(8, _PAD + (line - _DOT) / 2, _DOT, _DOT))
+            sign = QRectF(8 + self._in, _PAD + (line - _DOT) / 2, _DOT, _DOT)
+            draw_sign(painter, self._theme, self._entry.tone, sign)
 
 
 def _label(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> QWidget:

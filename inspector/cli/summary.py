@@ -10,6 +10,7 @@ from inspector.cli.answer import Answer, shown
 from inspector.cli.options import add_files, methods, open_files
 from inspector.files.facts import file_facts
 from inspector.files.session import LoadedFile, Session
+from inspector.findings.attempts import command_of
 from inspector.findings.session import Finding, findings
 from inspector.tables.files import file_facts_table
 from inspector.tables.methods import method_json, method_table
@@ -28,18 +29,23 @@ def run(options: Namespace) -> Answer:
     data = {
         "files": [file_json(session, file) for file in session.files],
         "methods": found,
-        "findings": [finding_json(one) for one in sentences],
+        "findings": [finding_json(session, one) for one in sentences],
         "verdict": check_session(session).verdict,
     }
-    lines = [f"{session.name}", *(f"  • {_sentence(one.text, one.detail)}" for one in sentences)]
+    lines = [session.name, *(line for one in sentences for line in _lines(session, one))]
     tables = [shown(file_facts_table(session), "files")]
     if found:
         tables.append(shown(method_table(found), "methods"))
     return Answer(data, lines=lines, tables=tables)
 
 
-def _sentence(text: str, detail: str) -> str:
-    return f"{text} ({detail})" if detail else text
+def _lines(session: Session, finding: Finding) -> list[str]:
+    """Return a finding with its severity as sign and word, and the command that tries its edit."""
+    more = "; ".join(filter(None, (finding.detail, finding.saved)))
+    text = f"  {finding.tone.shape} {finding.tone.severity}: {finding.text}"
+    lines = [f"{text} ({more})" if more else text]
+    command = command_of(session, finding)
+    return [*lines, f"      try it: {command}"] if command else lines
 
 
 def file_json(session: Session, file: LoadedFile) -> dict[str, Any]:
@@ -55,10 +61,18 @@ def file_json(session: Session, file: LoadedFile) -> dict[str, Any]:
     }
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
+def finding_json(session: Session, finding: Finding) -> dict[str, Any]:
     """Return the JSON of a finding; target is the item to select, or null."""
     return {
         "tone": finding.tone.value,
+        "severity": finding.tone.severity,
+        "saves_ms": finding.saves_ms,
+        "saves_bytes": finding.saves_bytes,
+        "edits": [
+            {"edit": name, "kind": target.kind.value, "name": target.name}
+            for name, target in finding.edits
+        ],
+        "try": command_of(session, finding) or None,
         "text": finding.text,
         "detail": finding.detail or None,
         "view": finding.view,

@@ -1,9 +1,14 @@
-"""A finding: one sentence about a session, and its target."""
+"""A finding: one sentence about a session, its target, and a change to try."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+from inspector.recipes.edits import EditTarget
+from inspector.units import format_bytes, format_time
+
+_NS = 1e6  # a millisecond in nanoseconds
 
 
 class Tone(str, Enum):
@@ -13,6 +18,25 @@ class Tone(str, Enum):
     WARN = "warn"
     GOOD = "good"
     NEUTRAL = "neutral"
+
+    @property
+    def severity(self) -> str:
+        """Return the word for it."""
+        return _WORDS[self]
+
+    @property
+    def shape(self) -> str:
+        """Return the sign for it, which differs in shape, not only in colour."""
+        return _SHAPES[self]
+
+
+_WORDS = {
+    Tone.BAD: "problem",
+    Tone.WARN: "worth a look",
+    Tone.GOOD: "good",
+    Tone.NEUTRAL: "note",
+}
+_SHAPES = {Tone.BAD: "▲", Tone.WARN: "◆", Tone.GOOD: "●", Tone.NEUTRAL: "○"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +55,9 @@ class Finding:
         delegate: delegate to select, or None
         part: name of a file part to select, may be empty
         weight: larger is more important
+        saves_ms: of a run at most, None where it is unknown or nothing is to be saved
+        saves_bytes: of the file or of planned memory at most, likewise
+        edits: names of recipe edits and their targets to try, as of a suggestion
     """
 
     tone: Tone
@@ -43,3 +70,18 @@ class Finding:
     delegate: int | None = None
     part: str = ""
     weight: float = 0.0
+    saves_ms: float | None = None
+    saves_bytes: int | None = None
+    edits: tuple[tuple[str, EditTarget], ...] = ()
+
+    @property
+    def saved(self) -> str:
+        """Return what could be saved in words, empty where that is unknown."""
+        if self.saves_ms is not None:
+            return f"saves {format_time(self.saves_ms * _NS)} a run at most"
+        return "" if self.saves_bytes is None else f"saves {format_bytes(self.saves_bytes)} at most"
+
+    @property
+    def line(self) -> str:
+        """Return severity, what could be saved, and the detail, for the second line."""
+        return " · ".join(filter(None, (self.tone.severity, self.saved, self.detail)))

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from inspector.files.payloads import unread_payloads
 from inspector.files.session import Session
+from inspector.findings.attempts import (
+    DELEGATE_ALL,
+    edits_that_delegate,
+    edits_that_exclude,
+    edits_that_join,
+    overhead_ms,
+)
 from inspector.findings.finding import Finding, Tone
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import Arena, analyse_memory
+from inspector.profile.methods import time_of
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import FilePart, mark_duplicates
 from inspector.size.users import stored_users, users_of, users_text
@@ -46,7 +55,18 @@ def refusal_findings(session: Session) -> list[Finding]:
     rule = f"; {first.rule} accepted it" if first.rule else ""
     detail = f"{first.engine}: {first.reason}{rule}"
     method, delegate = first.method, first.delegate
-    return [Finding(Tone.BAD, text, detail, "partitions", method, delegate=delegate, weight=95)]
+    return [
+        Finding(
+            Tone.BAD,
+            text,
+            detail,
+            "partitions",
+            method,
+            delegate=delegate,
+            weight=95,
+            edits=edits_that_exclude(refusals),
+        )
+    ]
 
 
 def _unread(program: ProgramFile | None) -> list[Finding]:
@@ -69,8 +89,14 @@ def _delegation(session: Session, entry: MethodDelegation) -> list[Finding]:
         runs = "runs as a kernel" if count == 1 else "run as kernels"
         detail = f"{plural(count, 'computing node')} {runs}"
         text = f"Nothing in {entry.method} is delegated"
-        return [Finding(Tone.NEUTRAL, text, detail, "partitions", entry.method, weight=4)]
-    return [_partly(session, entry), *_scattered(entry)]
+        method = entry.method
+        edits = (DELEGATE_ALL,) if not entry.verdicts else edits_that_delegate(session, method)
+        time = time_of(session, method) if session.timed_dumps else None
+        known = time is not None and not session.times_with_values and time.operators_ms > 0
+        saves = min(time.operators_ms, time.latency_ms) if time is not None and known else None
+        found = Finding(Tone.NEUTRAL, text, detail, "partitions", method, weight=4, edits=edits)
+        return [replace(found, saves_ms=saves)]
+    return [_partly(session, entry), *_scattered(session, entry)]
 
 
 def _partly(session: Session, entry: MethodDelegation) -> Finding:
@@ -90,8 +116,15 @@ def _partly(session: Session, entry: MethodDelegation) -> Finding:
     if opaque:
         text = f"{plural(entry.num_delegated_subgraphs, 'delegate')} whose inside cannot be read"
     tone = Tone.GOOD if share >= 0.95 else Tone.NEUTRAL if opaque else Tone.WARN
-    weight = 25 + 20 * (1 - share)
-    return Finding(tone, text, ", ".join(names), "partitions", entry.method, weight=weight)
+    return Finding(
+        tone,
+        text,
+        ", ".join(names),
+        "partitions",
+        entry.method,
+        weight=20 + 19 * (1 - share),
+        edits=() if session.timed_dumps else edits_that_delegate(session, entry.method),
+    )
 
 
 def _crossing(program: ProgramFile | None, method: str) -> str:
@@ -116,7 +149,7 @@ def _crossing(program: ProgramFile | None, method: str) -> str:
     return text if count else ""
 
 
-def _scattered(entry: MethodDelegation) -> list[Finding]:
+def _scattered(session: Session, entry: MethodDelegation) -> list[Finding]:
     count = entry.num_delegated_subgraphs
     if count < 4 or not entry.compute_delegated or entry.compute_delegated > _FEW_NODES * count:
         return []
@@ -125,7 +158,18 @@ def _scattered(entry: MethodDelegation) -> list[Finding]:
         " on average"
     )
     detail = "every border costs a call, and often a copy"
-    return [Finding(Tone.WARN, text, detail, "partitions", entry.method, weight=22)]
+    return [
+        Finding(
+            Tone.WARN,
+            text,
+            detail,
+            "partitions",
+            entry.method,
+            weight=22,
+            saves_ms=overhead_ms(session, entry.method),
+            edits=edits_that_join(entry),
+        )
+    ]
 
 
 def memory_findings(session: Session) -> list[Finding]:
@@ -166,6 +210,7 @@ def _peak(prefix: str, arena: Arena, method: str, where: str) -> Finding:
         method,
         instruction=arena.peak_instruction,
         weight=15,
+        saves_bytes=waste if wasteful else None,
     )
 
 
@@ -219,7 +264,17 @@ def _duplicates(sized: list[SizedFile], total: int) -> list[Finding]:
     share = nbytes / total
     tone = Tone.WARN if share > 0.05 else Tone.NEUTRAL
     weight = 12 + 20 * share
-    return [Finding(tone, text, detail, "size", part=largest.name, weight=weight)]
+    return [
+        Finding(
+            tone,
+            text,
+            detail,
+            "size",
+            part=largest.name,
+            weight=weight,
+            saves_bytes=nbytes,
+        )
+    ]
 
 
 def short(name: str) -> str:

@@ -1,6 +1,8 @@
 """Three to seven sentences about notable facts of a session, each with a target.
 
-A finding states a fact of the files, never a guess. They are ranked by importance.
+A finding states a fact of the files, never a guess. First comes what makes other figures wrong or
+uncertain, then what costs time, by what could be saved of a run, then what costs bytes, likewise,
+then the rest by importance.
 """
 
 from __future__ import annotations
@@ -9,15 +11,17 @@ from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.facts import facts_text, file_facts, kind_text
 from inspector.files.session import Session
 from inspector.findings.finding import Finding, Tone
+from inspector.findings.limits import limit_findings
 from inspector.findings.program import delegation_findings, memory_findings, size_findings
 from inspector.findings.time import time_findings
 from inspector.units import format_bytes
 from schema.errors import Severity
 from schema.objects.identity_cache import identity_cache
 
-__all__ = ["FEWEST", "MOST", "Finding", "Tone", "findings"]
+__all__ = ["FEWEST", "MOST", "Finding", "Tone", "findings", "rank"]
 
 FEWEST, MOST = 3, 7
+_DOUBT = 40  # weight of findings that make other figures wrong or uncertain
 
 
 @identity_cache
@@ -30,6 +34,7 @@ def findings(session: Session) -> tuple[Finding, ...]:
     found = [
         *_problems(session),
         *time_findings(session),
+        *limit_findings(session),
         *delegation_findings(session),
         *memory_findings(session),
         *size_findings(session),
@@ -37,12 +42,17 @@ def findings(session: Session) -> tuple[Finding, ...]:
     ]
     if len(found) + len(always) < FEWEST:
         found += _what_it_is(session)[: FEWEST - len(found) - len(always)]
-    found.sort(key=_weight, reverse=True)
-    return tuple(sorted([*always, *found[: MOST - len(always)]], key=_weight, reverse=True))
+    found.sort(key=rank)
+    return tuple(sorted([*always, *found[: MOST - len(always)]], key=rank))
 
 
-def _weight(finding: Finding) -> float:
-    return finding.weight
+def rank(finding: Finding) -> tuple[int, float]:
+    """Return the place of a finding, the smallest first."""
+    if finding.saves_ms:
+        return 1, -finding.saves_ms
+    if finding.weight >= _DOUBT and not finding.saves_bytes:
+        return 0, -finding.weight
+    return (2, -finding.saves_bytes) if finding.saves_bytes else (3, -finding.weight)
 
 
 def _belonging(session: Session) -> list[Finding]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
+from inspector.findings.attempts import edits_that_delegate
 from inspector.findings.finding import Finding, Tone
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
@@ -70,7 +71,7 @@ def time_findings(session: Session) -> list[Finding]:
     if profile.values_logged:
         found.append(Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89))
     for main in _main_blocks(profile)[:2]:
-        own = _emulated(main) if profile.values_logged else _method(main)
+        own = _emulated(main) if profile.values_logged else _method(session, main)
         found += [_placed(finding, main.time.label) for finding in own]
     found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
     if profile.unit_assumed and profile.methods:
@@ -121,7 +122,7 @@ def _indices(source: BlockSamples, names: tuple[str, ...]) -> list[int]:
     return np.flatnonzero(named_events(source.block, names)).tolist()
 
 
-def _method(main: _Main) -> list[Finding]:
+def _method(session: Session, main: _Main) -> list[Finding]:
     operators = _indices(main.source, (OPERATOR_CALL,))
     delegates = _indices(main.source, (DELEGATE_CALL,))
     name = main.time.method
@@ -132,7 +133,7 @@ def _method(main: _Main) -> list[Finding]:
         *_emulated(main),
         *_few(main),
         *_noise(main),
-        *_outside(main, operators, has_delegates=bool(delegates)),
+        *_outside(session, main, operators, has_delegates=bool(delegates)),
         *_slowest_call(main, delegates),
         *_unattributed(main),
         *_framework(main),
@@ -150,7 +151,9 @@ def _emulated(main: _Main) -> list[Finding]:
     return [Finding(Tone.WARN, text, detail, "timeline", method=name, weight=58)]
 
 
-def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[Finding]:
+def _outside(
+    session: Session, main: _Main, operators: list[int], *, has_delegates: bool
+) -> list[Finding]:
     """Return the operators that run as kernels: all of them next to delegates, else the slowest."""
     shares = np.nan_to_num(main.source.shares)
     spent = _by_name(main.source, operators)
@@ -171,9 +174,20 @@ def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[
     text = f"{format_share(share)} of {_time_of(main)} is in {what}"
     detail = ", ".join(_operator_text(name, spent[name], shares) for name in named)
     slowest = counted[int(np.argmax(shares[counted]))]
-    weight = 30 + 40 * share
     row = main.first_row + slowest
-    return [Finding(tone, text, detail, "operators", main.time.method, event=row, weight=weight)]
+    return [
+        Finding(
+            tone,
+            text,
+            detail,
+            "operators",
+            main.time.method,
+            event=row,
+            weight=30 + 40 * share if has_delegates else 20 + 19 * share,
+            saves_ms=share * main.time.latency_ms if has_delegates else None,
+            edits=edits_that_delegate(session, main.time.method) if has_delegates else (),
+        )
+    ]
 
 
 def _operator_text(name: str, events: list[int], shares: NDArray[np.float64]) -> str:
@@ -258,6 +272,7 @@ def _unattributed(main: _Main) -> list[Finding]:
             "timeline",
             main.time.method,
             weight=20 + share,
+            saves_ms=share * main.time.latency_ms,
         )
     ]
 
@@ -272,7 +287,15 @@ def _framework(main: _Main) -> list[Finding]:
     text = f"{format_share(share)} of {_time_of(main)} is overhead of calling kernels"
     detail = "the kernels are small"
     return [
-        Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=18 + share),
+        Finding(
+            Tone.WARN,
+            text,
+            detail,
+            "timeline",
+            main.time.method,
+            weight=18 + share,
+            saves_ms=share * main.time.latency_ms,
+        )
     ]
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob
-from inspector.recipes.edits import EditTarget, TargetKind, edit_named
+from inspector.recipes.edits import EditTarget, TargetKind, edit_named, edit_that_takes
 from inspector.units import format_bytes, plural
-from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
+from schema.etrecord.parts.verdicts import Verdict
 
 _MOST_NODES = 8  # limit of nodes added together
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries
 _MOST_TRIED = 12  # each is a partition preview
-_DROPPED = (NodeOutcome.TOO_SMALL, NodeOutcome.CYCLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,30 +109,14 @@ def _taken_in(shown: MethodPreview) -> Iterator[_Candidate]:
     for verdict in shown.verdicts:
         verdicts.setdefault(verdict.node, verdict)
     for group in _groups_outside(shown.nodes):
-        edits = [_edit_that_takes(node, verdicts.get(node.name)) for node in group]
+        edits = [
+            edit_that_takes(node.name, verdicts.get(node.name), node.exported) for node in group
+        ]
         if len(group) <= _MOST_NODES and all(edits):
             made = tuple(edit for edit in edits if edit is not None)
             which = "this node" if len(group) == 1 else f"these {len(group)} nodes"
             names = ", ".join(node.name for node in group)
             yield _Candidate(f"taking {which} in ({names})", made)
-
-
-def _edit_that_takes(node: NodePreview, verdict: Verdict | None) -> tuple[str, EditTarget] | None:
-    if verdict is None:
-        return None
-    forced = EditTarget(TargetKind.NODE, node.name, exported=node.exported)
-    if verdict.outcome in _DROPPED or verdict.rule in _OF_USERS:
-        return "force", forced
-    if verdict.outcome is NodeOutcome.VETOED:
-        return "rule-on", EditTarget(TargetKind.RULE, verdict.rule)
-    return None
-
-
-_OF_USERS = frozenset(
-    f"{way}_{kind}"
-    for way in ("deny", "allow")
-    for kind in ("ops", "nodes", "modules", "tensors", "handles")
-) | {"max_partitions", "min_nodes"}
 
 
 def _groups_outside(nodes: tuple[NodePreview, ...]) -> list[list[NodePreview]]:

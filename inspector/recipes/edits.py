@@ -19,6 +19,7 @@ from inspector.recipes.compile_job import (
     Rules,
 )
 from schema.backends import partitioners
+from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 _DEFAULTS = {one.name: one.default for one in fields(Rules)}
 
@@ -127,6 +128,33 @@ def edits_for(job: CompileJob, target: EditTarget) -> tuple[Edit, ...]:
     return tuple(edit for edit in EDITS if edit.applies(job, target))
 
 
+def edit_that_takes(
+    node: str, verdict: Verdict | None, exported: str = ""
+) -> tuple[str, EditTarget] | None:
+    """Return the edit by which a partitioner may take a node, None where none helps.
+
+    Args:
+        node: outside of partitions
+        verdict: of the first partitioner on it, None if unknown
+        exported: name of the exported node, empty if unknown
+    """
+    if verdict is None:
+        return None
+    if verdict.outcome in _DROPPED or verdict.rule in _OF_USERS:
+        return "force", EditTarget(TargetKind.NODE, node, exported=exported)
+    if verdict.outcome is NodeOutcome.VETOED:
+        return "rule-on", EditTarget(TargetKind.RULE, verdict.rule)
+    return None
+
+
+_DROPPED = (NodeOutcome.TOO_SMALL, NodeOutcome.CYCLE)
+_OF_USERS = frozenset(
+    f"{way}_{kind}"
+    for way in ("deny", "allow")
+    for kind in ("ops", "nodes", "modules", "tensors", "handles")
+) | {"max_partitions", "min_nodes"}
+
+
 def edit_named(name: str) -> Edit:
     """Return an edit by its identifier.
 
@@ -232,6 +260,12 @@ def _move_up(job: CompileJob, target: EditTarget) -> CompileJob:
         return job
 
 
+def _add_partitioner(job: CompileJob, target: EditTarget) -> CompileJob:
+    if any(means(text, target.name) for text in job.partitioners):
+        return job
+    return replace(job, partitioners=(*job.partitioners, target.name))
+
+
 def _compute_in(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
     def change(job: CompileJob, target: EditTarget) -> CompileJob:
         known = {one.name: getattr(job.precision, one.name) for one in fields(Precision)}
@@ -308,6 +342,13 @@ EDITS: tuple[Edit, ...] = (
         (TargetKind.PARTITIONER,),
         _move_up,
         "{0} chooses one place earlier",
+    ),
+    Edit(
+        "add-partitioner",
+        "Delegate",
+        (TargetKind.PARTITIONER,),
+        _add_partitioner,
+        "{0} takes what it supports",
     ),
     *(
         Edit(

@@ -30,6 +30,7 @@ from inspector.render.html import (
     table_html,
     time_bar,
 )
+from inspector.roofline.rows import known_limits
 from inspector.size.files import session_sizes
 from inspector.size.users import stored_users
 from inspector.tables.check import link_table
@@ -37,7 +38,6 @@ from inspector.tables.delegation import delegate_table, operator_counts
 from inspector.tables.files import file_facts_table, issue_table
 from inspector.tables.memory import culprits, measured
 from inspector.tables.operators import operators
-from inspector.tables.roofline import known_limits
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.size import parts_table
 from inspector.tables.table import ColumnKind, Table
@@ -93,7 +93,10 @@ def _without_folders(text: str, names: dict[str, str]) -> str:
 
 
 def _summary(session: Session, methods: tuple[str, ...], words: Words) -> Markup:
-    said = sentences(((one.text, one.tone.value, one.detail) for one in findings(session)), words)
+    lines = (
+        (f"{one.tone.shape} {one.text}", one.tone.value, one.line) for one in findings(session)
+    )
+    said = sentences(lines, words)
     files = table_html(file_facts_table(session), _MOST_ROWS, words=words)
     listed = paragraph(f"Methods: {', '.join(methods)}") if methods else Markup()
     return said + files + listed

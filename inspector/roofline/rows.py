@@ -13,11 +13,12 @@ from inspector.profile.attribution import mean
 from inspector.profile.methods import analyse_profile
 from inspector.profile.operator_columns import INNER, KINDS, OPERATOR
 from inspector.profile.operator_rows import OperatorRow, operator_rows
-from inspector.roofline.calibration import Calibration
+from inspector.roofline.calibration import Calibration, load_calibration
 from inspector.roofline.method_work import MethodWork, method_work
 from inspector.roofline.work import NO_WORK, Work, total, unknown
 from inspector.units import Quantity, format_quantity, format_time, plural
 from schema.backends import short_backend
+from schema.errors import FormatError
 
 NEAR = 0.5  # share of a limit from which an operator is bound by it
 LOW = 0.2  # share of both limits below which neither explains the time
@@ -44,11 +45,13 @@ class Limits:
         calibration: of this machine, None if it is not calibrated
         threads: of the run; of the calibration where the run is unknown
         note: what the comparison assumes, empty for nothing
+        comparable: whether the traces are of this machine, as far as their reports tell
     """
 
     calibration: Calibration | None = None
     threads: int = 1
     note: str = ""
+    comparable: bool = True
 
     def peak(self, dtype: str) -> float | None:
         """Return the FLOP/s of a dtype; float32 where an operator has no dtype of matmuls."""
@@ -137,6 +140,15 @@ class Roofline:
     unknown: tuple[tuple[str, str], ...]
 
 
+def known_limits(session: Session) -> Limits:
+    """Return the limits of this machine for a session; none where the calibration is unreadable."""
+    try:
+        calibration = load_calibration()
+    except (FormatError, OSError):
+        calibration = None
+    return limits_of(session, calibration)
+
+
 def limits_of(
     session: Session, calibration: Calibration | None, threads: int | None = None
 ) -> Limits:
@@ -160,7 +172,7 @@ def limits_of(
         notes.append("threads of the run unknown, 1 assumed")
     if calibration is not None and count not in calibration.threads:
         notes.append(f"not calibrated for {count} threads: --calibrate --threads {count}")
-    return Limits(calibration, count, "; ".join(filter(None, notes)))
+    return Limits(calibration, count, "; ".join(filter(None, notes)), not here)
 
 
 def _machine_note(session: Session, known: set[Machine]) -> str:

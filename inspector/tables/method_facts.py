@@ -9,10 +9,9 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelNode, model_graph
 from inspector.graph.node_text import short_description, value_text
 from inspector.memory.plan import analyse_memory
-from inspector.roofline.rows import rate_text, roofline
+from inspector.roofline.rows import known_limits, rate_text, roofline
 from inspector.roofline.work import work_text
 from inspector.tables.facts import Fact, FactGroup
-from inspector.tables.roofline import known_limits
 from inspector.tables.selection import Units
 from inspector.units import format_bytes, format_share, plural
 from schema.backends import short_backend

@@ -27,11 +27,11 @@ from inspector.profile.operator_columns import (
 )
 from inspector.profile.operator_rows import OperatorRows, operator_rows
 from inspector.roofline.method_work import method_work
-from inspector.roofline.rows import COUNTED, Limits, only_work, roofline
+from inspector.roofline.rows import COUNTED, Limits, known_limits, only_work, roofline
 from inspector.roofline.work import NO_WORK
 from inspector.tables.event_keys import EventKeys
 from inspector.tables.grouping import group_rows
-from inspector.tables.roofline import WORK_TITLES, known_limits, work_columns
+from inspector.tables.roofline import WORK_TITLES, work_columns
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
 from inspector.tables.table import (

@@ -6,13 +6,11 @@ from collections.abc import Hashable, Sequence
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
-from inspector.roofline.calibration import load_calibration
-from inspector.roofline.rows import Limit, Limits, RooflineRow, limits_of, roofline
+from inspector.roofline.rows import Limit, Limits, RooflineRow, known_limits, roofline
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Column, Table, Total, badge_column
 from inspector.units import Formatter, Quantity, plural
-from schema.errors import FormatError
 
 _TONES = {Limit.COMPUTE: "good", Limit.MEMORY: "accent", Limit.OVERHEAD: "warn"}
 
@@ -49,15 +47,6 @@ _WORK_FIELDS = (
 )
 _LIMIT = "limit"
 WORK_TITLES = (*(field.title for field in _WORK_FIELDS), _LIMIT)
-
-
-def known_limits(session: Session) -> Limits:
-    """Return the limits of this machine for a session; none where the calibration is unreadable."""
-    try:
-        calibration = load_calibration()
-    except (FormatError, OSError):
-        calibration = None
-    return limits_of(session, calibration)
 
 
 def operators_at_limits(session: Session, method: str, units: Units) -> Table:

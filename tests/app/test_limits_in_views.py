@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QMenu
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.state.variant_steps import shown_variant
 from devtools_app.viewmodels.node_facts import node_facts
+from devtools_app.views.editing import EditMenu
+from devtools_app.views.findings import FindingsPane
 from devtools_app.views.memory import MemoryPane
 from devtools_app.views.operators import OperatorsPane
 from devtools_app.views.overview import OverviewPane
@@ -118,3 +121,30 @@ def test_overview_and_memory_show_measured_memory(
     pane.scope.activated.emit(2)
     qtbot.waitUntil(lambda: pane.table.rows.columns[0].title == "phase")
     assert pane.table.rows.length == 8
+
+
+def test_finding_ends_in_an_edit_that_is_previewed_and_taken(
+    make_window: Any, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("devtools_app.jobs.previewing.refusal", lambda _job: "not here")
+    monkeypatch.setattr(QMenu, "popup", lambda *_: None)  # no window manager here
+    window = make_window()
+    open_sample(window, qtbot, (str(RUN.parent / "convnet_portable"),))
+    pane: FindingsPane = window.findChild(FindingsPane)
+    qtbot.waitUntil(lambda: shown_variant(window.store.state) is not None)
+    qtbot.waitUntil(lambda: pane.list.model().rowCount() > 3)
+    titles = [pane.list.model().index(row, 0).data() for row in range(pane.list.model().rowCount())]
+    place = titles.index("Try it: Delegate: xnnpack")
+    assert "is delegated" in titles[place - 1]
+    pane.list.opened.emit(place)
+    (menu,) = pane.list.findChildren(QMenu)
+    (edits,) = menu.findChildren(EditMenu)
+    assert edits.effect.text() == "Not here"
+    edits.action_of("add-partitioner", "partitioner").trigger()
+    one = shown_variant(window.store.state)
+    assert one is not None
+    assert one.draft.present.partitioners == ("xnnpack",)
+    pane.list.opened.emit(place)
+    assert "The recipe has it already" in [
+        action.text() for found in pane.list.findChildren(QMenu) for action in found.actions()
+    ]

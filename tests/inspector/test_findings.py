@@ -10,7 +10,7 @@ import pytest
 from inspector.check.session import check_session
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
-from inspector.findings.session import FEWEST, MOST, Finding, Tone, findings
+from inspector.findings.session import FEWEST, MOST, Finding, Tone, findings, rank
 from inspector.graph.delegation import analyse_delegation
 from inspector.memory.plan import analyse_memory
 from inspector.profile.methods import analyse_profile
@@ -48,8 +48,7 @@ def test_findings_are_three_to_seven_and_ranked(path: Path) -> None:
     loaded = load_session([path])
     found = findings(loaded)
     assert FEWEST <= len(found) <= MOST
-    weights = [one.weight for one in found]
-    assert weights == sorted(weights, reverse=True)
+    assert [*found] == sorted(found, key=rank)
     assert len({one.text for one in found}) == len(found)
     assert {one.view for one in found} <= VIEWS
     assert all(one.text and not one.text.endswith(".") for one in found)

@@ -25,6 +25,7 @@ from inspector.roofline.rows import (
     Limit,
     Limits,
     RooflineRow,
+    known_limits,
     measured,
     only_work,
     roofline,
@@ -35,7 +36,7 @@ from inspector.tables.grouping import total_text
 from inspector.tables.methods import method_json
 from inspector.tables.operators import operators
 from inspector.tables.query import Query, QueryError, column_index, select
-from inspector.tables.roofline import WORK_TITLES, known_limits, work_columns
+from inspector.tables.roofline import WORK_TITLES, work_columns
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
 from inspector.units import as_number

@@ -1,0 +1,130 @@
+"""Recipe edits that findings end in, and the command that tries them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import cast
+
+import numpy as np
+
+from inspector.files.session import Session
+from inspector.findings.finding import Finding
+from inspector.graph.delegation import MethodDelegation, analyse_delegation, verdicts_by_node
+from inspector.profile.operator_columns import REST
+from inspector.profile.operator_rows import operator_rows
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.edits import EditTarget, TargetKind, edit_named, edit_that_takes
+from inspector.recipes.options import option_of
+from inspector.recipes.recipe import RECIPE, RecipeError
+from inspector.recipes.session_recipe import session_recipe
+from schema.backends import DEFAULT
+from schema.etrecord import RecordFile
+from schema.etrecord.parts.guard import Refusal
+
+Edits = tuple[tuple[str, EditTarget], ...]
+_MOST = 8  # of one finding
+_SMALL = 2  # nodes of a partition that may be not worth its boundaries
+_NAMED = 3
+_NS = 1e6
+_DEFAULT = DEFAULT.partitioners[0].alias
+DELEGATE_ALL = ("add-partitioner", EditTarget(TargetKind.PARTITIONER, _DEFAULT))
+
+
+def edits_that_delegate(session: Session, method: str) -> Edits:
+    """Return the edits that let partitioners take nodes which a rule of the user or its size kept.
+
+    None where a partitioner does not support what is left.
+    """
+    entry = next((one for one in analyse_delegation(session) if one.method == method), None)
+    verdicts = verdicts_by_node(entry.verdicts) if entry is not None else {}
+    found = (edit_that_takes(node, own[0]) for node, own in verdicts.items())
+    return tuple(dict.fromkeys(edit for edit in found if edit is not None))[:_MOST]
+
+
+def edits_that_exclude(refusals: Sequence[Refusal]) -> Edits:
+    """Return the edits that keep refused nodes off their delegate."""
+    names = dict.fromkeys(one.exported or one.node for one in refusals if one.node)
+    return tuple(("keep-off", EditTarget(TargetKind.NODE, name)) for name in names)[:_MOST]
+
+
+def edits_that_join(entry: MethodDelegation) -> Edits:
+    """Return the edits that keep the smallest partitions off, whose boundaries cost most."""
+    small = [one for one in entry.delegates if 0 < len(one.nodes) <= _SMALL]
+    return tuple(
+        (
+            "keep-off",
+            EditTarget(TargetKind.PARTITION, f"{one.backend_id} {one.index}", one.nodes),
+        )
+        for one in sorted(small, key=lambda one: len(one.nodes))[:_MOST]
+    )
+
+
+def overhead_ms(session: Session, method: str) -> float | None:
+    """Return what the calls of delegates take beyond their operators, None without times."""
+    parts = operator_rows(session, method).parts
+    own = [part.mean_ns[(part.kind == REST) & part.timed] for part in parts if part.has_shares]
+    total = float(sum(map(np.nansum, own)))
+    return total / _NS if total > 0 else None
+
+
+def edited(job: CompileJob, edits: Iterable[tuple[str, EditTarget]]) -> CompileJob:
+    """Return a recipe with edits applied in order."""
+    for name, target in edits:
+        job = edit_named(name).apply(job, target)
+    return job
+
+
+def edit_words(edits: Edits) -> str:
+    """Return edits in words: their label and the names of their first targets."""
+    labels = dict.fromkeys(edit_named(name).label for name, _ in edits)
+    names = [target.name for _, target in edits]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(labels)}: {', '.join(names[:_NAMED])}{more}"
+
+
+def command_of(session: Session, finding: Finding) -> str:
+    """Return the command that compiles with the edits of a finding, empty where there is none.
+
+    There is none without edits or a recipe, where the recipe has them already, and where they
+    empty a list of the recipe, which no option does.
+    """
+    if not finding.edits:
+        return ""
+    try:
+        job = session_recipe(session).recipe.job
+    except RecipeError:
+        return ""
+    options = _options(job, edited(job, finding.edits))
+    source = _recipe_path(session)
+    if not options or not source:
+        return ""
+    return shlex.join(["etscope", "compile", "--recipe", source, *options, "-o", "tried"])
+
+
+def _recipe_path(session: Session) -> str:
+    """Return the file that ``session_recipe`` reads."""
+    records = [one.path for one in session.files if isinstance(one.artifact, RecordFile)]
+    programs = [one.path for one in session.files if one.kind in ("pte", "bpte")]
+    if records:
+        return records[0]
+    return f"{programs[0].rpartition('/')[0] or '.'}/{RECIPE}" if programs else ""
+
+
+def _options(old: CompileJob, new: CompileJob) -> list[str]:
+    """Return the options that turn one recipe into another, empty where no options do."""
+    found: list[str] = []
+    pairs: list[tuple[object, object]] = [(old, new)]
+    pairs += [(getattr(old, name), getattr(new, name)) for name in ("rules", "quantising")]
+    pairs.append((old.precision, new.precision))
+    for before, after in pairs:
+        for one in fields(type(after)):  # pyright: ignore[reportArgumentType]
+            known, value = option_of(one), getattr(after, one.name)
+            if known is None or not known.flag or getattr(before, one.name) == value:
+                continue
+            if not value:
+                return []
+            values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+            found += [word for each in values for word in (f"--{known.flag}", str(each))]
+    return found

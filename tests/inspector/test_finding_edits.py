@@ -1,0 +1,118 @@
+"""Findings: their order by what they would save, and the edits and commands they end in."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import ArgumentParser
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inspector.cli.compile import add_arguments
+from inspector.files.load import load_session
+from inspector.files.machine import this_machine, torch_release
+from inspector.findings.attempts import command_of, edit_words, edited, edits_that_delegate
+from inspector.findings.finding import Finding, Tone
+from inspector.findings.limits import limit_findings
+from inspector.findings.session import findings, rank
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.edits import EditTarget, TargetKind
+from inspector.roofline.calibration import COPY, Calibration, Ceiling, save_calibration
+from tests.inspector.cli_runs import run, valid
+from tests.inspector.sessions import DATA, session
+
+RUNS = DATA / "runs"
+
+
+def _named(text: str, path: Path = RUNS / "convnet_portable") -> Finding:
+    (found,) = [one for one in findings(session(path)) if text in one.text]
+    return found
+
+
+def test_doubt_comes_first_then_time_then_bytes_then_the_rest() -> None:
+    doubt, note = Finding(Tone.WARN, "noisy", weight=46), Finding(Tone.NEUTRAL, "", weight=12)
+    slow, slower = replace(note, saves_ms=0.1), replace(note, saves_ms=2.0, weight=70)
+    small, large = replace(note, saves_bytes=10), replace(note, saves_bytes=1 << 30, weight=50)
+    ordered = [doubt, slower, slow, large, small, note]
+    assert sorted([note, slow, small, slower, doubt, large], key=rank) == ordered
+    assert slow.saved == "saves 100 µs a run at most"
+    assert large.line.startswith("note · saves 1 GiB at most")
+
+
+def test_every_tone_has_a_word_and_a_sign_of_its_own() -> None:
+    assert len({tone.severity for tone in Tone}) == len(Tone)
+    assert len({tone.shape for tone in Tone}) == len(Tone)
+
+
+def test_program_without_delegates_ends_in_a_partitioner_to_try() -> None:
+    found = _named("is delegated")
+    assert found.saves_ms is not None
+    command = command_of(session(RUNS / "convnet_portable"), found)
+    words = shlex.split(command)
+    parser = ArgumentParser()
+    add_arguments(parser)
+    assert words[:2] == ["etscope", "compile"]
+    options = parser.parse_args(words[2:])
+    assert options.partitioner == ["xnnpack"]
+    assert options.recipe.endswith("model.etrecord")
+    assert edit_words(found.edits) == "Delegate: xnnpack"
+    tree = valid(run("summary", RUNS / "convnet_portable", "--format", "json"), "summary")
+    (shown,) = [one for one in tree["data"]["findings"] if one["try"]]
+    assert shown["try"] == command
+    assert shown["edits"] == [{"edit": "add-partitioner", "kind": "partitioner", "name": "xnnpack"}]
+    assert f"try it: {command}" in run("summary", RUNS / "convnet_portable").out
+
+
+def test_edits_without_an_option_have_no_command() -> None:
+    one = session(RUNS / "convnet_portable")
+    nothing = Finding(Tone.NEUTRAL, "")
+    assert command_of(one, nothing) == ""
+    had = ("let-in", EditTarget(TargetKind.NODE, "a"))
+    assert command_of(one, replace(nothing, edits=(had,))) == ""
+    alone = session(RUNS / "convnet_portable/run.etdp")
+    assert command_of(alone, _named("is delegated")) == ""
+
+
+def test_edits_of_a_finding_change_a_recipe_once() -> None:
+    job = CompileJob(Source("m.py", "f"))
+    once = edited(job, _named("is delegated").edits)
+    assert once.partitioners == ("xnnpack",)
+    assert edited(once, _named("is delegated").edits) == once
+
+
+@pytest.mark.slow
+def test_command_of_a_finding_compiles_and_ends_the_finding(tmp_path: Path) -> None:
+    record = RUNS / "convnet_xnnpack/model.etrecord"
+    kept = tmp_path / "kept"
+    assert (
+        run("compile", "--recipe", record, "--deny-op", "aten.relu.default", "-o", kept).code == 0
+    )
+    before = load_session([kept])
+    (found,) = [one for one in findings(before) if one.edits]
+    (_, target), *_ = found.edits
+    assert "relu" in target.name
+    words = shlex.split(command_of(before, found))[1:]
+    words[words.index("-o") + 1] = str(tmp_path / "tried")
+    assert run(*words).code == 0
+    assert not edits_that_delegate(load_session([tmp_path / "tried"]), "forward")
+
+
+def test_limits_are_findings_on_a_calibrated_machine_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one = session(RUNS / "convnet_portable")
+    assert limit_findings(one) == []
+    compute = (Ceiling("float32", 1, 1e11, 9e10, 1.1e11, 9),)
+    memory = (Ceiling(COPY, 1, 1e10, 9e9, 1.1e10, 9),)
+    date = "2026-01-01T00:00:00+00:00"
+    save_calibration(Calibration(this_machine(), torch_release(), date, compute, memory))
+    assert limit_findings(one) == []  # nothing tells that this machine ran it
+    monkeypatch.setattr("inspector.roofline.rows._machine_note", lambda *_: "")
+    (found,) = limit_findings(one)
+    assert "overhead-bound" in found.text
+    assert found.text.endswith("µs a call")
+    assert found.view == "roofline"
+    assert found.saves_ms is not None
+    assert 0 < found.saves_ms < 1
