@@ -138,7 +138,7 @@ class _Painter(QStyledItemDelegate):
 
 
 def draw_sign(painter: QPainter, theme: Theme, tone: str, box: QRectF) -> None:
-    """Draw the sign of a tone: its colour, and a shape, since colours are not told apart by all."""
+    """Draw the sign of a tone: its colour, and a shape for those who see the colours alike."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     colour = QColor(tone if tone.startswith("#") else theme.palette.tone(tone))
     is_ring = tone == "muted"
