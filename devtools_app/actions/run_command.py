@@ -84,7 +84,9 @@ class RunCommand:
 
     def _remember(self, form: RunForm) -> None:
         controller = self._services.controller
-        kept = replace(form, method="", folder="", level=LEVELS[0])  # of this run, not of the next
+        # of this run, not of the next
+        once = {"method": "", "folder": "", "level": LEVELS[0], "threads": form.fixed_threads}
+        kept = replace(form, **once)
         controller.put_settings(replace(controller.settings, last_run=kept))
 
     def _open(self, execution: JobProgress) -> None:

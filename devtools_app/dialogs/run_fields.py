@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -20,6 +21,7 @@ from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.form_parts import beside, line
 from devtools_app.state.run_form import (
     AUTO_RUNS,
+    AUTO_THREADS,
     AUTO_WARMUP,
     CASE,
     ENGINES,
@@ -30,6 +32,7 @@ from devtools_app.state.run_form import (
     MOST_RUNS,
     MOST_SEED,
     MOST_THREADS,
+    SWEEP_THREADS,
     RunForm,
     Runnable,
     default_folder,
@@ -60,6 +63,7 @@ _ENGINES = {
 }
 _AUTO_RUNS = "auto: until the mean is known to 2 %, or for 3 s"
 _AUTO_WARMUP = "auto: until the times are alike, or for 2 s"
+_THREAD_WORDS = {SWEEP_THREADS: "sweep", AUTO_THREADS: "auto"}
 _HINTS = {
     "ones": "every element is 1",
     "zeros": "every element is 0",
@@ -96,8 +100,7 @@ class RunFields(QWidget):
         self._warmup.setSpecialValueText("auto")
         self._warmup.setToolTip(_AUTO_WARMUP)
         self._level = _combo("Values to record")
-        self._threads = _spin("Threads", 0, MOST_THREADS)
-        self._threads.setSpecialValueText("auto")
+        self._threads = _ThreadSpin()
         self._seed = _spin("Seed of random inputs", 0, MOST_SEED)
         self._seed.setPrefix("seed ")
         self._seed.setGroupSeparatorShown(False)
@@ -329,6 +332,33 @@ class RunFields(QWidget):
     def _restyle(self) -> None:
         for field in (self._file, self._folder, self._python, self._libraries):
             field.setFont(self._theme.mono())
+
+
+class _ThreadSpin(QSpinBox):
+    """A number of threads, ``auto`` for torch's default, or ``sweep``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setRange(SWEEP_THREADS, MOST_THREADS)
+        self.setAccessibleName("Threads")
+        self.setToolTip("sweep: measure 1, 2, 4, … side by side and run with the best number")
+
+    @override
+    def textFromValue(self, val: int) -> str:
+        return _THREAD_WORDS.get(val, str(val))
+
+    @override
+    def valueFromText(self, text: str) -> int:
+        known = {word: number for number, word in _THREAD_WORDS.items()}
+        return known[text] if text in known else int(text or 1)
+
+    @override
+    def validate(self, input: str, pos: int) -> tuple[QValidator.State, str, int]:
+        if any(word.startswith(input) for word in _THREAD_WORDS.values()):
+            whole = input in _THREAD_WORDS.values()
+            state = QValidator.State.Acceptable if whole else QValidator.State.Intermediate
+            return state, input, pos
+        return super().validate(input, pos)
 
 
 class _DeviceBox(QComboBox):

@@ -182,6 +182,7 @@ def run_job(one: RecompileJob) -> RunJob:
         record=own.get(RECORD, ""),
         bundle=one.base.program if job.case is not None else "",
         data_files=tuple(path for name, path in own.items() if name.endswith(".ptd")),
+        sweep_threads=False,
         libraries=tuple(dict.fromkeys((*one.job.libraries, *job.libraries))),
     )
 

@@ -23,6 +23,7 @@ EXECUTORCH = "executorch"
 LEVELS = ("none", "outputs", "intermediate")
 ENGINES = ("auto", "native", "torch")
 AUTO_RUNS, AUTO_WARMUP = 0, -1
+SWEEP_THREADS, AUTO_THREADS = -1, 0
 MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
 _REPORT = "run.json"
 _CHOICES = {
@@ -34,7 +35,7 @@ _CHOICES = {
 _LIMITS = {
     "runs": (AUTO_RUNS, MOST_RUNS),
     "warmup": (AUTO_WARMUP, MOST_RUNS),
-    "threads": (0, MOST_THREADS),
+    "threads": (AUTO_THREADS, MOST_THREADS),
     "seed": (0, MOST_SEED),
 }
 
@@ -137,7 +138,8 @@ class RunForm:
         runs: measured; 0 until the mean is known well
         warmup: before them; -1 until their times are alike
         level: whose values are recorded
-        threads: 0 for torch's default; the times of one are the steadiest
+        threads: 0 for torch's default; the times of one are the steadiest; -1 to measure several
+            numbers and run with the best
         seed: of random inputs
         engine: for delegates whose backend has several engines
         folder: for the files; empty for one next to the program
@@ -163,6 +165,11 @@ class RunForm:
     libraries: str = ""
     device: str = ""
 
+    @property
+    def fixed_threads(self) -> int:
+        """Return the threads of jobs that measure no several numbers."""
+        return 1 if self.threads == SWEEP_THREADS else self.threads
+
     def problem(self, what: Runnable | None) -> str:
         """Return the first problem as one sentence, empty if it can be run."""
         if what is None:
@@ -174,6 +181,8 @@ class RunForm:
         gone = next((path for path in self.loaded(what) if not os.path.isfile(path)), "")
         if gone:
             return f"{gone} not found."
+        if self.threads == SWEEP_THREADS and self.toolchain and not self.device:
+            return "A sweep of threads measures ETScope's own runtime: choose a number."
         folder = self.target(what)
         if os.path.exists(folder) and not os.path.isdir(folder):
             return f"{folder} is a file, not a folder."
@@ -221,7 +230,8 @@ class RunForm:
             record=what.record,
             data_files=what.data_files,
             libraries=self.loaded(what),
-            threads=self.threads,
+            threads=self.fixed_threads,
+            sweep_threads=self.threads == SWEEP_THREADS,
             engine=self.engine if what.engines and here and not self.toolchain else ENGINES[0],
             toolchain=self.toolchain if here else "",
             python=self.python if here and self.toolchain else "",

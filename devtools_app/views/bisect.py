@@ -199,7 +199,7 @@ class BisectView(QWidget):
             bound_text(str(self.wanted.currentData()), self.value.text()),
             "" if method == _EVERYWHERE or self.method.count() < 2 else method,
             form.file if form.inputs == FILE else "",
-            threads=form.threads,
+            threads=form.fixed_threads,
         )
 
     def _wrong(self, job: BisectJob | None) -> str:

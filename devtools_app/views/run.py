@@ -34,7 +34,14 @@ from devtools_app.widgets.table_view import TableView
 from inspector.jobs.executing import STOPPABLE, BundleJob, RunJob, VerifyJob
 from inspector.jobs.messages import STOP, Ended, Expected
 from inspector.tables.compile_stages import stage_table
-from inspector.tables.runs import cases_table, expected_text, outputs_text, times_table
+from inspector.tables.runs import (
+    cases_table,
+    expected_text,
+    outputs_text,
+    threads_table,
+    threads_text,
+    times_table,
+)
 from inspector.tables.table import Table
 
 _EMPTY = Need(
@@ -229,8 +236,11 @@ class RunView(QWidget):
                 self._facts.setPlainText(words)
                 self._facts.setVisible(True)
         elif isinstance(found.job, RunJob):
-            self._table.show_table(times_table(outcome.result))
-            self._facts.setPlainText(outputs_text(outcome.result))
+            swept = bool(outcome.result.get("thread_sweep"))
+            table = threads_table if swept else times_table
+            self._table.show_table(table(outcome.result))
+            words = f"{threads_text(outcome.result)}\n" if swept else ""
+            self._facts.setPlainText(words + outputs_text(outcome.result))
             self._facts.setVisible(True)
         elif isinstance(found.job, VerifyJob):
             self._table.show_table(cases_table(outcome.result))
@@ -256,7 +266,7 @@ class RunView(QWidget):
                 record=what.record,
                 data_files=what.data_files,
                 libraries=form.loaded(what),
-                threads=form.threads,
+                threads=form.fixed_threads,
                 engine=form.job(what).engine,
             )
             self._ask(Execute(job, what.session))

@@ -21,6 +21,7 @@ from inspector.recipes.data_source import DataSourceError, data_source
 from schema.backends import engine_backends
 
 _STEP_SECONDS = 0.1  # Ctrl+C is noticed after at most that
+SWEEP = "sweep"
 _CODES = {"usage": USAGE, "unreadable": UNREADABLE}
 
 
@@ -48,8 +49,13 @@ def add_timeout(parser: ArgumentParser) -> None:
     )
 
 
-def add_program_data(parser: ArgumentParser) -> None:
-    """Add options for data files and engines of a program."""
+def add_program_data(parser: ArgumentParser, *, sweeps: bool = False) -> None:
+    """Add options for data files and engines of a program.
+
+    Args:
+        parser: of the verb
+        sweeps: whether several numbers of threads can be measured
+    """
     parser.add_argument(
         "--ptd",
         action="append",
@@ -58,8 +64,13 @@ def add_program_data(parser: ArgumentParser) -> None:
         help="external constants of the program; may be repeated",
     )
     add_libraries(parser)
+    more = "; sweep measures 1, 2, 4, … and runs with the best" if sweeps else ""
     parser.add_argument(
-        "--threads", type=count, default=1, metavar="N", help="default: 1, which is steadiest"
+        "--threads",
+        type=_count_or_sweep if sweeps else count,
+        default=1,
+        metavar=f"N|{SWEEP}" if sweeps else "N",
+        help=f"default: 1, which is steadiest{more}",
     )
     parser.add_argument(
         "--engine",
@@ -99,6 +110,10 @@ def engine_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
         f"{f' ({note})' if note else ''}"
         for (backend, source, note), count in counts.items()
     ]
+
+
+def _count_or_sweep(text: str) -> int:
+    return 0 if text == SWEEP else count(text)
 
 
 def count(text: str) -> int:

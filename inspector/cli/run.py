@@ -39,7 +39,7 @@ from inspector.jobs.messages import STOP
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import PROGRAM, RECORD
-from inspector.tables.runs import described, times_table
+from inspector.tables.runs import described, threads_table, threads_text, times_table
 from inspector.toolchain.table import toolchain_named
 from inspector.units import plural
 from schema.errors import Issue, Severity
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="print the outputs: the first and last ten elements of each, or all; default: off",
     )
     _add_recording(parser)
-    add_program_data(parser)
+    add_program_data(parser, sweeps=True)
     add_toolchain(parser, "runs it")
     parser.add_argument(
         "--device", metavar="NAME", default="", help="run on a device; etscope device list"
@@ -230,7 +230,8 @@ def _job(options: Namespace) -> RunJob:
         record=options.record,
         data_files=tuple(options.ptd),
         libraries=tuple(options.libraries),
-        threads=options.threads,
+        threads=options.threads or 1,
+        sweep_threads=options.threads == 0,
         engine=options.engine,
         toolchain=options.toolchain,
         python=toolchain_python(options),
@@ -269,10 +270,13 @@ def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
     failure = report["trace"]["failure"]
     issues = [Issue(Severity.ERROR, folder, failure)] if failure else []
     issues += [Issue(Severity.WARNING, folder, text) for text in report.get("warnings", ())]
+    tables = (shown(times_table(report)),)
+    if report.get("thread_sweep"):
+        tables = (shown(threads_table(report), "threads"), *tables)
     return Answer(
         report,
         lines=_lines(report, job, folder),
-        tables=(shown(times_table(report)),),
+        tables=tables,
         issues=issues,
         code=FAILED if failure else FINE,
     )
@@ -294,6 +298,8 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         f"Model executed successfully {len(times)} time(s) in {total}:"
         f" {report['method']}{_threads(report['threads'])}{by}",
     ]
+    if report.get("thread_sweep"):
+        lines.append(threads_text(report))
     for place, one in enumerate(report["outputs"]):
         lines.append(f"output {place}: {described(one)}")
         lines += one.get("text", "").splitlines()

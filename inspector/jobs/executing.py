@@ -60,6 +60,7 @@ class RunJob:
         data_files: ``.ptd`` files
         libraries: files that register operators with torch, which the program calls
         threads: of torch, 0 for its default; the times of one are the steadiest
+        sweep_threads: measure 1, 2, 4, … threads side by side first, and run with the best number
         engine: for delegates whose backend has several engines
         toolchain: of the runtime, empty for ours; ``executorch`` for that of an interpreter
         python: the interpreter with it, empty for the current one
@@ -87,6 +88,7 @@ class RunJob:
     data_files: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     threads: int = 1
+    sweep_threads: bool = False
     engine: str = ENGINES[0]
     toolchain: str = ""
     python: str = ""
@@ -121,6 +123,7 @@ class MeasureJob:
         least_runs: of a program in a block
         most_runs: likewise
         first_block: to resume at, for each program; empty for the beginning
+        clock: ``WALL`` for the wall clock also with one thread; empty otherwise
     """
 
     programs: tuple[RunJob, ...]
@@ -129,6 +132,7 @@ class MeasureJob:
     least_runs: int = 5
     most_runs: int = 200
     first_block: tuple[int, ...] = ()
+    clock: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("files", "a file", "files:files", TableSubject.SESSION),
         TableEntry("issues", "an issue of a file", "files:issues", TableSubject.SESSION),
         TableEntry("run-times", "a time of a run", "runs:run_times", TableSubject.FOLDER),
+        TableEntry("thread-times", "a number of threads", "runs:thread_times", TableSubject.FOLDER),
         TableEntry("disk", "a folder that a job wrote", "disk:disk", TableSubject.FOLDER),
         TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),
         TableEntry("eval-outputs", "an output", "evaluate:outputs", TableSubject.FOLDER),

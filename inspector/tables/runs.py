@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inspector.compare.statistics import ALIKE
 from inspector.jobs.executing import REPORT
 from inspector.jobs.messages import Expected
 from inspector.tables.rows import RowField, row_table
@@ -77,15 +78,83 @@ def _seconds(seconds: float) -> str:
     return f"{seconds / 60:.0f} min"
 
 
+def threads_table(report: Mapping[str, Any]) -> Table:
+    """Return one row per number of threads of a sweep: its times, beside one and beside the best.
+
+    Units: times in ns
+    """
+    sweep: Sequence[Mapping[str, Any]] = report.get("thread_sweep") or ()
+    rows = [
+        (
+            f"{one['threads']} (best)" if one["best"] else str(one["threads"]),
+            *(None if one[name] is None else one[name] * 1e6 for name in _SWEPT),
+            one["speedup"],
+            _verdict(one["against_one"]) if one["threads"] != 1 else "—",
+            _verdict(one["against_best"]) if one["against_best"]["ratio"] != 1 else "—",
+            one["noise"] or "",
+        )
+        for one in sweep
+    ]
+    fields = (
+        RowField("threads"),
+        *(RowField(title, Quantity.TIME) for title in ("mean", "p10", "p90")),
+        RowField("speedup", Quantity.PLAIN),
+        RowField("beside one thread"),
+        RowField("beside the fastest"),
+        RowField("noise"),
+    )
+    return row_table(fields, rows, "numbers of threads", keys=[one["threads"] for one in sweep])
+
+
+_SWEPT = ("mean_ms", "p10_ms", "p90_ms")
+
+
+def _verdict(content: Mapping[str, Any]) -> str:
+    ends = content["low"], content["high"]
+    if content["ratio"] is None or None in ends:
+        return str(content["word"])
+    word = str(content["word"])
+    if word != ALIKE:
+        word = f"{word} by {abs(content['ratio'] - 1):.1%}"
+    return f"{word} ({ends[0] - 1:+.1%} to {ends[1] - 1:+.1%})"
+
+
+def threads_text(report: Mapping[str, Any]) -> str:
+    """Return which number of threads is best, in words."""
+    sweep: Sequence[Mapping[str, Any]] = report["thread_sweep"]
+    best = next(one for one in sweep if one["best"])
+    words = f"{plural(best['threads'], 'thread')} {'is' if best['threads'] == 1 else 'are'} best"
+    if best["threads"] != 1 and best["speedup"]:
+        words += f", {best['speedup']:.2f} times as fast as one"
+    alike = [
+        str(one["threads"])
+        for one in sweep
+        if not one["best"] and one["against_best"]["word"] == ALIKE
+    ]
+    return f"{words}; {', '.join(alike)} not distinguishable from the fastest" if alike else words
+
+
+def thread_times(folder: Path, _units: Units) -> Table:
+    """Return the times of each number of threads in the report of a run.
+
+    Raises: FormatError for a folder without one; OSError
+    """
+    return _reported(folder, threads_table)
+
+
 def run_times(folder: Path, _units: Units) -> Table:
     """Return the times in the report of a run.
 
     Raises: FormatError for a folder without one; OSError
     """
+    return _reported(folder, times_table)
+
+
+def _reported(folder: Path, table: Callable[[Mapping[str, Any]], Table]) -> Table:
     path = folder / REPORT if folder.is_dir() else folder
     report = read_json(path, "the report of a run", _LARGEST)
     try:
-        return times_table(report)
+        return table(report)
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError("the report of a run", repr(error), file=str(path)) from error
 

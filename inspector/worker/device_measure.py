@@ -17,6 +17,7 @@ from inspector.devices.transport import transport_of
 from inspector.jobs.executing import WALL, MeasureJob
 from inspector.worker.device_run import DeviceProgram, partitions_of, pushed
 from inspector.worker.exporter import Say, timed_stage
+from inspector.worker.passes import Stopped, never
 from schema.version import __version__
 
 _WARMUP = 3
@@ -40,7 +41,10 @@ class _DeviceEntry:
 
 
 def measure_on_device(
-    job: MeasureJob, notify: Say, failure: Callable[[BaseException], dict[str, Any]]
+    job: MeasureJob,
+    notify: Say,
+    failure: Callable[[BaseException], dict[str, Any]],
+    stopped: Stopped = never,
 ) -> dict[str, Any]:
     """Measure all programs on one device; each block is reported when it is done.
 
@@ -48,6 +52,7 @@ def measure_on_device(
         job: the request, whose programs name one device
         notify: called with messages
         failure: an error as the content of a message
+        stopped: whether to end with the blocks there are
 
     Raises: DeviceError, AnswerError, FormatError, ValuesError, ToolchainError, OSError
     """
@@ -70,6 +75,8 @@ def measure_on_device(
         ]
         with timed_stage(notify, "measure"):
             for block in range(-1, job.blocks):
+                if stopped():
+                    break
                 notify("counted", done=max(block, 0), total=job.blocks)
                 for entry in entries if block % 2 == 0 else entries[::-1]:
                     if not entry.failed:

@@ -48,15 +48,26 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
 
     Raises: errors of ``execute``, ToolchainError
     """
+    if isinstance(job, RunJob) and job.sweep_threads:
+        return resolved("inspector.worker.thread_sweep:run_with_best_threads")(
+            job, task, _measured, work
+        )
     if isinstance(job, RunJob) and job.device:
         return resolved("inspector.worker.device_run:work")(job, task)
     if isinstance(job, RunJob):
         return toolchain_named(job.toolchain).run(job, task)
-    if isinstance(job, MeasureJob) and any(one.device for one in job.programs):
-        name = "inspector.worker.device_measure:measure_on_device"
-        return resolved(name)(job, task.notify, failure)
+    if isinstance(job, MeasureJob):
+        return _measured(job, task)
     if isinstance(job, StepJob) and task.command is not None:
         return step_live(job, task.notify, task.command)
+    return execute(job, task)
+
+
+def _measured(job: MeasureJob, task: Task) -> dict[str, Any]:
+    """Measure programs side by side, on this machine or on a device."""
+    if any(one.device for one in job.programs):
+        name = "inspector.worker.device_measure:measure_on_device"
+        return resolved(name)(job, task.notify, failure, task.stop.is_asked)
     return execute(job, task)
 
 
@@ -91,7 +102,7 @@ def _done(job: ExecutingJob, task: Task) -> dict[str, Any]:
     if isinstance(job, VerifyJob):
         return verify(job, notify)
     if isinstance(job, MeasureJob):
-        return measure(job, notify, failure)
+        return measure(job, notify, failure, task.stop.is_asked)
     if isinstance(job, StepJob):
         return step_through(job, folder, notify)
     exporter.redirect_logs(notify)

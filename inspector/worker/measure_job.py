@@ -15,6 +15,7 @@ import torch
 from inspector.jobs.executing import PROCESSOR, WALL, MeasureJob, RunJob
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.inputs import chosen_method
+from inspector.worker.passes import SLOW_MS, Stopped, never
 from inspector.worker.run_job import inputs_of, record_of
 from runtime import Method, Runtime
 from runtime.backends import run_native_kernels_here
@@ -51,13 +52,16 @@ class _MeasuredProgram:
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
+def measure(
+    job: MeasureJob, notify: Say, failure: Failure, stopped: Stopped = never
+) -> dict[str, Any]:
     """Measure all programs; report each block when it ends.
 
     Args:
         job: the request
         notify: called with messages
         failure: an error as the content of a message
+        stopped: whether to end with the blocks there are
     """
     run_native_kernels_here()
     first = job.first_block or (0,) * len(job.programs)
@@ -70,6 +74,8 @@ def measure(job: MeasureJob, notify: Say, failure: Failure) -> dict[str, Any]:
     gc.freeze()  # existing objects are not scanned before each block
     with timed_stage(notify, "measure"):
         for block, entry in steps:
+            if stopped():
+                break
             notify("counted", done=max(block, 0), total=job.blocks)
             if entry.failed:
                 continue
@@ -124,7 +130,7 @@ def _block(entry: _MeasuredProgram, job: MeasureJob, block: int) -> list[float]:
     gc.disable()
     try:
         _warm_up(method, inputs)
-        entry.facts = entry.facts or _facts(method)
+        entry.facts = entry.facts or _facts(method, _clock(job))
         return _timed(method, inputs, job) if block >= 0 else []
     finally:
         gc.enable()
@@ -136,12 +142,13 @@ def _warm_up(method: Method, inputs: Sequence[Any]) -> None:
     until = time.perf_counter() + _WARM_SECONDS
     count = 0
     while count < _WARM_RUNS or time.perf_counter() < until:
-        _once(method, inputs)
         count += 1
+        if _once(method, inputs) > SLOW_MS:
+            break
 
 
 def _timed(method: Method, inputs: Sequence[Any], job: MeasureJob) -> list[float]:
-    clock = _clock()
+    clock = _clock(job)
     until = clock() + job.seconds
     times: list[float] = []
     while len(times) < job.least_runs or clock() < until:
@@ -158,21 +165,23 @@ def _once(method: Method, inputs: Sequence[Any], clock: Clock = time.perf_counte
     return (clock() - start) * 1e3
 
 
-def _clock() -> Clock:
-    """Return the clock that fits the threads.
+def _clock(job: MeasureJob) -> Clock:
+    """Return the clock that was requested, else the one that fits the threads.
 
     One thread is timed by CPU time: on a busy machine other processes interrupt it, often for
     longer than a run. On an idle machine both clocks agree.
     """
+    if job.clock == WALL:
+        return time.perf_counter
     alone = torch.get_num_threads() == 1 and sys.platform != "win32"  # whose clock steps by 16 ms
     return time.thread_time if alone else time.perf_counter
 
 
-def _facts(method: Method) -> dict[str, Any]:
+def _facts(method: Method, clock: Clock) -> dict[str, Any]:
     return {
         "method": method.name,
         "threads": torch.get_num_threads(),
-        "clock": PROCESSOR if _clock() is time.thread_time else WALL,
+        "clock": PROCESSOR if clock is time.thread_time else WALL,
         "backends": list(method.metadata.backend_names()),
         "partitions": [asdict(one) for one in method.measurements],
     }

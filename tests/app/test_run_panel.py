@@ -338,6 +338,20 @@ def test_engine_is_offered_for_delegates_that_have_several(window, qtbot, folder
     assert not engine.isVisible()
 
 
+def test_threads_are_a_number_auto_or_a_sweep(window, qtbot, folder) -> None:
+    view = panel(window, qtbot, folder / "model.pte")
+    threads = field(view, QSpinBox, "Threads")
+    for text, value in (("sweep", -1), ("auto", 0), ("4", 4)):
+        threads.lineEdit().clear()
+        qtbot.keyClicks(threads, text)
+        assert (threads.value(), threads.text()) == (value, text)
+    form, what = RunForm(threads=-1), view._what
+    job = form.job(what)
+    assert (job.threads, job.sweep_threads, form.fixed_threads) == (1, True, 1)
+    assert "choose a number" in replace(form, toolchain="executorch").problem(what)
+    assert run_form_from({"threads": -1}).threads >= 0  # a sweep is of one run
+
+
 def test_form_survives_settings_and_odd_content() -> None:
     form = RunForm(
         inputs="ones",
