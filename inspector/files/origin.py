@@ -13,6 +13,7 @@ from inspector.files.session import LoadedFile, Session, SessionOptions
 from inspector.files.user_folder import user_folder
 from schema.errors import FormatError
 from schema.etdump import ETDump
+from schema.etdump.clock import marked_clock
 from schema.objects.atomic_file import write_atomically
 from schema.objects.codec import read_json
 from schema.objects.identity_cache import identity_cache
@@ -39,8 +40,7 @@ def named_after_device(session: Session) -> Session:
 def with_known_unit(files: Sequence[LoadedFile], options: SessionOptions) -> SessionOptions:
     """Return options with the unit of the ticks where all traces have a known one.
 
-    It is known from the report of the run, or from an earlier choice of the user.
-
+    It is known from the report of the run, from the trace, or from an earlier choice of the user.
     A unit that was chosen for the session stays.
     """
     traces = [file for file in files if isinstance(file.artifact, ETDump)]
@@ -71,10 +71,12 @@ def remember_unit(files: Sequence[LoadedFile], unit: str) -> None:
 
 def _unit(file: LoadedFile, stored: Mapping[str, str]) -> str:
     found = stored.get(_digest(file), "") if stored else ""
-    report = run_report(cast("ETDump", file.artifact))
-    if found or report is None:
+    dump = cast("ETDump", file.artifact)
+    report = run_report(dump)
+    known = marked_clock(dump) if report is None else report.clock
+    if found or known not in _UNITS:
         return found
-    return "ns of a report" if report.clock == "ns" else report.clock
+    return "ns of a report" if known == "ns" else known
 
 
 def _digest(file: LoadedFile) -> str:

@@ -20,6 +20,7 @@ from inspector.trace import timing
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.run_times import RunTimes, run_times
 from schema.etdump import EMULATED
+from schema.etdump.clock import marked_clock
 from schema.objects.identity_cache import identity_cache
 
 VALUES_LOGGED = "values logged"
@@ -198,13 +199,15 @@ def _bare_runs(session: Session) -> dict[str, RunTimes | None]:
 
 
 def unit_assumed(session: Session) -> bool:
-    """Return whether the unit of the ticks is not known, neither chosen nor from a report.
+    """Return whether the unit of the ticks is not known: not chosen, not in a report or a trace.
 
     Both toolchains that write reports log nanoseconds of the machine that they run on.
     """
     if not session.options.time_scale_assumed:
         return False
-    return not all(run_report(dump) is not None for dump in session.timed_dumps)
+    return not all(
+        marked_clock(dump) or run_report(dump) is not None for dump in session.timed_dumps
+    )
 
 
 def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | None:

@@ -18,6 +18,7 @@ from runtime.platform import clock
 from runtime.tracing.sinks import DebugSink, MemorySink
 from schema import etdump
 from schema.etdump import DebugEvent, DebugTensor, DebugValue, ProfileEvent, ValueType
+from schema.etdump.clock import clock_marker
 
 NO_CHAIN = -1
 _OUTSIDE = 0  # instruction index that the stock runtime writes outside of instructions
@@ -222,9 +223,9 @@ class EventTracer:
                 name,
                 [event for row in rows for event in _events(row)],
                 bundled_input_index=index,
-                allocators=self._allocators,
+                allocators=[*self._allocators, *([] if number else [clock_marker()])],
             )
-            for name, index, rows in self._blocks
+            for number, (name, index, rows) in enumerate(self._blocks)
         )
 
     def write(self, etdump_path: str | Path, debug_buffer_path: str | Path | None = None) -> None:

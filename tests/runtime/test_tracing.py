@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from inspector.files.load import load_session
+from inspector.profile.methods import unit_assumed
 from runtime import DebugFilter, DebugLevel, EventTracer, ProfilingLevel, Runtime
 from runtime.tracing.sinks import FileSink
 from schema import etdump
 from schema.etdump import DebugEvent, ProfileEvent, debug_buffer
+from schema.etdump.clock import clock_marker, marked_clock
 from schema.program import model as m
 from tests.runtime.one_op import one_operator
 from tests.runtime.operators.inputs import DTYPES, Maker
@@ -115,6 +118,22 @@ def test_file_sink_streams_the_same_bytes(tmp_path: Path) -> None:
     sink.close()
     assert sink.failure == ""
     assert (tmp_path / "m.debug").read_bytes() == (tmp_path / "s.debug").read_bytes()
+
+
+def test_trace_names_its_clock_where_no_report_lies_beside_it(tmp_path: Path) -> None:
+    tracer = EventTracer()
+    _run(tracer, runs=2)
+    tracer.write(tmp_path / "run.etdp")
+    dump = etdump.decode((tmp_path / "run.etdp").read_bytes())
+    assert [run.allocators for run in dump.run_data] == [(clock_marker(),), (), ()]
+    foreign = folder("corpus/v1.5.1/mm_portable") / "run.etdp"
+    assert (marked_clock(dump), marked_clock(etdump.decode(foreign.read_bytes()))) == ("ns", "")
+    assumed = [unit_assumed(load_session([str(path)])) for path in (tmp_path, foreign)]
+    assert assumed == [False, True]
+    other = etdump.run("Default", [], allocators=["x", clock_marker("us")])
+    (tmp_path / "run.etdp").write_bytes(etdump.encode(etdump.dump([other, *dump.run_data[1:]])))
+    options = load_session([str(tmp_path)]).options
+    assert (options.source_time_scale, options.time_scale_assumed) == ("us", False)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that is always full")
