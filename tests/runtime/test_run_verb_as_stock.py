@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from compiler import to_edge
 from inspector.jobs.executing import RunJob
 from inspector.worker.executing import execute
+from inspector.worker.tasks import Task
 from runtime import Runtime
 from tests.compiler.compare import exported, flat, module_of
 from tests.compiler.programs import EVERY
@@ -49,7 +50,7 @@ def _run(
         debug_level="intermediate",
         data_files=data,
     )
-    execute(job, out, lambda *_said, **_content: None)
+    execute(job, Task(out, lambda *_said, **_content: None))
     return torch.load(out / "outputs.pt", weights_only=True)
 
 
