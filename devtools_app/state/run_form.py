@@ -244,14 +244,21 @@ def default_folder(program: str, device: str = "") -> str:
 
     Earlier runs stay: the folders of a program are numbered from the second one on.
     """
-    path = Path(program)
-    name = f"{path.stem}_run_{device}" if device else f"{path.stem}_run"
-    ours = Path(__file__).parents[1]
-    place = path.with_name(name)
-    if not os.access(path.parent, os.W_OK) or path.is_relative_to(ours):
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        place = cache / "etscope" / f"{path.parent.name}_{name}"
+    place = _beside(Path(program), f"run_{device}" if device else "run")
     return next(str(one) for one in _numbered(place) if _is_empty(str(one)))
+
+
+def evaluation_folder(program: str) -> str:
+    """Return the folder of evaluations, which go on there: next to the program if possible."""
+    return str(_beside(Path(program), "eval"))
+
+
+def _beside(program: Path, suffix: str) -> Path:
+    name, ours = f"{program.stem}_{suffix}", Path(__file__).parents[1]
+    if os.access(program.parent, os.W_OK) and not program.is_relative_to(ours):
+        return program.with_name(name)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "etscope" / f"{program.parent.name}_{name}"
 
 
 def _numbered(place: Path) -> Iterator[Path]:

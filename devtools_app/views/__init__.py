@@ -19,6 +19,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("stages", "Stages", Area.CENTRE, "stages"),
     entry("gap", "Numeric gap", Area.CENTRE, "gap"),
     entry("compare", "Compare", Area.CENTRE, "compare"),
+    entry("evaluate", "Evaluate", Area.CENTRE, "evaluate"),
     entry("roofline", "Roofline", Area.CENTRE, "roofline"),
     entry("sweep", "Sweep", Area.CENTRE, "sweep", without_session=True),
     entry("source", "Source", Area.CENTRE, "source"),

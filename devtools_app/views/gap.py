@@ -23,9 +23,11 @@ from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
+from inspector.jobs.executing import RunJob
 from inspector.jobs.gap import GapJob
 from inspector.numerics.report import Row, RunGap
 from inspector.profile.join_index import join_index
+from inspector.recipes.data_source import names_sample
 from inspector.tables.numeric_gap import (
     FLOOR,
     TensorLook,
@@ -95,6 +97,7 @@ class GapPane(PanelActions, Pane):
         self.table.row_chosen.connect(self._row_chosen)
         self.growth.chosen.connect(self._place_chosen)
         self.gap_runner.changed.connect(self._refresh)
+        context.jobs["run"].changed.connect(self._await_sample)
 
     def _lay_out_content(self) -> None:
         beside = QSplitter(Qt.Orientation.Vertical)
@@ -167,6 +170,13 @@ class GapPane(PanelActions, Pane):
         form = replace(form, level="intermediate")
         self._awaited = what.program
         self._ask(Execute(form.job(what), what.session, form.target(what)))
+
+    def _await_sample(self) -> None:
+        """Compare as soon as the values of a sample of a data set are there."""
+        found = self._jobs["run"].current
+        job = found.job if found is not None and found.running else None
+        if isinstance(job, RunJob) and job.logs_values and names_sample(job.inputs):
+            self._awaited = job.program
 
     def _go_on(self, session: Session) -> None:
         """Compare if the requested values are available."""

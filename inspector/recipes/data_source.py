@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from inspector.recipes.emission import file_of, in_file
@@ -106,7 +107,13 @@ def fingerprint(path: str | Path) -> str:
     """
     place = Path(path)
     if not place.is_dir():
-        return sha256_of(str(place))
+        found = place.stat()
+        return _hash_of(str(place.absolute()), found.st_mtime_ns, found.st_size)
     facts = [(one.name, one.stat()) for one in sorted(place.iterdir())]
     text = ";".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in facts)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _hash_of(path: str, _changed_ns: int, _size: int) -> str:
+    return sha256_of(path)

@@ -26,12 +26,14 @@ _FIELDS = (
     RowField("not finite", _COUNT, missing=""),
 )
 _REFUSED = RowField("refused", _COUNT, missing="")
-_BLANK = (None,) * (len(_FIELDS) - 1)
+_FIRST = 3  # columns before the metrics of the user
+_BLANK = (None,) * (len(_FIELDS) - _FIRST)
 
 
 def figures_table(report: EvalReport, units: Units = AUTOMATIC) -> Table:
     """Return a row for each output of each variant, and one of the reference with its metrics."""
-    fields = (*_FIELDS, *(RowField(name, _NUMBER, missing="") for name in report.metrics), _REFUSED)
+    own = (RowField(name, _NUMBER, missing="") for name in report.metrics)
+    fields = (*_FIELDS[:_FIRST], *own, *_FIELDS[_FIRST:], _REFUSED)
     return row_table(fields, list(_rows(report)), "outputs", units=units)
 
 
@@ -40,24 +42,23 @@ def _rows(report: EvalReport) -> Iterator[tuple[Any, ...]]:
     own = report.settings.reference_variant
     if own < 0:
         metrics = (report.reference.get(name) for name in names)
-        yield (REFERENCE, *_BLANK, *metrics, report.unreferenced or None)
+        yield (REFERENCE, None, None, *metrics, *_BLANK, report.unreferenced or None)
     for one in report.variants:
         metrics = tuple(one.metrics.get(name) for name in names)
-        tail = (*metrics, one.refused or None)
+        refused, blank = one.refused or None, (None,) * len(names)
         title = f"{one.name} ({REFERENCE})" if one.index == own else one.name
         if not one.outputs:
-            yield (title, *_BLANK, *tail)
+            yield (title, None, None, *metrics, *_BLANK, refused)
         for place, each in enumerate(one.outputs):
-            yield (title, *_cells(each), *(tail if not place else (None,) * len(tail)))
+            own_metrics, own_refused = (blank, None) if place else (metrics, refused)
+            yield (title, place, each.samples, *own_metrics, *_cells(each), own_refused)
 
 
 def _cells(one: OutputFigures) -> tuple[Any, ...]:
     if not one.samples:
-        return (one.output, 0, *(None,) * (len(_FIELDS) - 3))
+        return _BLANK
     total = one.total
     return (
-        one.output,
-        one.samples,
         total.snr_db,
         total.cosine,
         total.max_abs,

@@ -10,11 +10,13 @@ from inspector.files.session import Session
 from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.evaluate import EvalJob, EvalReference
 from inspector.jobs.executing import RunJob
+from inspector.recipes.compile_job import SourceKind
 from inspector.recipes.data_source import absolute
 from inspector.recipes.float_program import ProgramSource, float_program, recorded_program
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
 
+_PROGRAMS = ("pte", "bpte")
 REFERENCES = ("auto", "float", "recorded", "first")
 
 
@@ -63,6 +65,11 @@ def evaluation_job(
         absolute(request.metric) if request.metric else "",
         request.samples,
     )
+
+
+def has_program(session: Session) -> bool:
+    """Return whether a session has a program that can be run."""
+    return any(one.kind in _PROGRAMS for one in session.files)
 
 
 def variant_job(session: Session, how: RunJob) -> RunJob:
@@ -124,9 +131,9 @@ def chosen_reference(sessions: Sequence[Session], method: str, wanted: str) -> E
     notes: list[str] = []
     if wanted in ("auto", "float"):
         found = [float_program(session, method) for session in sessions]
-        known = next((one for one in found if isinstance(one, ProgramSource)), None)
-        if known is not None:
-            return _of_program(known, notes)
+        known = sorted((one for one in found if isinstance(one, ProgramSource)), key=_runs_code)
+        if known:
+            return _of_program(known[0], notes)
         notes += [one for one in found if isinstance(one, str)][:1]
         if wanted == "float":
             raise EvalRequestError(notes[0])
@@ -139,6 +146,11 @@ def chosen_reference(sessions: Sequence[Session], method: str, wanted: str) -> E
         more = notes[0] if notes else "it is the only variant"
         raise EvalRequestError(f"nothing to compare {sessions[0].name} with: {more}")
     return EvalReference(f"the first variant, {sessions[0].name}", None, 0, tuple(notes))
+
+
+def _runs_code(found: ProgramSource) -> bool:
+    """Return whether code of the user has to run: a recorded program is there already."""
+    return found.source.kind is SourceKind.PYTHON
 
 
 def _of_program(found: ProgramSource, notes: Sequence[str]) -> EvalReference:

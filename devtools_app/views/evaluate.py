@@ -1,0 +1,372 @@
+"""The errors of the open programs over a data set: figures, their distribution, worst samples."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSplitter, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.state.requests import Execute, ShowView
+from devtools_app.state.run_form import default_folder, evaluation_folder
+from devtools_app.state.state import OpenSession, State
+from devtools_app.state.trusted_code import agree, is_agreed
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.error_histogram import ErrorCounts, ErrorHistogram, error_counts
+from devtools_app.widgets.table_view import TableView
+from inspector.experiments.evaluate.report import EvalReport, evaluation_report
+from inspector.experiments.evaluate.request import (
+    EvalRequest,
+    EvalRequestError,
+    evaluation_job,
+    has_program,
+)
+from inspector.jobs.evaluate import EvalJob, key_of
+from inspector.recipes.compile_job import SourceKind
+from inspector.recipes.data_source import DataSourceError, data_source
+from inspector.recipes.emission import file_of, in_file
+from inspector.tables.evaluate import figures_table, worst_table
+from inspector.tables.selection import Units
+from inspector.units import plural
+
+if TYPE_CHECKING:
+    from inspector.jobs.eval_samples import EvalState
+    from inspector.tables.table import Table
+
+_NO_PROGRAM = Need(
+    "No program",
+    "A program (.pte) is run over a data set and its outputs are compared with the float program."
+    " Open one, or several variants of one.",
+    "etscope eval model.pte --data data.py:batches -o eval",
+)
+_READY = Need(
+    "Nothing evaluated yet",
+    "Name a data set above: an iterable in a Python file (data.py:batches), whose code is run in a"
+    " process of its own, a folder of .pt and .npy files, or random with a number of samples. All"
+    " open programs run over it and are compared with the float program, where it is known.",
+)
+_FILTER = "Python files and tensors (*.py *.pt *.npy);;All files (*)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Request:
+    """A job that was prepared, and the sessions it is of."""
+
+    job: EvalJob
+    sessions: tuple[OpenSession, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Figures:
+    """An evaluation as it is shown."""
+
+    report: EvalReport
+    figures: Table
+    worst: Table
+    errors: tuple[ErrorCounts | None, ...]
+
+
+class EvaluatePane(Pane):
+    """A line with the data set; below it the figures, the worst samples and a histogram."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Evaluate")
+        self.runner = context.jobs["evaluate"]
+        self.data = self._field("data.py:batches", "Data set", 220)
+        self.add_button("File…", "Choose a file or, for a folder, a file in it", self._choose)
+        self.measured_by = self._field("metric: data.py:accuracy", "Metric, a function", 170)
+        self.samples = self._field("all samples", "Number of samples", 90)
+        self._start = self.add_button(
+            "Evaluate", "Run all open programs over the data set", self.evaluate, right=True
+        )
+        self._cancel = self.add_button(
+            "Cancel", "Cancel; finished samples are kept", self.runner.cancel, right=True
+        )
+        self._open = self.add_button(
+            "Open sample", "Run the chosen sample with values", self.open_sample, right=True
+        )
+        self.figures = TableView(context.theme, "errors by variant and output")
+        self.figures.hide_tools()
+        self.worst = TableView(context.theme, "worst samples")
+        self.summary = ElidedLabel()
+        self.summary.setAccessibleName("Samples and reference")
+        self.histogram = ErrorHistogram(context.theme)
+        self._asked = 0
+        self._preparing = False
+        self._unconfirmed: _Request | None = None
+        self._content: _Figures | None = None
+        self._lay_out_content()
+        self.runner.changed.connect(self._refresh)
+        self.worst.row_chosen.connect(self._row_chosen)
+        self.worst.row_activated.connect(lambda _row: self.open_sample())
+        self._refresh()
+
+    def _field(self, placeholder: str, name: str, width: int) -> QLineEdit:
+        field = QLineEdit()
+        field.setPlaceholderText(placeholder)
+        field.setAccessibleName(name)
+        field.setToolTip(name)
+        field.setMinimumWidth(width)
+        field.returnPressed.connect(self.evaluate)
+        self.add_tool(field)
+        return field
+
+    def _lay_out_content(self) -> None:
+        below = QSplitter(Qt.Orientation.Horizontal)
+        below.addWidget(self.worst)
+        below.addWidget(self.histogram)
+        below.setSizes([620, 380])
+        above = QWidget()
+        column = QVBoxLayout(above)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        line = QHBoxLayout()
+        line.setContentsMargins(12, 0, 12, 6)
+        line.addWidget(self.summary)
+        column.addLayout(line)
+        column.addWidget(self.figures, 1)
+        parts = QSplitter(Qt.Orientation.Vertical)
+        parts.addWidget(above)
+        parts.addWidget(below)
+        parts.setSizes([240, 320])
+        for splitter in (below, parts):
+            splitter.setChildrenCollapsible(False)
+        self.set_content(parts)
+
+    # -- state -----------------------------------------------------------------------------
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the last evaluation, or what is missing."""
+        self._refresh()
+
+    def _programs(self) -> tuple[OpenSession, ...]:
+        """Return the open sessions with a program, the current one first."""
+        found = [one for one in self.state.sessions if has_program(one.session)]
+        return tuple(sorted(found, key=lambda one: one is not self.state.open_session))
+
+    def _refresh(self) -> None:
+        found = self.runner.current
+        running = found is not None and found.running
+        self._cancel.setVisible(running)
+        self._start.setVisible(not running)
+        self._open.setVisible(self._content is not None and not running)
+        self._open.setEnabled(self._chosen() is not None)
+        if found is None:
+            missing = NO_SESSION if not self.state.sessions else _NO_PROGRAM
+            ready = bool(self._programs())
+            if not self._preparing:
+                self.show_need(_READY if ready else missing, tools=ready)
+        elif found.running:
+            at = found.counted
+            of = f" of {at.total:,}" if at is not None and at.total else ""
+            far = f"{at.done:,}{of} samples" if at is not None else found.stage.capitalize()
+            words = f"{far} · {found.seconds:.0f} s. Finished samples are kept."
+            self.show_need(Need("Evaluating", words), tools=True)
+        else:
+            self._show_end(found.state, found.error)
+
+    def _show_end(self, state: EvalState | None, error: str) -> None:
+        if self._preparing:
+            return
+        if state is None or not state.samples:
+            self._refuse(error or "There are no samples")
+            return
+        units = self.state.units
+        self.request((id(self.runner.current), units), lambda: _figures(state, units))
+
+    def _refuse(self, why: str, title: str = "Not evaluated") -> None:
+        self.show_need(Need(title, f"{why[:1].upper()}{why[1:].rstrip('.')}."), tools=True)
+
+    # -- the job ---------------------------------------------------------------------------
+
+    def _choose(self) -> None:
+        path = self.context.paths.open_file(self, "Choose a data set", _FILTER)
+        if path:
+            suffix = Path(path).suffix
+            folder = suffix == ".npy"
+            text = f"{path}:batches" if suffix == ".py" else str(Path(path).parent)
+            self.data.setText(text if folder or suffix == ".py" else path)
+            self.data.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def evaluate(self) -> None:
+        """Prepare the job in a thread, then start it."""
+        sessions = self._programs()
+        if self.runner.running or not sessions:
+            return
+        waiting, self._unconfirmed = self._unconfirmed, None
+        if waiting is not None:
+            self._begin(waiting)
+            return
+        problem, request = _request(self.data.text(), self.measured_by.text(), self.samples.text())
+        if request is None:
+            self._refuse(problem)
+            return
+        self._asked += 1
+        self._preparing = True
+        self.request(("prepare", self._asked), lambda: _prepared(request, sessions))
+
+    def _begin(self, wanted: _Request) -> None:
+        job = wanted.job
+        agree(_code_of(job))
+        self._content = None
+        folder = evaluation_folder(job.variants[0].program)
+        problem = self.runner.start(job, folder, about=wanted.sessions)
+        if problem:
+            self._refuse(problem)
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Start a prepared job, or show figures."""
+        if not isinstance(result, _Figures):
+            self._preparing = False
+        if isinstance(result, str):
+            self._refuse(result)
+        elif isinstance(result, _Request):
+            self._confirm(result)
+        elif isinstance(result, _Figures):
+            self._show_figures(result)
+
+    def _confirm(self, wanted: _Request) -> None:
+        """Start, unless the code of a recipe's source would run that is not trusted yet."""
+        source = wanted.job.reference.source
+        runs = source is not None and source.kind is SourceKind.PYTHON
+        if source is None or not runs or is_agreed(source.path):
+            self._begin(wanted)
+            return
+        self._unconfirmed = wanted
+        words = f"the float program is that of {source}: press Evaluate again to run its code"
+        self._refuse(words, "The reference runs code")
+
+    # -- the result ------------------------------------------------------------------------
+
+    def _show_figures(self, content: _Figures) -> None:
+        self._content = content
+        report, found = content.report, self.runner.current
+        words = [plural(report.samples, "sample"), f"compared with {report.settings.reference}"]
+        words += [found.error] if found is not None and found.error else []
+        words += report.settings.notes
+        words += [
+            f"{one.name}: {one.refused:,} refused, {one.sentence}"
+            for one in report.variants
+            if one.refused
+        ]
+        self.summary.setText(" · ".join(words))
+        self.summary.setToolTip("\n".join(words))
+        self.figures.show_table(content.figures)
+        self.worst.show_table(content.worst)
+        self._show_errors(next((at for at, one in enumerate(content.errors) if one), 0))
+        self._open.setVisible(True)
+        self._open.setEnabled(False)
+        self.show_content()
+
+    def _show_errors(self, variant: int) -> None:
+        content = self._content
+        if content is not None and 0 <= variant < len(content.errors):
+            name = content.report.variants[variant].name
+            self.histogram.show_counts(f"{name}: samples by error", content.errors[variant])
+
+    def _row_chosen(self, row: int) -> None:
+        key = self.worst.rows.key(row)
+        self._open.setEnabled(True)
+        if isinstance(key, tuple):
+            self._show_errors(int(key[0]))
+
+    def _chosen(self) -> tuple[int, int] | None:
+        """Return variant and index of the chosen sample."""
+        row = self.worst.current_row() if self._content is not None else -1
+        key = self.worst.rows.key(row) if row is not None and row >= 0 else None
+        return (int(key[0]), int(key[1])) if isinstance(key, tuple) else None
+
+    def open_sample(self) -> None:
+        """Run the chosen sample with all values logged, for the numeric gap."""
+        chosen, found = self._chosen(), self.runner.current
+        if chosen is None or found is None:
+            return
+        variant, index = chosen
+        job: EvalJob = found.job
+        how = job.variants[variant]
+        sample = replace(how, inputs=f"{job.data}#{index}", debug_level="intermediate")
+        session = _session_of(found.about, how.program)
+        self._ask(ShowView("gap"))
+        self._ask(Execute(sample, session, default_folder(how.program)))
+
+    def start_find(self) -> None:
+        """Focus the filter of the worst samples."""
+        self.worst.start_find()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous sample; return whether there was one."""
+        return self.worst.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the figures as TSV or CSV by the suffix; return whether it worked."""
+        return self.figures.export_to(path)
+
+
+def _request(data: str, metric: str, samples: str) -> tuple[str, EvalRequest | None]:
+    """Return what is wrong with the fields, or the request."""
+    data, metric, samples = data.strip(), metric.strip(), samples.strip()
+    try:
+        source = data_source(data)
+    except DataSourceError as error:
+        return str(error), None
+    if source.path and not os.path.exists(source.path):
+        return f"{source.path} not found", None
+    if metric and not in_file(metric):
+        return f"{metric}: expected a metric as data.py:accuracy", None
+    if samples and not (samples.isascii() and samples.isdigit() and int(samples)):
+        return f"{samples!r}: expected a number of samples", None
+    if source.generated and not samples:
+        return f"{data} has no end: set a number of samples", None
+    return "", EvalRequest(data, metric, int(samples) if samples else None)
+
+
+def _prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> _Request | str:
+    """Return the job, or why there is none; files are hashed here, not by the window."""
+    try:
+        job = evaluation_job([one.session for one in sessions], request)
+        key_of(job)
+    except (EvalRequestError, OSError) as error:
+        return str(error)
+    return _Request(job, sessions)
+
+
+def _code_of(job: EvalJob) -> tuple[str, ...]:
+    source = job.reference.source
+    own = (source.path,) if source is not None and source.kind is SourceKind.PYTHON else ()
+    return (*own, *(file_of(text) for text in (job.data, job.metric) if in_file(text)))
+
+
+def _figures(state: EvalState, units: Units) -> _Figures:
+    report = evaluation_report(state)
+    errors = tuple(
+        error_counts(
+            [
+                max(output.sums.max_abs for output in sample.variants[number].outputs)
+                for sample in state.samples.values()
+                if sample.variants[number].outputs
+            ]
+        )
+        for number in range(len(report.variants))
+    )
+    return _Figures(report, figures_table(report, units), worst_table(report, units), errors)
+
+
+def _session_of(sessions: object, program: str) -> str:
+    found = sessions if isinstance(sessions, tuple) else ()
+    for one in found:
+        files = one.session.files if isinstance(one, OpenSession) else ()
+        if any(os.path.abspath(file.path) == program for file in files):
+            return one.id
+    return ""
+
+
+SPEC = ViewSpec("evaluate", "Evaluate", Area.CENTRE, EvaluatePane, "evaluate")

@@ -1,0 +1,100 @@
+"""The Evaluate view: its fields, the job, figures, and a sample that opens in the numeric gap."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from devtools_app.state.requests import Execute, ShowView
+from devtools_app.views.evaluate import EvaluatePane
+from devtools_app.widgets.error_histogram import error_counts
+from inspector.jobs.messages import Counted
+from tests.app.window_views import open_sample
+from tests.inspector.jobs_here import Here, Scripted
+from tests.inspector.sessions import DATA
+
+pytestmark = pytest.mark.gui
+_SOURCE = DATA / "runs" / "convnet_xnnpack"
+
+
+@pytest.fixture
+def pane(make_window: Any, qtbot: QtBot, tmp_path: Path) -> EvaluatePane:
+    folder = tmp_path / "net"
+    folder.mkdir()
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copyfile(_SOURCE / name, folder / name)
+    window = make_window()
+    open_sample(window, qtbot, (str(folder),))
+    window.show_view("evaluate")
+    found: EvaluatePane = window.findChild(EvaluatePane)
+    return found
+
+
+def _message(pane: EvaluatePane) -> str:
+    return pane.empty._text.text()
+
+
+def test_programs_are_evaluated_and_a_sample_opens_in_the_gap(
+    pane: EvaluatePane, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inspector.jobs.run.Worker", Here)
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for number in range(3):
+        image = np.full((1, 3, 32, 32), number / 3, np.float32)
+        np.save(folder / f"{number}.npy", image)
+    pane.data.setText(str(folder))
+    pane.evaluate()
+    qtbot.waitUntil(lambda: pane.figures.rows.length == 2, timeout=20_000)
+    assert pane.summary.text().startswith("3 samples · compared with the exported program of net")
+    assert (tmp_path / "net/model_eval/samples.jsonl").is_file()
+    assert pane.histogram.content is not None
+    bar = int(pane.histogram.content.counts.argmax())
+    assert "with a largest error of" in pane.histogram.hover_text(bar)
+    requests: list[object] = []
+    monkeypatch.setattr(pane, "_ask", requests.append)
+    assert pane.step(1)
+    pane.open_sample()
+    view, run = requests
+    assert view == ShowView("gap")
+    assert isinstance(run, Execute)
+    assert run.job.inputs.startswith(f"{folder}#")
+    assert run.job.debug_level == "intermediate"
+
+
+def test_wrong_fields_are_one_sentence(pane: EvaluatePane, tmp_path: Path) -> None:
+    for data, samples, words in (
+        ("", "", "nothing': expected FILE.py:NAME"),
+        ("random", "", "Random has no end: set a number of samples"),
+        (str(tmp_path / "none.py") + ":batches", "", "not found"),
+        ("random", "many", "expected a number of samples"),
+    ):
+        pane.data.setText(data)
+        pane.samples.setText(samples)
+        pane.evaluate()
+        assert words in _message(pane), data
+
+
+def test_progress_is_shown_and_cancelled(
+    pane: EvaluatePane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Scripted([Counted(2, 5)])
+    monkeypatch.setattr("inspector.jobs.run.Worker", lambda *_args, **_more: worker)
+    pane.data.setText("random")
+    pane.samples.setText("5")
+    pane.evaluate()
+    qtbot.waitUntil(lambda: "2 of 5 samples" in _message(pane), timeout=5_000)
+    pane.runner.cancel()
+    qtbot.waitUntil(lambda: "Cancelled" in _message(pane), timeout=5_000)
+
+
+def test_histogram_counts_errors_by_decade() -> None:
+    assert error_counts([0.0, 0.0]) is None
+    found = error_counts([0.0, 1e-6, 2e-6, 1e-3])
+    assert found is not None
+    assert (found.low, found.high, found.exact, int(found.counts.sum())) == (-6.0, -3.0, 1, 3)
