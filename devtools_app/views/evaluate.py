@@ -56,7 +56,7 @@ _FILTER = "Python files and tensors (*.py *.pt *.npy);;All files (*)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Request:
+class _PreparedEvaluation:
     """A job that was prepared, and the sessions it is of."""
 
     job: EvalJob
@@ -100,7 +100,7 @@ class EvaluatePane(Pane):
         self.histogram = ErrorHistogram(context.theme)
         self._asked = 0
         self._preparing = False
-        self._unconfirmed: _Request | None = None
+        self._unconfirmed: _PreparedEvaluation | None = None
         self._content: _Figures | None = None
         self._lay_out_content()
         self.runner.changed.connect(self._refresh)
@@ -213,7 +213,7 @@ class EvaluatePane(Pane):
         self._preparing = True
         self.request(("prepare", self._asked), lambda: _prepared(request, sessions))
 
-    def _begin(self, wanted: _Request) -> None:
+    def _begin(self, wanted: _PreparedEvaluation) -> None:
         job = wanted.job
         agree(_code_of(job))
         self._content = None
@@ -229,12 +229,12 @@ class EvaluatePane(Pane):
             self._preparing = False
         if isinstance(result, str):
             self._refuse(result)
-        elif isinstance(result, _Request):
+        elif isinstance(result, _PreparedEvaluation):
             self._confirm(result)
         elif isinstance(result, _Figures):
             self._show_figures(result)
 
-    def _confirm(self, wanted: _Request) -> None:
+    def _confirm(self, wanted: _PreparedEvaluation) -> None:
         """Start, unless the code of a recipe's source would run that is not trusted yet."""
         source = wanted.job.reference.source
         runs = source is not None and source.kind is SourceKind.PYTHON
@@ -329,14 +329,14 @@ def _request(data: str, metric: str, samples: str) -> tuple[str, EvalRequest | N
     return "", EvalRequest(data, metric, int(samples) if samples else None)
 
 
-def _prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> _Request | str:
+def _prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> _PreparedEvaluation | str:
     """Return the job, or why there is none; files are hashed here, not by the window."""
     try:
         job = evaluation_job([one.session for one in sessions], request)
         key_of(job)
     except (EvalRequestError, OSError) as error:
         return str(error)
-    return _Request(job, sessions)
+    return _PreparedEvaluation(job, sessions)
 
 
 def _code_of(job: EvalJob) -> tuple[str, ...]:
