@@ -9,13 +9,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
-from inspector.cli.gate_subject import GateSubject, gap_of, measured, opened
+from inspector.cli.eval import add_data, check_data
+from inspector.cli.gate_subject import GateSubject, evaluation_of, gap_of, measured, opened
 from inspector.cli.job_runs import add_libraries, add_timeout, check_inputs, count
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.experiments.gates.evidence import Evidence, MissingError
+from inspector.experiments.gates.history import append_run, gate_run, read_history, trends
 from inspector.experiments.gates.judging import Judgement, judge_requirement
 from inspector.experiments.gates.junit import error_text, junit_text
 from inspector.experiments.gates.requirement import (
@@ -26,6 +29,7 @@ from inspector.experiments.gates.requirement import (
 )
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.output_folder import HIDDEN
+from inspector.recipes.data_source import fingerprint
 from inspector.tables.gates import requirement_table
 from schema.backends import engine_backends
 from schema.errors import FormatError
@@ -55,7 +59,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_reading(parser)
     _add_running(parser)
+    parser.add_argument(
+        "--eval",
+        dest="evaluation",
+        default="",
+        metavar="DIR",
+        help="folder of an evaluation (etscope eval) of these programs, for eval.… requirements",
+    )
+    add_data(parser)
     parser.add_argument("--format", choices=(*FORMATS, JUNIT), default="text", help="default: text")
+    parser.add_argument(
+        "--history",
+        metavar="FILE",
+        help="append the figures of this run to a file of JSON lines, and show their trend",
+    )
     parser.add_argument("--junit", metavar="FILE", help="write the answer as JUnit XML as well")
     parser.add_argument("-o", "--output", metavar="FILE", help="write here, not to the terminal")
     parser.add_argument("--force", action="store_true", help="replace outputs that exist")
@@ -132,6 +149,12 @@ def _write_error(sentence: str, options: Namespace) -> None:
 
 def _run(options: Namespace) -> Answer:
     asked = _requirements(options)
+    if any(one.kind is Kind.EVAL for one in asked) and not options.evaluation:
+        if not options.data:
+            raise CommandError("eval.… needs --data DATA, or --eval DIR of etscope eval", USAGE)
+        check_data(options)
+    if options.history is not None:
+        read_history(Path(options.history))
     if options.run_inputs:
         check_inputs(options.run_inputs)
     with tempfile.TemporaryDirectory(prefix=HIDDEN, ignore_cleanup_errors=True) as scratch:
@@ -182,6 +205,11 @@ def _judged(
 def _evidence(kind: Kind, sides: Sequence[GateSubject], options: Namespace) -> list[Evidence]:
     """Return the evidence of each side; compiled programs are run here, and then both are."""
     plain = [Evidence(one.session, one.what, options.method or "") for one in sides]
+    if kind is Kind.EVAL:
+        return [
+            replace(known, evaluation=evaluation_of(one, options))
+            for known, one in zip(plain, sides, strict=True)
+        ]
     if kind is Kind.GAP:
         pairs = zip(plain, sides, strict=True)
         return [replace(known, gap=gap_of(one, options)) for known, one in pairs]
@@ -199,8 +227,10 @@ def _answer(
     if options.junit is not None:
         refuse_inputs(Path(options.junit), options.inputs)
         write_text(Path(options.junit), [document], force=options.force)
+    past, trend = _history(found, subject, options)
     data = {
         "met": all(one.met for one in found),
+        "history": past,
         "requirements": [one.content() for one in found],
         "baseline": list(options.baseline),
         "kept": options.keep or None,
@@ -208,9 +238,27 @@ def _answer(
     sides = [one for one in (subject, base) if one is not None]
     return Answer(
         data,
-        lines=[one.line() for one in found],
+        lines=[*(one.line() for one in found), *trend],
         tables=() if options.format == "text" else (shown(requirement_table(found)),),
         issues=[issue for one in sides for issue in one.issues],
         code=FINE if data["met"] else JUDGED,
         document=[document] if options.format == JUNIT else None,
     )
+
+
+def _history(
+    found: Sequence[Judgement], subject: GateSubject, options: Namespace
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """Add this run to the history; return the trend for JSON and as lines.
+
+    Raises: FormatError, OSError
+    """
+    if options.history is None:
+        return None, []
+    program, path = subject.file("pte", "bpte"), Path(options.history)
+    run = gate_run(found, subject.what, fingerprint(program) if program else "")
+    append_run(path, run)
+    runs = read_history(path)
+    trend = trends(runs, [one.requirement.metric for one in found])
+    content = {"file": str(path), "runs": len(runs), "trend": [one.content() for one in trend]}
+    return content, [one.line() for one in trend]

@@ -10,18 +10,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inspector.cli.answer import FAILED, USAGE, CommandError
+from inspector.cli.eval import evaluated
 from inspector.cli.job_runs import check_there, finished, refused
 from inspector.cli.options import one_session, open_files
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
+from inspector.experiments.evaluate.report import VariantFigures, evaluation_report
+from inspector.experiments.evaluate.request import (
+    EvalRequest,
+    EvalRequestError,
+    evaluation_job,
+)
 from inspector.files.session import Session
 from inspector.graph.operator_libraries import needed_libraries
+from inspector.jobs.eval_samples import read_evaluation
+from inspector.jobs.evaluate import program_part
 from inspector.jobs.executing import BUFFER, INPUTS, VALUES, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.output_folder import HIDDEN, FolderError
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import GapReport, RunGap
 from inspector.recipes.compile_job import CompileJob, registering_code
+from inspector.recipes.data_source import fingerprint
 from schema.errors import Issue
 
 BLOCKS = 12  # of runs, where the user does not say how many
@@ -219,3 +229,36 @@ def _gap(
     progress = Progress(sys.stderr, verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
     return running.state or GapReport()
+
+
+def evaluation_of(subject: GateSubject, options: Namespace) -> VariantFigures:
+    """Return the figures of a program on a data set: those in a folder, or measured now.
+
+    Raises: CommandError if the folder is of other programs, or nothing can be evaluated
+    """
+    program = subject.file(*_PROGRAMS)
+    if not program:
+        raise CommandError(f"eval.… needs the program (.pte) of {subject.what}", USAGE)
+    if options.evaluation:
+        return _stored_evaluation(Path(options.evaluation), program, subject.what)
+    request = EvalRequest(options.data, options.metric, options.samples)
+    how = _run_job(subject, program, options.method or "", options)
+    try:
+        job = evaluation_job([subject.session], request, replace(how, record=""))
+    except EvalRequestError as error:
+        raise CommandError(str(error), USAGE) from error
+    with tempfile.TemporaryDirectory(prefix=HIDDEN) as made:
+        report, _ = evaluated(job, Path(made) / "eval", options)
+    if report.unreferenced:
+        raise CommandError(f"{report.settings.reference}: {report.sentence}", FAILED)
+    return report.variants[0]
+
+
+def _stored_evaluation(folder: Path, program: str, what: str) -> VariantFigures:
+    report = evaluation_report(read_evaluation(folder))
+    wanted = fingerprint(program)
+    for number, name in enumerate(report.settings.names):
+        if wanted in report.settings.key.get(program_part(name), ""):
+            return report.variants[number]
+    names = ", ".join(report.settings.names)
+    raise CommandError(f"{folder} is an evaluation of {names}, not of the program of {what}", USAGE)

@@ -68,6 +68,11 @@ class EvalJob:
     samples: int | None = None
 
 
+def program_part(name: str) -> str:
+    """Return the part of a key with the hashes of the program of a variant."""
+    return f"the program of {name}"
+
+
 def key_of(job: EvalJob) -> dict[str, str]:
     """Return the parts of an evaluation and their hashes; samples of other ones are not reused.
 
@@ -77,7 +82,7 @@ def key_of(job: EvalJob) -> dict[str, str]:
     for name, one in zip(job.names, job.variants, strict=True):
         files = [fingerprint(path) for path in (one.program, *one.data_files, *one.libraries)]
         how = (one.method, one.engine, str(one.threads), *files)
-        found[f"the program of {name}"] = " ".join(how)
+        found[program_part(name)] = " ".join(how)
     source = data_source(job.data)
     content = fingerprint(source.path) if source.path else ""
     found["the data set"] = f"{job.data} {content}"

@@ -75,6 +75,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("thread-times", "a number of threads", "runs:thread_times", TableSubject.FOLDER),
         TableEntry("disk", "a folder that a job wrote", "disk:disk", TableSubject.FOLDER),
         TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),
+        TableEntry("gate-history", "a run of a gate", "gates:history", TableSubject.FOLDER),
         TableEntry("eval-outputs", "an output", "evaluate:outputs", TableSubject.FOLDER),
         TableEntry("eval-worst", "a bad sample", "evaluate:worst", TableSubject.FOLDER),
         TableEntry("eval-samples", "a sample", "evaluate:samples", TableSubject.FOLDER),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -224,6 +225,45 @@ def test_a_variant_that_crashes_the_worker_is_left_out_and_the_others_go_on(
     assert options == {"known": {"0": "digest"}, "lost": {"1": "killed by signal 11"}}
     watched.note(Evaluating(1, 1))
     assert watched.ended(crash, cancelled=False) is crash  # it is no variant that is left
+
+
+def test_gates_judge_an_evaluation_and_keep_a_history(data: Path) -> None:
+    assert _eval(data, "images", "--metric", f"{data}:accuracy").code == 0
+    out, history = data.parent / "out", data.parent / "history.jsonl"
+    own = ("--eval", out, "--history", history, "--format", "json")
+    wanted = ("eval.accuracy>=0", "eval.snr>=60dB", "eval.top1>=99%", "eval.refused==0")
+    options = [word for text in wanted for word in ("--require", text)]
+    found: dict[str, Any] = {}
+    for count in (1, 2):
+        answer = run("gate", DELEGATED, *options, *own)
+        assert answer.code == 0, answer.out
+        found = valid(answer, "gate")["data"]["history"]
+        assert found["runs"] == count
+    assert found["trend"][0]["metric"] == "eval.accuracy"
+    assert len(found["trend"][1]["values"]) == 2
+    failed = run("gate", DELEGATED, "--require", "eval.max_abs<0", *own[:4])
+    assert failed.code == 1
+    assert "trend    eval.max_abs: " in failed.out
+    table = run("table", "gate-history", history, "--format", "tsv").out.splitlines()
+    assert [line.split("\t")[3] for line in table] == ["met", "met", "met", "not met"]
+    for words, arguments in (
+        ("not of the program of", (PORTABLE, "--require", "eval.snr>=1", "--eval", out)),
+        ("not measured; available", (DELEGATED, "--require", "eval.loss<=1", "--eval", out)),
+        ("needs --data DATA", (DELEGATED, "--require", "eval.snr>=1")),
+        ("has no end", (DELEGATED, "--require", "eval.snr>=1", "--data", "ones")),
+        ("eval. and one of snr", (DELEGATED, "--require", "eval.>=1")),
+    ):
+        assert words in run("gate", *arguments).err
+    history.write_text("{", "utf-8")
+    broken = run("gate", DELEGATED, "--require", "size<=1MB", "--history", history)
+    assert "history.jsonl, line 1: expected a run of a gate as JSON" in broken.err
+
+
+def test_a_gate_evaluates_by_itself_and_refused_samples_are_no_success(data: Path) -> None:
+    options = ("--data", f"{data}:several", "--require", "eval.snr>=60")
+    assert run("gate", PORTABLE, *options).code == 0
+    options = ("--data", f"{data}:one_is_smaller", "--require", "eval.refused<=0")
+    assert "Guard failed" in run("gate", PORTABLE, *options).err
 
 
 _MODEL = """

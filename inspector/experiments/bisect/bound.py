@@ -73,6 +73,8 @@ def parse_bound(text: str) -> Bound:
         more = f", or {LOADS}, or {OUTPUT}max_abs and the like for the outputs alone"
         told = str(error).replace(GAP, OUTPUT) if outputs else str(error)
         raise RequirementError(f"{told}{more}") from None
+    if found.kind is Kind.EVAL:
+        raise RequirementError(f"{text!r}: a bisection has no data set; use {OUTPUT}max_abs")
     if found.relative:
         raise RequirementError(f"{text!r}: expected a number; a bisection has no baseline")
     if outputs and (found.metric.count(".") != 1 or found.metric == "gap.coverage"):

@@ -17,8 +17,7 @@ from inspector.numerics.metrics import ErrorSums, Metrics
 from inspector.trace.run_times import FEW
 
 WORST = 10  # samples listed of each variant
-EVAL = "eval."
-FIGURES = ("snr", "cosine", "max_abs", "mean_abs", "top_1")  # of gates, besides the user's metric
+FIGURES = ("snr", "cosine", "max_abs", "mean_abs", "top1")  # besides the metrics of the user
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,8 @@ class VariantFigures:
 
     def figure(self, name: str) -> float | None:
         """Return the figure of the worst output, or a metric of the user; None if unknown."""
+        if name == "refused":
+            return self.refused
         if name in self.metrics:
             return self.metrics[name]
         if name not in FIGURES:
@@ -108,14 +109,14 @@ class VariantFigures:
 
 
 def _figure(one: OutputFigures, name: str) -> float | None:
-    if not one.samples or (one.strange and name != "top_1"):
+    if not one.samples or (one.strange and name != "top1"):
         return None
     values = {
         "snr": one.total.snr_db,
         "cosine": one.total.cosine,
         "max_abs": one.total.max_abs,
         "mean_abs": one.mean_abs,
-        "top_1": one.top_1,
+        "top1": one.top_1,
     }
     return values[name]
 

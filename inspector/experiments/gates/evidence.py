@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from inspector.experiments.evaluate.report import VariantFigures
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
@@ -32,6 +33,7 @@ class Evidence:
         method: only this one is judged; empty for all
         times: of each method, blocks of runs that were measured here; None for those of the trace
         gap: the numeric gap, None while it is not asked for
+        evaluation: figures on a data set, None while they are not asked for
     """
 
     session: Session
@@ -39,6 +41,7 @@ class Evidence:
     method: str = ""
     times: Mapping[str, Blocks] | None = None
     gap: GapReport | None = None
+    evaluation: VariantFigures | None = None
 
     def methods(self) -> tuple[str, ...]:
         """Return the methods that are judged."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from inspector.experiments.gates.eval_values import eval_value
 from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
 from inspector.experiments.gates.quantities import shown
@@ -124,6 +125,8 @@ def _judge_times(one: Requirement, evidence: Evidence, baseline: Evidence) -> Ju
 def _value(one: Requirement, evidence: Evidence) -> FoundValue:
     if one.kind is Kind.GAP:
         return gap_value(one.metric, evidence)
+    if one.kind is Kind.EVAL:
+        return eval_value(one.metric, evidence)
     if one.kind is not Kind.TIME:
         return static_value(one.metric, evidence)
     return latency(one.metric, evidence)

@@ -22,6 +22,7 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 LEAST, MOST = (">=", ">"), ("<=", "<")
 GAP = "gap."
+EVAL = "eval."
 OWN, INHERITED, COVERAGE = "gap.own.", "gap.inherited.", "gap.coverage"
 _PARTS = re.compile(r"\s*(?P<metric>[A-Za-z_][\w.]*)\s*(?P<sign>[<>=!~]+)\s*(?P<bound>.*?)\s*")
 _NUMBER = r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -39,6 +40,7 @@ class Kind(str, Enum):
     PROGRAM = "program"
     TIME = "time"
     GAP = "gap"
+    EVAL = "eval"
 
 
 _STATIC = {
@@ -62,6 +64,16 @@ def _gap_metrics() -> dict[str, BoundUnit]:
             found[f"{prefix}{name}"] = _GAP_QUANTITIES.get(name, BoundUnit.NUMBER)
     return found
 
+
+# figures of an evaluation on a data set; any other name behind eval. is a metric of the user
+EVAL_FIGURES: Mapping[str, BoundUnit] = {
+    "snr": BoundUnit.DECIBELS,
+    "cosine": BoundUnit.NUMBER,
+    "max_abs": BoundUnit.NUMBER,
+    "mean_abs": BoundUnit.NUMBER,
+    "top1": BoundUnit.SHARE,
+    "refused": BoundUnit.COUNT,
+}
 
 # metrics of the time of a run: the median of all runs, and the mean of the steady ones
 LATENCY, LATENCY_MEAN = "latency", "latency.mean"
@@ -99,18 +111,31 @@ class Requirement:
     @property
     def quantity(self) -> BoundUnit:
         """Return what the metric is measured in."""
-        return METRICS[self.metric]
+        return unit_of(self.metric)
 
     @property
     def kind(self) -> Kind:
         """Return what is needed to compute it."""
         if self.metric.startswith(GAP):
             return Kind.GAP
+        if self.metric.startswith(EVAL):
+            return Kind.EVAL
         return Kind.TIME if self.metric in _TIMED else Kind.PROGRAM
 
     def holds(self, value: float) -> bool:
         """Return whether a value, or its ratio to the baseline's, meets the requirement."""
         return OPERATORS[self.sign](value, self.bound)
+
+
+def unit_of(metric: str) -> BoundUnit:
+    """Return what a metric is measured in.
+
+    Raises: KeyError for an unknown one
+    """
+    name = metric.removeprefix(EVAL)
+    if name != metric and name.isidentifier():
+        return EVAL_FIGURES.get(name, BoundUnit.NUMBER)
+    return METRICS[metric]
 
 
 def parse_requirement(text: str) -> Requirement:
@@ -125,7 +150,7 @@ def parse_requirement(text: str) -> Requirement:
             f"{text!r}: expected a metric, one of {signs}, and a bound, as in arena<=4MiB"
         )
     metric, sign, bound = parts["metric"], parts["sign"], parts["bound"]
-    if metric not in METRICS:
+    if not _is_metric(metric):
         raise RequirementError(f"{text!r}: no metric {metric!r}; {_known_metrics(metric)}")
     found = _RELATIVE.fullmatch(bound)
     if found is not None:
@@ -136,8 +161,16 @@ def parse_requirement(text: str) -> Requirement:
     return Requirement(text, metric, sign, _absolute(text, metric, bound))
 
 
+def _is_metric(metric: str) -> bool:
+    try:
+        unit_of(metric)
+    except KeyError:
+        return False
+    return True
+
+
 def _absolute(text: str, metric: str, bound: str) -> float:
-    quantity = METRICS[metric]
+    quantity = unit_of(metric)
     found = _ABSOLUTE.fullmatch(bound)
     value = in_base(quantity, float(found["number"]), found["unit"]) if found else None
     if value is None or not math.isfinite(value):
@@ -157,5 +190,8 @@ def _known_metrics(asked: str) -> str:
             f"available: gap. and one of {names}, the same behind gap.own. and gap.inherited.,"
             + (f" and {COVERAGE}")
         )
+    if asked.startswith(EVAL[:-1]):
+        names = ", ".join(EVAL_FIGURES)
+        return f"available: eval. and one of {names}, or a metric of the user by its name"
     names = ", ".join((*_STATIC, *_TIMED, *_OF_RUN))
-    return f"available: {names} and gap.max_abs and the like"
+    return f"available: {names}, gap.max_abs and the like, eval.snr and the like"
