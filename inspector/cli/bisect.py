@@ -20,6 +20,7 @@ from inspector.cli.answer import (
     CommandError,
     shown,
 )
+from inspector.cli.device import check_known
 from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
@@ -27,7 +28,7 @@ from inspector.cli.recipes import known_recipe
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Result
 from inspector.experiments.bisect.words import BisectFinding, kept_out, sentence_of, value_of
-from inspector.experiments.gates.requirement import RequirementError
+from inspector.experiments.gates.requirement import Kind, RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import STATE, BisectState, CandidateNode, StateError, Trial
 from inspector.jobs.executing import ENGINES
@@ -37,6 +38,7 @@ from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, SourceKind
 from inspector.recipes.recipe import RECIPE, recipe_of
 from inspector.tables.bisect import node_table
+from inspector.toolchain.table import toolchain_named
 from inspector.units import plural
 from schema.backends import engine_backends
 from schema.errors import Issue
@@ -77,6 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--runs", type=count, default=20, metavar="N", help="runs of a latency; default: 20"
     )
+    parser.add_argument("--device", metavar="NAME", default="", help="run the programs on a device")
     parser.add_argument("--threads", type=count, default=0, metavar="N", help="of torch")
     add_timeout(parser)
 
@@ -104,10 +107,23 @@ def run(options: Namespace) -> Answer:
         options.engine,
         options.runs,
         options.threads,
+        options.device,
     )
+    if options.device:
+        _check_device(options.device, bound, known)
     folder = Path(options.folder)
     found, state = _bisected(job, folder, bound, options)
     return _answer(job, bound, found, state, folder, issues)
+
+
+def _check_device(name: str, bound: Bound, job: CompileJob) -> None:
+    """Raise CommandError where a device cannot tell whether the bound is met."""
+    check_known(name)
+    if bound.requirement is None or bound.requirement.kind is Kind.PROGRAM:
+        raise CommandError(f"--device: {bound.text} is not about a run", USAGE)
+    if toolchain_named(job.toolchain).has_interpreter:
+        words = "--device: programs of --toolchain executorch are bisected on this machine"
+        raise CommandError(words, USAGE)
 
 
 def _bound(text: str) -> Bound:

@@ -32,7 +32,13 @@ def stages_answer(session: Session, options: Namespace) -> Answer:
     """
     found = session_stages(session)
     if found.log is None:
-        raise CommandError(found.why, UNREADABLE if found.path else USAGE)
+        remedy = "etscope compile SOURCE --stages -o DIR writes it"
+        recipe = next((one.path for one in session.files if one.kind == "etrecord"), "")
+        if recipe:
+            remedy = (
+                f"etscope compile --recipe {recipe} --stages -o DIR writes it"
+            )
+        raise CommandError(f"{found.why}; {remedy}", UNREADABLE if found.path else USAGE)
     options.inputs = [*options.inputs, found.path]
     if options.stage is None:
         return _listed(found.log, options)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
+from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
     add_timeout,
     check_inputs,
@@ -69,6 +70,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="run each point N times for its latency; default: 0",
     )
     parser.add_argument(
+        "--device", metavar="NAME", default="", help="run the points on a device, one at a time"
+    )
+    parser.add_argument(
         "--gap", action="store_true", help="compare each point with its recorded program"
     )
     parser.add_argument(
@@ -121,8 +125,16 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
     check_inputs(options.run_inputs)
+    if options.device:
+        check_known(options.device)
+    if options.device and options.cluster:
+        raise CommandError("--device is one of this machine, not of a --cluster", USAGE)
     settings = SweepSettings(
-        options.runs, options.gap, absolute(options.run_inputs), options.timeout
+        options.runs,
+        options.gap,
+        absolute(options.run_inputs),
+        options.timeout,
+        options.device,
     )
     try:
         grid = _grid(options.grid)

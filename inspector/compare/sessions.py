@@ -223,7 +223,7 @@ class _Comparing:
         self._summary.append(
             Delta(
                 "time",
-                "latency, measured here",
+                f"latency, measured {_where(found)}",
                 "ms",
                 tuple(values),
                 LESS,
@@ -330,6 +330,12 @@ def _problems(
         if few:
             found.append(f"{name} and {names[0]} are different programs: {few}")
     return found
+
+
+def _where(found: Measurement) -> str:
+    """Return where programs were measured: here, or on a device."""
+    devices = {one.job.device for one in found.programs}
+    return f"on {devices.pop()}" if len(devices) == 1 and all(devices) else "here"
 
 
 def _measured_values(measured: Measurement, verdicts: Sequence[TimeVerdict]) -> list[float | None]:

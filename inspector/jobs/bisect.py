@@ -32,6 +32,7 @@ class BisectJob:
         engine: for delegates whose backend has several engines
         runs: measured for a latency
         threads: of torch, 0 for its default
+        device: that programs run on, empty for this machine
     """
 
     compile: CompileJob
@@ -41,11 +42,15 @@ class BisectJob:
     engine: str = "auto"
     runs: int = 20
     threads: int = 0
+    device: str = ""
 
 
 def key_of(job: BisectJob) -> str:
     """Return the identity of a bisection; trials with a different key cannot be reused."""
-    return json.dumps(to_json(job), sort_keys=True, ensure_ascii=False)
+    content = to_json(job)
+    if not job.device:  # keys of earlier versions stay the same
+        del content["device"]
+    return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
 
 class BisectSupervisor(Supervisor[BisectState]):

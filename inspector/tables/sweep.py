@@ -143,6 +143,7 @@ def sweep_table(results: Results, time_unit: str = "auto", size_unit: str = "aut
             front,
             *fields,
             *(_metric(points, name, time_unit, size_unit) for name in names),
+            *_noises(points),
             *((state,) if whole else ()),
             number_column("compile", _compile_times(points), Quantity.TIME, missing="—"),
             text_column("why", [one.sentence for one in points], missing=""),
@@ -151,6 +152,14 @@ def sweep_table(results: Results, time_unit: str = "auto", size_unit: str = "aut
         keys=[one.key for one in points],
         noun="points",
     )
+
+
+def _noises(points: Sequence[PointResult]) -> list[Column]:
+    """Return how noisy the runs of the latency were, if those of some point were."""
+    if not any(one.noise for one in points):
+        return []
+    words = [f"noisy ({one.noise})" if one.noise else None for one in points]
+    return [badge_column("times", words, tone=lambda _value: "warn")]
 
 
 def _compile_times(points: Sequence[PointResult]) -> list[float | None]:
@@ -228,6 +237,8 @@ def scatter(
 def _tooltip(one: PointResult, names: Sequence[str]) -> str:
     changes = ", ".join(f"{field}={value_text(value)}" for field, value in one.changes.items())
     values = [f"{name} {metric_text(one, name)}" for name in dict.fromkeys(names)]
+    if one.noise and "latency" in names:
+        values.append(f"noisy ({one.noise})")
     return "\n".join([f"{one.number}: {changes}", *values])
 
 

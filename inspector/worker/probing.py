@@ -17,11 +17,11 @@ from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.gates.evidence import Evidence, FoundValue, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
 from inspector.experiments.gates.requirement import GAP, Kind
-from inspector.experiments.gates.times import time_of_runs
+from inspector.experiments.gates.times import noise_of_runs, time_of_runs
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.executing import BUFFER, VALUES, RunJob
+from inspector.jobs.executing import BUFFER, OUTPUTS, VALUES, RunJob
 from inspector.numerics.metrics import Distance, Metrics, Tolerance
 from inspector.numerics.replay.analysis import Options, analyse_gap
 from inspector.recipes.compile_job import PROGRAM, RECORD
@@ -39,6 +39,7 @@ from schema.program import model as m
 _pytree: Any = _untyped_pytree
 _WARM_RUNS = 3
 _INPUTS = "inputs.pt"
+_THERE = "there"  # folder of the runs on a device
 
 
 class ProbeError(Exception):
@@ -114,7 +115,9 @@ class Probe:
             found = static_value(requirement.metric, self._evidence([PROGRAM, RECORD]))
             return value_and_text(found)
         if requirement.kind is Kind.TIME:
-            return self._latency(program, requirement.metric)
+            times = self._times_there(program) if self._job.device else self._times(program)
+            value, words = time_of_runs(requirement.metric, times)
+            return value, words + noise_of_runs(times)
         if self._bound.outputs:
             return self._distance(program, requirement.metric.removeprefix(GAP))
         return self._gap(program, requirement.metric)
@@ -150,8 +153,41 @@ class Probe:
             return generated_inputs(plan, "random", 0)
         return list(flat_values(list(given), f"the example inputs of {name}"))
 
-    def _latency(self, program: ExecutorchProgramManager, metric: str) -> tuple[float, str]:
-        """Return a time of warm runs; the method is loaded again for each program.
+    def _on_device(self, program: ExecutorchProgramManager, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a RunJob
+        """Run on the device of the job; return the report. Files are written into the folder.
+
+        Raises: DeviceError
+        """
+        from inspector.worker.device_run import work
+
+        loaded = self._loaded(program)
+        name = chosen_method(loaded.file, self._job.method)
+        torch.save(self._probe_reference(loaded.file, name).inputs, self._folder / _INPUTS)
+        there = self._folder / _THERE
+        there.mkdir(exist_ok=True)
+        job = RunJob(
+            str(self._folder / PROGRAM),
+            method=name,
+            inputs=str(self._folder / _INPUTS),
+            data_files=tuple(str(self._folder / each) for each in program.tensor_data_files),
+            threads=self._job.threads or 1,
+            device=self._job.device,
+            **options,
+        )
+        return work(job, Task(there, lambda *_, **__: None))
+
+    def _times_there(self, program: ExecutorchProgramManager) -> list[float]:
+        """Return the times of runs on the device.
+
+        Units: ms
+        """
+        report = self._on_device(program, runs=self._job.runs, traced=False)
+        if not report["run_ms"]:
+            raise ProbeError(f"the runner of {self._job.device} prints no times")
+        return list(report["run_ms"])
+
+    def _times(self, program: ExecutorchProgramManager) -> list[float]:
+        """Return the times of warm runs; the method is loaded again for each program.
 
         Units: ms
         """
@@ -164,10 +200,16 @@ class Probe:
             if run >= _WARM_RUNS:
                 times.append((time.perf_counter() - start) * 1e3)
         method.close()
-        return time_of_runs(metric, times)
+        return times
 
     def _distance(self, program: ExecutorchProgramManager, metric: str) -> tuple[float, str]:
         """Return the largest difference between outputs and those of the exported program."""
+        if self._job.device:
+            self._on_device(program, timed=False, traced=False)
+            found = torch.load(self._folder / _THERE / OUTPUTS, weights_only=True)
+            loaded = self._loaded(program)
+            name = chosen_method(loaded.file, self._job.method)
+            return worst_distance(self._probe_reference(loaded.file, name).outputs, found, metric)
         method, inputs, wanted = self._method(program)
         found = method.execute(inputs)
         method.close()
@@ -177,22 +219,30 @@ class Probe:
         """Return a metric of the numeric gap, as ``etscope gap`` finds it."""
         loaded = self._loaded(program)
         name = chosen_method(loaded.file, self._job.method)
+        values = [VALUES, BUFFER]
+        if self._job.device:
+            self._on_device(program, debug_level="intermediate", timed=False)
+            values = [f"{_THERE}/{each}" for each in values]
+        else:
+            self._run_with_values(program, name)
+        evidence = self._evidence([PROGRAM, RECORD, *values])
+        inputs: Any = self._probe_reference(loaded.file, name).inputs
+        return gap_of(evidence.session, name, inputs, metric)
+
+    def _run_with_values(self, program: ExecutorchProgramManager, name: str) -> None:
+        loaded = self._loaded(program)
         torch.save(self._probe_reference(loaded.file, name).inputs, self._folder / _INPUTS)
-        beside = tuple(str(self._folder / each) for each in program.tensor_data_files)
         job = RunJob(
             str(self._folder / PROGRAM),
             method=name,
             inputs=str(self._folder / _INPUTS),
             debug_level="intermediate",
             timed=False,
-            data_files=beside,
+            data_files=tuple(str(self._folder / each) for each in program.tensor_data_files),
             threads=self._job.threads,
             engine=self._job.engine,
         )
         run_into(job, Task(self._folder, lambda *_, **__: None))
-        evidence = self._evidence([PROGRAM, RECORD, VALUES, BUFFER])
-        inputs: Any = self._probe_reference(loaded.file, name).inputs
-        return gap_of(evidence.session, name, inputs, metric)
 
 
 def worst_distance(wanted: Sequence[Any], found: Sequence[Any], metric: str) -> tuple[float, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inspector.devices.errors import DeviceError
 from inspector.jobs.table import JobKind, kind_named, resolved
 from inspector.toolchain.child import ReportedError, ToolchainError
 
@@ -97,7 +98,7 @@ def failure_of(kind: JobKind, error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message, as the module of the job's function has it."""
     from inspector.worker import exporter
 
-    if isinstance(error, ToolchainError):
+    if isinstance(error, ToolchainError | DeviceError):
         return {"sentence": str(error), "blame": error.blame, "details": error.details}
     home = sys.modules[kind.entry.partition(":")[0]]
     found: dict[str, Any] = getattr(home, "failure", exporter.failure)(error)

@@ -21,7 +21,7 @@ from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
 from inspector.experiments.gates.evidence import Evidence, MissingError, static_value
 from inspector.experiments.gates.requirement import GAP, Kind
-from inspector.experiments.gates.times import time_of_runs
+from inspector.experiments.gates.times import noise_of_runs, time_of_runs
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import CandidateNode, Trial
@@ -213,7 +213,8 @@ class _ToolchainTrials:
             return value_and_text(static_value(requirement.metric, self._evidence(made)))
         if requirement.kind is Kind.TIME:
             times = self._ran(made, made.method, self._job.runs, _WARM_RUNS)["run_ms"]
-            return time_of_runs(requirement.metric, times)
+            value, words = time_of_runs(requirement.metric, times)
+            return value, words + noise_of_runs(times)
         if self._bound.outputs:
             self._ran(made, made.method, 1)
             found = torch.load(made.folder / OUTPUTS, weights_only=True)

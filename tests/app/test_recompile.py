@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from devtools_app.jobs.recompile import (
@@ -32,10 +33,10 @@ RAN = Outcome(
 )
 
 
-def performed(*answers: Outcome | None) -> list[RecompileStep]:
+def performed(*answers: Outcome | None, job: RecompileJob = JOB) -> list[RecompileStep]:
     """Return the steps of a recompile whose steps are answered one by one, the last by nothing."""
     done: list[RecompileStep] = []
-    sequence = StepSequence(recompile(JOB), done.append)
+    sequence = StepSequence(recompile(job), done.append)
     sequence.start()
     for answer in answers:
         sequence.answer(answer)
@@ -61,6 +62,16 @@ def test_steps_come_in_order_and_have_what_was_made() -> None:
         "b.ptd",
         "run.etdp",
     ]
+
+
+def test_variant_runs_on_the_chosen_device_with_one_number_of_threads() -> None:
+    form = RunForm(device="box", threads=-1, toolchain="executorch", engine="torch")
+    steps = performed(COMPILED, RAN, job=replace(JOB, form=form))
+    run = steps[1]
+    assert isinstance(run, Run)
+    assert (run.job.device, run.job.toolchain, run.job.engine) == ("box", "", "auto")
+    assert (run.job.threads, run.job.sweep_threads) == (1, False)
+    assert (Path(run.job.program).name, run.target) == ("model.pte", "made/run")
 
 
 def test_compile_that_fails_is_the_end() -> None:

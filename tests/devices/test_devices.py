@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,17 @@ from inspector.devices.lock import locked
 from inspector.devices.remote import RemoteFolder
 from inspector.devices.runner import DEFAULT_RUNNER, printed_times, runner_words, shell_command
 from inspector.devices.transport import transport_of
+from inspector.experiments.sweeps import task
+from inspector.experiments.sweeps.grid import Point
+from inspector.experiments.sweeps.results import Status
+from inspector.experiments.sweeps.task import PointTask, SweepSettings
 from inspector.files.load import load_session
 from inspector.files.origin import device_name
 from inspector.files.user_folder import user_folder
+from inspector.jobs import run as jobs
+from inspector.recipes.recipe_file import read_recipe
 from tests.inspector.cli_runs import run, valid
+from tests.inspector.jobs_here import Here
 from tests.inspector.sessions import DATA
 
 HERE = "sh -c {command}"
@@ -219,6 +227,39 @@ def test_programs_are_measured_in_turns_on_a_device(tmp_path: Path) -> None:
     ran = log.read_text().split()
     assert len(set(ran)) == 2
     assert ran[2:6] == [ran[2], ran[3], ran[3], ran[2]]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_points_of_a_sweep_and_trials_of_a_bisection_run_on_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    here(tmp_path, script(tmp_path, f"echo ran >> {log}; {PRINTS}") + " {inputs} {output} {etdump}")
+    monkeypatch.setattr(jobs, "Worker", Here)
+    monkeypatch.setattr(task, "Worker", lambda kind, threads: Here(kind))
+    made = tmp_path / "made"
+    source = f"{Path(__file__).parents[1] / 'compiler/job_sources.py'}:good"
+    assert run("compile", source, "-o", made, "--partitioner", "xnnpack").code == 0
+    recipe = read_recipe(str(made / "recipe.json")).recipe
+    settings = SweepSettings(runs=4, device="here")
+    found = PointTask(Point(0, (), recipe.job, "a"), made, settings).run(lambda: False)
+    assert (found.status, found.sentence) == (Status.DONE, "")
+    assert (found.metrics["latency"], found.settings["device"]) == (0.25, "here")
+    assert settings.met_by(found)
+    assert not replace(settings, device="").met_by(found)
+    ran = len(log.read_text().split())
+    bisect = ("bisect", made / "recipe.json", "-o", tmp_path / "b", "--device", "here")
+    answer = run(*bisect, "--bound", "latency<=1ms", "--runs", 3, "--format", "json")
+    assert answer.code == 0, answer.err
+    assert valid(answer, "bisect")["data"]["trials"][0]["value"] == 0.25
+    assert len(log.read_text().split()) > ran
+    refused = run(*bisect, "--bound", "loads")
+    assert (refused.code, "--device: loads is not about a run" in refused.err) == (2, True)
+    remote = ("--device", "here", "--cluster", "tcp://x:1")
+    words = ("sweep", made / "recipe.json", "-o", tmp_path / "s", "--grid", "rules.min_nodes=1")
+    far = run(*words, *remote)
+    assert (far.code, "not of a --cluster" in far.err) == (2, True)
 
 
 def test_the_unit_of_a_trace_comes_from_its_report_or_from_memory(tmp_path: Path) -> None:

@@ -235,6 +235,9 @@ def test_measured_times_come_first_with_their_verdict() -> None:
     found = compare_sessions(sessions, Measurement((_times(2.0), _times(1.0), lost)))
     first = found.summary[0]
     assert first.what == "latency, measured here"
+    there = [replace(one, job=replace(one.job, device="pi")) for one in (_times(2.0), _times(1.0))]
+    on_device = compare_sessions(sessions[:2], Measurement(tuple(there)))
+    assert on_device.summary[0].what == "latency, measured on pi"
     assert first.values == (pytest.approx(2.0), pytest.approx(1.0), None)
     assert first.values[1] / first.values[0] == pytest.approx(first.verdicts[1].ratio, rel=1e-12)
     assert [one.word if one else None for one in first.verdicts] == [

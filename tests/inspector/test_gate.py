@@ -14,7 +14,7 @@ from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation
 from inspector.profile.methods import analyse_profile
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, Run, loaded_once, run, valid
-from tests.inspector.sessions import DATA, folders, label, session
+from tests.inspector.sessions import DATA, folders, label, session, without_values
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +23,12 @@ PORTABLE = DATA / "corpus/v1.5.1/convnet_portable"
 STATIC = ("delegated>=0%", "arena>=0B", "size>0", "delegates>=0")
 TRACED = [path for path in folders("model.pte", "run.etdp") if trace_times(session(path))]
 PROGRAMS = [path for path in LONE if path.suffix == ".pte"]
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session whose timed runs logged nothing."""
+    return without_values(CONVNET, tmp_path_factory.mktemp("timed") / "session")
 
 
 def gate(*arguments: object, require: tuple[str, ...]) -> Run:
@@ -89,17 +95,17 @@ def test_gate_with_a_record_counts_as_delegation_does(path: Path) -> None:
         ("latency<1ns", False),
     ],
 )
-def test_exit_code_is_that_of_the_requirement(require: str, met: bool | None) -> None:
-    answer = gate(CONVNET, require=(require,))
+def test_exit_code_is_that_of_the_requirement(require: str, met: bool | None, timed: Path) -> None:
+    answer = gate(timed, require=(require,))
     assert answer.code == (2 if met is None else 0 if met else 1)
     if met is not None:
         assert answer.out.startswith("met " if met else "not met ")
         assert answer.out.splitlines()[0].count(require) == 1
 
 
-def test_text_has_one_line_for_each_requirement_in_their_order() -> None:
+def test_text_has_one_line_for_each_requirement_in_their_order(timed: Path) -> None:
     require = ("size<=1B", "delegated>=80%", "latency<=10s", "delegates==0")
-    answer = gate(CONVNET, require=require)
+    answer = gate(timed, require=require)
     assert (answer.code, answer.err) == (1, "")
     lines = answer.out.splitlines()
     assert [text in line for text, line in zip(require, lines, strict=True)] == [True] * 4
@@ -108,7 +114,16 @@ def test_text_has_one_line_for_each_requirement_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("path", TRACED, ids=label)
-def test_latency_is_the_median_of_the_runs_of_the_trace(path: Path) -> None:
+def test_latency_is_the_median_of_the_runs_of_a_trace_without_values(
+    path: Path, tmp_path: Path
+) -> None:
+    if session(path).times_with_values:
+        for metric in ("latency<=1s", "latency.mean<=1s", "latency<=1x baseline"):
+            refused = gate(path, "--baseline", path, require=(metric,))
+            assert (refused.code, refused.out) == (2, "")
+            assert "values were logged in the timed runs of" in refused.err
+            assert "--measure N runs it here" in refused.err
+        path = without_values(path, tmp_path / "session")
     value = found(gate(path, "--format", "json", require=("latency<=1s",)))["latency"]
     times = trace_times(session(path))
     medians = [statistics.median(t for block in blocks for t in block) for blocks in times.values()]
@@ -128,18 +143,18 @@ def test_latency_mean_is_that_of_the_steady_runs(name: str) -> None:
     assert values["latency.mean"]["value"] != values["latency"]["value"]
 
 
-def test_unit_of_the_trace_is_what_the_user_says() -> None:
+def test_unit_of_the_trace_is_what_the_user_says(timed: Path) -> None:
     require = ("latency<=1s",)
-    here = found(gate(CONVNET, "--format", "json", require=require))["latency"]["value"]
-    scaled = gate(CONVNET, "--format", "json", "--source-time-scale", "us", require=require)
+    here = found(gate(timed, "--format", "json", require=require))["latency"]["value"]
+    scaled = gate(timed, "--format", "json", "--source-time-scale", "us", require=require)
     assert found(scaled)["latency"]["value"] == pytest.approx(here * 1000)
-    cycles = gate(CONVNET, "--source-time-scale", "cycles", require=require)
+    cycles = gate(timed, "--source-time-scale", "cycles", require=require)
     assert (cycles.code, cycles.out) == (2, "")
 
 
-def test_requirement_beside_itself_is_met_with_a_ratio_of_one() -> None:
+def test_requirement_beside_itself_is_met_with_a_ratio_of_one(timed: Path) -> None:
     require = ("latency<=1x baseline", "arena<=baseline", "size==baseline", "delegated>=baseline")
-    answer = gate(CONVNET, "--format", "json", "--baseline", CONVNET, require=require)
+    answer = gate(timed, "--format", "json", "--baseline", timed, require=require)
     values = found(answer)
     assert answer.code == 0
     assert {one["ratio"] for one in values.values()} == {1.0}

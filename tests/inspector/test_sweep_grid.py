@@ -33,6 +33,7 @@ from inspector.experiments.sweeps.results import (
 from inspector.experiments.sweeps.task import SweepSettings
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.paths import placed
+from inspector.tables.sweep import scatter, sweep_table
 from schema.errors import FormatError
 
 MANY = ",".join(map(str, range(1, 200)))
@@ -279,6 +280,7 @@ def test_any_json_is_results_or_refused(
         (SweepSettings(runs=3, inputs="ones"), False),
         (SweepSettings(gap=True), False),
         (SweepSettings(timeout=1.0), True),
+        (SweepSettings(runs=3, device="pi"), False),
     ],
 )
 def test_finished_point_is_done_again_only_for_what_it_lacks(
@@ -289,3 +291,18 @@ def test_finished_point_is_done_again_only_for_what_it_lacks(
     )
     assert asked.met_by(made) is enough
     assert not asked.met_by(replace(made, status=Status.FAILED))
+    median = {"runs": 3, "gap": False, "inputs": "random"}  # as earlier versions have it
+    assert asked.met_by(replace(made, settings=median)) is (enough and not asked.runs)
+
+
+def test_noisy_points_are_marked_in_the_table_and_in_the_plot() -> None:
+    metrics = {"latency": 1.0, "size": 8.0}
+    one = PointResult(0, "a", {}, Status.DONE, metrics=metrics, noise="severe")
+    results = Results("r.json", (), (one, replace(one, number=1, key="b", noise="")), ("size",))
+    column = next(each for each in sweep_table(results).columns if each.title == "times")
+    assert list(column.values) == ["noisy (severe)", None]
+    found = scatter(results, "latency", "size")
+    assert found is not None
+    assert ["noisy (severe)" in dot.words for dot in found.dots] == [True, False]
+    quiet = replace(results, points=results.points[1:])
+    assert all(each.title != "times" for each in sweep_table(quiet).columns)

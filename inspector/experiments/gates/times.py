@@ -68,17 +68,24 @@ def time_of_runs(metric: str, times: Sequence[float]) -> tuple[float, str]:
     return found.mean, f"mean of {steady_words(found)}"
 
 
+def noise_of_runs(times: Sequence[float]) -> str:
+    """Return how noisy runs are, to follow what their time is of; empty for none."""
+    noise = RunTimes(tuple(times)).noise
+    return f", noisy ({noise})" if noise else ""
+
+
 def latency(metric: str, evidence: Evidence) -> FoundValue:
     """Return a time of a run, of the slowest method where there are several.
 
     Raises: MissingError
     """
-    times = _times(evidence)
     bare = _headlines(evidence) if metric != LATENCY else {}
-    found = {
-        name: time_of_runs(metric, bare.get(name) or [time for block in blocks for time in block])
+    times = _times(evidence, bare)
+    runs = {
+        name: bare.get(name) or [time for block in blocks for time in block]
         for name, blocks in times.items()
     }
+    found = {name: time_of_runs(metric, each) for name, each in runs.items()}
     known = {name: value for name, (value, _) in found.items()}
     worst = max(known, key=lambda name: known[name])
     where = "measured here" if evidence.times is not None else "of the trace"
@@ -86,7 +93,7 @@ def latency(metric: str, evidence: Evidence) -> FoundValue:
     unit = ""
     if evidence.times is None and unit_assumed(evidence.session):
         unit = ", a tick assumed to be a nanosecond"
-    words = f"{found[worst][1]} {where}{unit}"
+    words = f"{found[worst][1]} {where}{unit}{noise_of_runs(runs[worst])}"
     return FoundValue(known[worst], words, _judged(worst, known))
 
 
@@ -133,7 +140,23 @@ def _ratio(method: str, new: Blocks, old: Blocks) -> Ratio:
     return Ratio(value, words, method, verdict)
 
 
-def _times(evidence: Evidence) -> Mapping[str, Blocks]:
+def _times(
+    evidence: Evidence, bare: Mapping[str, tuple[float, ...]] | None = None
+) -> Mapping[str, Blocks]:
+    """Return the blocks of runs of each method.
+
+    Args:
+        evidence: with the traces, or with what was measured here
+        bare: runs without a trace by method, which logging did not disturb
+
+    Raises: MissingError
+    """
+    if evidence.times is None and evidence.session.times_with_values and not bare:
+        raise MissingError(
+            f"latency: values were logged in the timed runs of {evidence.what}, so that their times"
+            " are not the program's; run it again without (etscope run logs values in a run of"
+            " their own), or --measure N runs it here"
+        )
     found = evidence.times if evidence.times is not None else trace_times(evidence.session)
     chosen = {
         name: blocks

@@ -57,6 +57,7 @@ class PointResult:
         attempts: how often it was begun
         files: paths below its folder
         settings: how it was run, to know whether the settings are the same now
+        noise: how noisy the runs of the latency were: empty, or slight, moderate, severe
     """
 
     number: int
@@ -69,6 +70,7 @@ class PointResult:
     attempts: int = 0
     files: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    noise: str = ""
 
     @property
     def folder(self) -> str:

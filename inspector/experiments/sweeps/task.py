@@ -10,14 +10,12 @@ from typing import Any, Protocol
 
 from inspector.experiments.gates.evidence import Evidence, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
-from inspector.experiments.gates.requirement import LATENCY
-from inspector.experiments.gates.times import latency
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import STATIC, PointResult, Status
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
 from inspector.graph.operator_libraries import needed_libraries
-from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, TRACE, VALUES, RunJob
+from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, VALUES, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.messages import Ended, Message, Outcome, StageProgress
 from inspector.jobs.output_folder import FolderError
@@ -27,11 +25,13 @@ from inspector.jobs.table import COMPARES, COMPILES, EXECUTES
 from inspector.numerics.report import GapReport
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob
 from inspector.recipes.compile_job import REPORT as COMPILE_REPORT
+from inspector.trace.run_times import RunTimes, run_times
 from schema.errors import FormatError
 
 WARMUP = 3  # runs before those that are measured
 _POLL_SECONDS = 0.1
 GAP_METRIC = "gap.max_abs"
+_STATISTIC = "mean of the steady runs"  # earlier versions had a median with tracing
 RUN, NUMBERS = "run", "numbers"  # folders of runs: for their times, for their values
 THREADS = 1  # of each worker: points run side by side
 _KNOWN_UNIT = SessionOptions(time_scale_assumed=False)  # our own runtime writes nanoseconds
@@ -66,28 +66,35 @@ class SweepSettings:
         gap: whether its numbers are compared with those of the recorded program
         inputs: random, ones, zeros, or a file of tensors
         timeout: seconds after which a job of a point is ended, None for never
+        device: that it is run on, empty for this machine
     """
 
     runs: int = 0
     gap: bool = False
     inputs: str = MADE_INPUTS[0]
     timeout: float | None = None
+    device: str = ""
 
     def content(self) -> dict[str, Any]:
         """Return what the results depend on, as a JSON object."""
-        return {"runs": self.runs, "gap": self.gap, "inputs": self.inputs}
+        own = {"runs": self.runs, "gap": self.gap, "inputs": self.inputs, "statistic": _STATISTIC}
+        return {**own, "device": self.device} if self.device else own
 
     def timed_by(self, found: PointResult) -> bool:
         """Return whether a result has the requested times."""
         if not self.runs:
             return True
-        same = all(found.settings.get(name) == getattr(self, name) for name in ("runs", "inputs"))
-        return same and found.metrics.get("latency") is not None
+        names = ("runs", "inputs", "statistic")
+        same = all(found.settings.get(name) == self.content()[name] for name in names)
+        return same and self._on_same_device(found) and found.metrics.get("latency") is not None
 
     def compared_by(self, found: PointResult) -> bool:
         """Return whether a result has the requested gap."""
-        same = found.settings.get("inputs") == self.inputs
+        same = found.settings.get("inputs") == self.inputs and self._on_same_device(found)
         return not self.gap or (same and found.metrics.get(GAP_METRIC) is not None)
+
+    def _on_same_device(self, found: PointResult) -> bool:
+        return found.settings.get("device", "") == self.device
 
     def met_by(self, found: PointResult) -> bool:
         """Return whether a result has all that is requested."""
@@ -139,6 +146,7 @@ class PointTask:
         self._compiler = compiler
         self._metrics: dict[str, float | None] = dict(known.metrics) if known else {}
         self._seconds: dict[str, float] = dict(known.seconds) if known else {}
+        self._noise = known.noise if known else ""
         self._known = known
         self._what, self._since = "compile", time.monotonic()
         self._running: RunningPoint | None = None
@@ -212,17 +220,21 @@ class PointTask:
             yield from self._compared(session)
 
     def _timed(self, session: Session) -> Generator[RunningPoint, Any, None]:
-        traces: list[str] = []
+        found: list[RunTimes] = []
         self._begin("run")
         for method in session.methods:
             folder = self._folder / _named(RUN, method, session)
             job = RunJob(
                 **self._run_fields(session, method), runs=self._settings.runs, warmup=WARMUP
             )
-            yield self._run(job, folder)
-            traces.append(str(folder / TRACE))
-        timed = load_session([*_paths(session), *traces], _KNOWN_UNIT, strict=True)
-        self._metrics["latency"] = latency(LATENCY, Evidence(timed, str(self._folder))).value
+            outcome: Outcome = yield self._run(job, folder)
+            report = outcome.result
+            times = run_times(report["run_ms"] or report["traced_run_ms"])
+            if times is None:
+                raise PointError(f"the runs of {method} have no times")
+            found.append(times)
+        slowest = max(found, key=lambda one: one.mean)
+        self._metrics["latency"], self._noise = slowest.mean, slowest.noise
 
     def _compared(self, session: Session) -> Generator[RunningPoint, Any, None]:
         reports: list[GapReport] = []
@@ -258,6 +270,7 @@ class PointTask:
             "data_files": tuple(str(path) for path in sorted(self._folder.glob("*.ptd"))),
             "libraries": needed_libraries(self.point.job, session),
             "threads": THREADS,
+            "device": self._settings.device,
         }
 
     def _run(self, job: RunJob, folder: Path) -> JobRun:
@@ -294,6 +307,7 @@ class PointTask:
             metrics=_finite(self._metrics),
             seconds={what: round(spent, 3) for what, spent in self._seconds.items() if spent},
             settings=self._settings.content(),
+            noise=self._noise,
             **more,
         )
 
