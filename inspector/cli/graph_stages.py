@@ -35,9 +35,7 @@ def stages_answer(session: Session, options: Namespace) -> Answer:
         remedy = "etscope compile SOURCE --stages -o DIR writes it"
         recipe = next((one.path for one in session.files if one.kind == "etrecord"), "")
         if recipe:
-            remedy = (
-                f"etscope compile --recipe {recipe} --stages -o DIR writes it"
-            )
+            remedy = f"etscope compile --recipe {recipe} --stages -o DIR writes it"
         raise CommandError(f"{found.why}; {remedy}", UNREADABLE if found.path else USAGE)
     options.inputs = [*options.inputs, found.path]
     if options.stage is None:
