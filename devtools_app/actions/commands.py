@@ -65,6 +65,7 @@ class Commands:
         self._controller = services.controller
         self._recipe_store = services.recipe_store
         self._paths = services.paths
+        self._recompiling = services.jobs.recompiling
         self.palettes = Palettes(services, window)
         self.compiles = CompileCommand(services, window)
         self.runs = RunCommand(services, window)
@@ -88,6 +89,7 @@ class Commands:
             "export_table": self.export_table,
             "export_image": self.export_image,
             "devices": self.devices,
+            "disk": self.disk,
             "preferences": self.preferences,
             "quit": self._window.close,
             "split": self.split,
@@ -206,6 +208,21 @@ class Commands:
         from devtools_app.dialogs.devices_dialog import DevicesDialog
 
         DevicesDialog(self._theme, self._parent).open()
+
+    def disk(self) -> None:
+        """Open the dialog of what runs and variants take on the disk."""
+        from devtools_app.dialogs.disk_dialog import DiskDialog
+
+        sessions = self._store.state.sessions
+        programs = [
+            file.path
+            for one in sessions
+            for file in one.session.files
+            if file.kind in ("pte", "bpte")
+        ]
+        used = [path for one in sessions for path in one.paths]
+        used.append(self._recompiling.at_work)
+        DiskDialog(self._theme, programs, filter(None, used), self._parent).open()
 
     def preferences(self) -> None:
         """Open the preferences."""

@@ -34,6 +34,7 @@ class Router:
             requests.OpenSource: lambda one: commands.open_source(one.file, one.line),
             requests.AddSourceRoot: lambda _one: commands.add_source_root(),
             requests.AskCompile: lambda _one: commands.compiles.ask(),
+            requests.ShowDisk: lambda _one: commands.disk(),
             requests.Execute: lambda one: commands.runs.execute(one),
             requests.AskBundle: lambda one: commands.runs.ask_bundle(one),
             requests.EditRecipe: self._edit,

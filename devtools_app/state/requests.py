@@ -130,6 +130,11 @@ class AskCompile:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowDisk:
+    """Show what runs and variants take on the disk."""
+
+
+@dataclass(frozen=True, slots=True)
 class Execute:
     """Run, verify or bundle in a separate process.
 
@@ -223,6 +228,7 @@ Request = (
     | OpenSource
     | AddSourceRoot
     | AskCompile
+    | ShowDisk
     | Execute
     | AskBundle
     | EditRecipe

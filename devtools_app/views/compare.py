@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.measuring import measured_jobs
-from devtools_app.state.requests import GoTo, OpenPaths, ShowSession, ShowView
+from devtools_app.state.requests import GoTo, OpenPaths, ShowDisk, ShowSession, ShowView
 from devtools_app.state.state import Gaps, OpenSession, Place, State
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, walked
@@ -25,6 +25,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.delta_bars import DeltaBar, DeltaBars
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.model import Comparison
@@ -83,6 +84,12 @@ class ComparePane(PanelActions, Pane):
         self.summary = TableView(context.theme, "summary of the comparison")
         self.summary.hide_tools()
         self.tree = DotList(context.theme, "Variants of this program")
+        self._disk = push_button(
+            "Disk use…",
+            "What runs and variants take on the disk, and removing some",
+            lambda: context.ask(ShowDisk()),
+        )
+        self._variant_side = QWidget()
         self.details = TableView(context.theme, "differences")
         self.bars = DeltaBars(context.theme, "Where the time went")
         for tool in (self.former, self.newer):
@@ -104,7 +111,11 @@ class ComparePane(PanelActions, Pane):
         self.details.add_tool(self.lists, right=True)
         upper = QSplitter(Qt.Orientation.Horizontal)
         upper.addWidget(self.summary)
-        upper.addWidget(self.tree)
+        beside = QVBoxLayout(self._variant_side)
+        beside.setContentsMargins(0, 0, 0, 4)
+        beside.addWidget(self.tree, 1)
+        beside.addWidget(self._disk, 0, Qt.AlignmentFlag.AlignRight)
+        upper.addWidget(self._variant_side)
         upper.setSizes([780, 210])
         upper.setStretchFactor(0, 1)
         lower = self._lower = QSplitter(Qt.Orientation.Horizontal)
@@ -179,7 +190,7 @@ class ComparePane(PanelActions, Pane):
         self._variants = tuple(each for _, each in rows)
         current = self._variants.index(one) if one in self._variants else -1
         self.tree.show_entries(variant_entries(rows, state.history, self.theme.palette), current)
-        self.tree.setVisible(len(rows) > 0)
+        self._variant_side.setVisible(len(rows) > 0)
 
     def _show_alone(self) -> None:
         """Show that a second session is missing, or offer other variants of the program."""
