@@ -100,6 +100,10 @@ class RunFields(QWidget):
         self._warmup.setSpecialValueText("auto")
         self._warmup.setToolTip(_AUTO_WARMUP)
         self._level = _combo("Values to record")
+        self._logged = QLabel()
+        self._logged.setAccessibleName("Size of the recorded values")
+        set_role(self._logged, "role", "muted")
+        self._logged.hide()
         self._threads = _ThreadSpin()
         self._seed = _spin("Seed of random inputs", 0, MOST_SEED)
         self._seed.setPrefix("seed ")
@@ -256,6 +260,11 @@ class RunFields(QWidget):
         self._show_engines()
         self.show_folder()
 
+    def show_logged(self, text: str) -> None:
+        """Show how much the recorded values will take, empty for none."""
+        self._logged.setText(text)
+        self._logged.setVisible(bool(text))
+
     def show_folder(self) -> None:
         """Show the folder of the next run."""
         if self._what is not None:
@@ -315,6 +324,7 @@ class RunFields(QWidget):
         grid.addWidget(_label("Record", self._level), 3, 0)
         grid.addWidget(self._level, 3, 1, 1, 3)
         wide: tuple[tuple[QLabel | None, QWidget], ...] = (
+            (None, self._logged),
             (_label("Device", self._device), self._device),
             (self._toolchain_label, self._toolchain),
             (None, self._python),
@@ -327,7 +337,7 @@ class RunFields(QWidget):
                 grid.addWidget(label, row, 0)
             grid.addWidget(field, row, 1, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(10, 1)
+        grid.setRowStretch(11, 1)
 
     def _restyle(self) -> None:
         for field in (self._file, self._folder, self._python, self._libraries):

@@ -21,7 +21,7 @@ from devtools_app.dialogs.form_parts import LIBRARY_FILES
 from devtools_app.dialogs.run_fields import RunFields
 from devtools_app.jobs.follower import JobProgress
 from devtools_app.state.requests import AskBundle, ChooseFiles, Execute
-from devtools_app.state.run_form import Runnable, runnable
+from devtools_app.state.run_form import LEVELS, RunForm, Runnable, runnable
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
@@ -31,6 +31,7 @@ from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
+from inspector.files.session import Session
 from inspector.jobs.executing import STOPPABLE, BundleJob, RunJob, VerifyJob
 from inspector.jobs.messages import STOP, Ended, Expected
 from inspector.tables.compile_stages import stage_table
@@ -43,6 +44,7 @@ from inspector.tables.runs import (
     times_table,
 )
 from inspector.tables.table import Table
+from inspector.units import format_bytes
 
 _EMPTY = Need(
     "Nothing to run",
@@ -63,6 +65,7 @@ class RunView(QWidget):
         self._theme = context.theme
         self._jobs, self._running = context.jobs, context.jobs["run"]
         self._what: Runnable | None = None
+        self._session: Session | None = None
         self._key: object = None
         self._title = ElidedLabel()
         self._title.setAccessibleName("Program that runs")
@@ -137,6 +140,7 @@ class RunView(QWidget):
         if key == self._key and self._key is not None:
             return
         self._key = key
+        self._session = one.session if one is not None else None
         self._what = runnable(one.id, one.session) if one is not None else None
         self._fields.show_program(self._what)
         self._edited()
@@ -191,10 +195,26 @@ class RunView(QWidget):
     def _edited(self) -> None:
         form = self._fields.form()
         self._jobs.run_form = form
+        self._fields.show_logged(self._logged_text(form))
         problem = form.problem(self._what)
         self._problem.setText(problem)
         self._problem.setVisible(bool(problem))
         self._go.setEnabled(not problem and not self._running.running)
+
+    def _logged_text(self, form: RunForm) -> str:
+        """Return how many bytes the values of a run will take, empty if none are recorded."""
+        from inspector.memory.logged import logged_bytes  # it reads the payloads of delegates
+
+        session, what = self._session, self._what
+        if form.level == LEVELS[0] or session is None or what is None:
+            return ""
+        program = session.bundled_program_table if what.bundled else session.program
+        method = form.method_of(what)
+        if program is None or method not in what.methods:
+            return ""
+        size, whole = logged_bytes(program, method, form.level)
+        least = "" if whole and not (form.toolchain or form.device) else "at least "
+        return f"one run will write {least}{format_bytes(size)} of values"
 
     def _shown(self) -> JobProgress | None:
         """Return the job that runs, or the last one if it was about the program shown."""

@@ -24,6 +24,7 @@ from inspector.files.load import load_session
 from inspector.jobs import run as jobs
 from inspector.jobs.messages import STOP, Ended, Expected, Outcome, StageProgress
 from inspector.tables.runs import cases_table
+from inspector.units import format_bytes
 from tests.app.conftest import interactive
 from tests.inspector.jobs_here import Here, Scripted
 
@@ -98,6 +99,7 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     assert view.problem == ""
     assert button(view, "Run the program").hasFocus()
     choose(view, "Values to record", "intermediate")
+    said = next(one.text() for one in view.findChildren(QLabel) if "of values" in one.text())
     field(view, QSpinBox, "Runs").setValue(3)
     qtbot.keyClick(button(view, "Run the program"), Qt.Key.Key_Space)
     assert window.jobs["run"].running
@@ -111,6 +113,9 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     assert session is not None
     assert [run.name for run in session.dumps[0].run_data][1:] == ["Execute"] * 3
     assert session.debug_buffer is not None
+    # the buffer ends with 64 zeros
+    written = (folder / "model_run/values.debug").stat().st_size - 64
+    assert said == f"one run will write {format_bytes(-(-written // 64) * 64)} of values"
     assert "mean of the steady runs" in view.table.columns[0].values
     assert "output 0  float32 [2, 2]" in view.facts
     assert window.controller.settings.last_run == RunForm(runs=3)
