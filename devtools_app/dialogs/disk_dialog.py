@@ -35,7 +35,7 @@ _ABOUT = (
 
 
 class DiskDialog(QDialog):
-    """A list of folders with boxes to check; Remove says how much it will free."""
+    """A list of folders with boxes to check; the button shows how much it frees."""
 
     def __init__(
         self, theme: Theme, programs: Iterable[str], in_use: Iterable[str], parent: QWidget
