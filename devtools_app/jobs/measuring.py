@@ -1,4 +1,4 @@
-"""Variants measured side by side for the compare view: interleaved, warm, in a worker."""
+"""Variants measured side by side for the compare view, and their errors, in workers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from PySide6.QtCore import QObject
 from devtools_app.jobs.follower import JobFollower, JobProgress
 from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import OpenSession
+from devtools_app.state.trusted_code import is_agreed
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.compare.output_errors import OutputErrors
+    from inspector.jobs.evaluate import EvalJob
     from inspector.jobs.executing import RunJob
     from inspector.jobs.measure import Measurement
 
-_KEPT = 32  # measurements
+NOT_COMPUTED = "errors of outputs are not computed"
+_KEPT = 32  # measurements, and errors
 
 
 def measured_jobs(shown: tuple[OpenSession, ...], form: RunForm) -> tuple[RunJob, ...]:
@@ -74,5 +78,62 @@ class Measurements(QObject):
     def _keep(self, progress: JobProgress) -> None:
         self._known.pop(progress.about, None)
         self._known[progress.about] = progress.state
+        while len(self._known) > _KEPT:
+            self._known.pop(next(iter(self._known)))
+
+
+class OutputErrorRuns(QObject):
+    """The errors of outputs by the sessions they are of, computed in the background.
+
+    Attributes:
+        follower: of the running or last computation
+    """
+
+    def __init__(self, follower: JobFollower, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.follower = follower
+        self._known: dict[object, OutputErrors] = {}
+        follower.ended.connect(self._keep)
+
+    def known(self, shown: tuple[OpenSession, ...]) -> OutputErrors | None:
+        """Return the errors of these sessions in this order, or None."""
+        return self._known.get(session_keys(shown))
+
+    def start(self, shown: tuple[OpenSession, ...], job: EvalJob) -> None:
+        """Compute the errors of sessions, unless that runs or the code to run is not trusted."""
+        from inspector.compare.output_errors import OutputErrors
+
+        key, found = session_keys(shown), self.follower.current
+        if key in self._known or (self.follower.running and found and found.about == key):
+            return
+        source = job.reference.source
+        if source is not None and source.function and not is_agreed(source.path):
+            words = f"the float program is that of {source}, whose code is not trusted yet"
+            self._put(key, OutputErrors("", notes=(f"{NOT_COMPUTED}: {words}; Evaluate runs it",)))
+            self.follower.changed.emit()
+            return
+        self.follower.start(job, about=key, replace_running=True)
+
+    def end_others(self, shown: tuple[OpenSession, ...]) -> None:
+        """End a computation of other sessions than these: their comparison is closed."""
+        found = self.follower.current
+        if self.follower.running and found is not None and found.about != session_keys(shown):
+            self.follower.cancel()
+
+    def _keep(self, progress: JobProgress) -> None:
+        from inspector.compare.output_errors import OutputErrors
+        from inspector.experiments.evaluate.comparing import output_errors
+        from inspector.experiments.evaluate.report import evaluation_report
+
+        if progress.error:
+            found = OutputErrors("", notes=(f"{NOT_COMPUTED}: {progress.error.rstrip('.')}",))
+            if progress.cancelling:
+                return  # the comparison that shows them again computes them
+        else:
+            found = output_errors(evaluation_report(progress.state), "")
+        self._put(progress.about, found)
+
+    def _put(self, key: object, found: OutputErrors) -> None:
+        self._known[key] = found
         while len(self._known) > _KEPT:
             self._known.pop(next(iter(self._known)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from devtools_app.jobs.follower import JobFollower
-from devtools_app.jobs.measuring import Measurements
+from devtools_app.jobs.measuring import Measurements, OutputErrorRuns
 from devtools_app.jobs.previewing import Previews
 from devtools_app.jobs.recompiling import Recompiling
 from devtools_app.state.run_form import RunForm
@@ -20,6 +20,7 @@ class WindowJobs(QObject):
     Attributes:
         run_form: settings of the Run panel
         measurements: of sessions
+        output_errors: of sessions, computed in the background
         previews: effects of recipe edits on partitions
         recompiling: builds variants by Ctrl+R
     """
@@ -31,6 +32,7 @@ class WindowJobs(QObject):
         self.run_form = RunForm()
         self._followers: dict[str, JobFollower] = {}
         self.measurements = Measurements(self["measure"], self)
+        self.output_errors = OutputErrorRuns(self["errors of outputs"], self)
         self.previews = Previews(self)
         self.recompiling = Recompiling(lambda: self.previews.server, self)
         self.recompiling.changed.connect(self.changed)

@@ -29,7 +29,10 @@ from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.model import Comparison
+from inspector.compare.output_errors import OutputErrors
 from inspector.compare.sessions import compare_sessions
+from inspector.experiments.evaluate.comparing import errors_job
+from inspector.jobs.executing import RunJob
 from inspector.numerics.report import GapReport
 from inspector.tables.compare import CompareLink, any_known, headline, subtitle, summary_table
 from inspector.tables.compare_lists import (
@@ -44,6 +47,7 @@ from inspector.tables.compare_lists import (
 )
 
 if TYPE_CHECKING:
+    from inspector.jobs.evaluate import EvalJob
     from inspector.jobs.measure import Measurement
 
 _ALONE = Need(
@@ -64,6 +68,8 @@ class _CompareContent:
     letters: tuple[str, ...]
     runs: str
     unknown: str  # sessions whose numeric gap is unknown
+    shown: tuple[OpenSession, ...]
+    job: EvalJob | None  # computes the errors of outputs; None if they are known
 
 
 class ComparePane(PanelActions, Pane):
@@ -73,6 +79,7 @@ class ComparePane(PanelActions, Pane):
         super().__init__(context, "Comparison")
         self._jobs = context.jobs
         self.measurer = context.jobs.measurements
+        self.errors = context.jobs.output_errors
         self._content: _CompareContent | None = None
         self._variants: tuple[Variant, ...] = ()
         self.former = ToolbarCombo(context.theme, "former", "Baseline session")
@@ -150,6 +157,7 @@ class ComparePane(PanelActions, Pane):
         self.details.row_activated.connect(lambda row: self._follow(self.details.rows.key(row)))
         self.tree.opened.connect(self._variant_opened)
         self.measurer.follower.changed.connect(self._measured)
+        self.errors.follower.changed.connect(self._errors_changed)
 
     # -- state -----------------------------------------------------------------------------
 
@@ -162,13 +170,15 @@ class ComparePane(PanelActions, Pane):
         shown = compared_sessions(state)
         self._offer(state, shown)
         self._show_tree(state)
+        self.errors.end_others(shown)
         if len(shown) < 2:
             self._show_alone()
             return
         measurement = self.measurer.known(shown)
         gaps = tuple(state.gaps_of(one) for one in shown)
-        key = (shown, id(measurement), *map(id, gaps))
-        self.request(key, lambda: _compare(shown, measurement, gaps))
+        errors = self.errors.known(shown)
+        key = (shown, id(measurement), id(errors), *map(id, gaps))
+        self.request(key, lambda: _compare(shown, measurement, gaps, errors))
         self._refresh_tools()
 
     def _offer(self, state: State, shown: tuple[OpenSession, ...]) -> None:
@@ -236,6 +246,12 @@ class ComparePane(PanelActions, Pane):
         self._refresh_tools()
         self._show_tables(shown=True)
         self.show_content()
+        if result.job is not None:
+            self.errors.start(result.shown, result.job)
+
+    def _errors_changed(self) -> None:
+        if not self.errors.follower.running and self.isVisible():
+            self.show_state(self.state)
 
     def _edits(self, letters: tuple[str, ...]) -> str:
         history = self.state.history
@@ -327,9 +343,14 @@ def _compare(
     shown: tuple[OpenSession, ...],
     measurement: Measurement | None,
     gaps: tuple[Gaps | None, ...],
+    errors: OutputErrors | None,
 ) -> _CompareContent:
+    sessions, job = [one.session for one in shown], None
+    if errors is None:
+        wanted = errors_job(sessions, RunJob(""))
+        job, errors = (None, wanted) if isinstance(wanted, OutputErrors) else (wanted, None)
     reports = [None if one is None else GapReport(one.runs) for one in gaps]
-    found = compare_sessions([one.session for one in shown], measurement, reports)
+    found = compare_sessions(sessions, measurement, reports, errors=errors)
     runs = ""
     if measurement is not None:
         blocks = max((len(one.blocks) for one in measurement.programs), default=0)
@@ -338,7 +359,7 @@ def _compare(
     unknown = ", ".join(
         one.id for one, report in zip(shown, reports, strict=True) if report is None
     )
-    return _CompareContent(found, tuple(one.id for one in shown), runs, unknown)
+    return _CompareContent(found, tuple(one.id for one in shown), runs, unknown, shown, job)
 
 
 SPEC = ViewSpec("compare", "Compare", Area.CENTRE, ComparePane, "compare")

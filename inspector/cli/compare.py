@@ -22,7 +22,10 @@ from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.cli.progress import Progress
 from inspector.compare.content import comparison_content
 from inspector.compare.model import Comparison
+from inspector.compare.output_errors import OutputErrors
 from inspector.compare.sessions import compare_sessions
+from inspector.experiments.evaluate.comparing import errors_job, output_errors
+from inspector.experiments.evaluate.report import evaluation_report
 from inspector.files.origin import device_name
 from inspector.files.session import Session
 from inspector.jobs.executing import ENGINES, MADE_INPUTS, MeasureJob, RunJob
@@ -31,6 +34,7 @@ from inspector.jobs.measure import Measurement
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import JobRun
 from inspector.numerics.report import GapReport
+from inspector.recipes.data_source import EXAMPLE
 from inspector.render.comparison import comparison_html
 from inspector.tables.compare import headline, letters_of, summary_table
 from inspector.tables.compare_lists import CHANGES, LISTS, detail_table
@@ -76,7 +80,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"engine of {engine_backends()} delegates",
     )
     parser.add_argument(
-        "--no-gap", action="store_true", help="skip the errors of sessions with debug buffers"
+        "--no-gap",
+        action="store_true",
+        help="compute no errors, of outputs or recorded values",
     )
     parser.add_argument("--html", metavar="FILE", help="write a report, one self-contained file")
     parser.add_argument(
@@ -109,7 +115,8 @@ def run(options: Namespace) -> Answer:
         issues.append(Issue(Severity.INFO, "compare", words))
     lost = [each for each in (measured.programs if measured is not None else ()) if each.failure]
     issues += [Issue(Severity.ERROR, each.job.program, each.failure) for each in lost]
-    found = compare_sessions(sessions, measured, gaps, options.method or "")
+    errors = None if options.no_gap else _errors(sessions, options, progress)
+    found = compare_sessions(sessions, measured, gaps, options.method or "", errors=errors)
     if options.html is not None:
         write_text(Path(options.html), [comparison_html(found, sessions)], force=options.force)
     letters = letters_of(len(found.names))
@@ -181,6 +188,27 @@ _RUN_KINDS = ("pte", "bpte", "ptd", "etrecord")
 
 
 # ---- errors
+def _errors(sessions: Sequence[Session], options: Namespace, progress: Progress) -> OutputErrors:
+    """Return the errors of the outputs of all programs on the same inputs."""
+    how = RunJob(
+        "",
+        method=options.method or "",
+        libraries=tuple(options.libraries),
+        threads=options.threads,
+        engine=options.engine,
+    )
+    generated = options.inputs_file == MADE_INPUTS[0]  # whose values no program was made for
+    job = errors_job(sessions, how, EXAMPLE if generated else options.inputs_file)
+    if isinstance(job, OutputErrors):
+        return job
+    running = JobRun(job, timeout=options.timeout)
+    try:
+        finished(running, progress, verbose=options.verbose)
+    except CommandError as error:
+        return OutputErrors(how.method, notes=(f"errors of outputs are not computed: {error}",))
+    return output_errors(evaluation_report(running.state), how.method)
+
+
 def _gaps(
     sessions: Sequence[Session], options: Namespace, progress: Progress
 ) -> tuple[list[GapReport | None], list[Issue]]:

@@ -33,7 +33,7 @@ from inspector.jobs.evaluate import EvalJob
 from inspector.jobs.executing import RunJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
-from inspector.recipes.data_source import EXPECTED, DataSourceError, data_source
+from inspector.recipes.data_source import EXAMPLE, EXPECTED, DataSourceError, data_source
 from inspector.recipes.emission import file_of, in_file
 from inspector.tables.evaluate import figures_table, worst_table
 from inspector.units import plural
@@ -99,7 +99,7 @@ def check_data(options: Namespace) -> None:
         raise CommandError(f"--data {error}", USAGE) from error
     if source.index is not None:
         raise CommandError(f"--data {options.data}: expected all samples, found one", USAGE)
-    if source.generated and options.samples is None:
+    if source.generated and source.text != EXAMPLE and options.samples is None:
         raise CommandError(f"--data {options.data} has no end: use --samples N", USAGE)
     check_inputs(options.data)
     if options.metric:

@@ -39,6 +39,7 @@ from inspector.compare.numbers import (
     size_deltas,
     work_summary,
 )
+from inspector.compare.output_errors import OutputErrors
 from inspector.compare.ownership import owner_changes, partition_changes
 from inspector.compare.recipes import recipe_changes
 from inspector.compare.statistics import TimeVerdict, judge
@@ -64,6 +65,7 @@ def compare_sessions(
     gaps: Sequence[GapReport | None] = (),
     method: str = "",
     samples: int = MOST_SAMPLES,
+    errors: OutputErrors | None = None,
 ) -> Comparison:
     """Return how sessions differ from the first one.
 
@@ -73,6 +75,7 @@ def compare_sessions(
         gaps: errors of each or None; may be empty
         method: only this one; empty for all that the first shares with another
         samples: largest number of listed elements per tensor
+        errors: of the outputs of their programs on the same inputs, if computed
 
     Raises: ValueError for fewer than two sessions, or mismatching numbers of programs or errors
     """
@@ -82,7 +85,8 @@ def compare_sessions(
         if given and len(given) != len(sessions):
             raise ValueError(f"expected {what} of {len(sessions)} sessions, found {len(given)}")
     changes = tuple(diff_sessions(sessions[0], each, samples, method) for each in sessions[1:])
-    return _Comparing(sessions, measured, gaps or [None] * len(sessions), method).result(changes)
+    found = _Comparing(sessions, measured, gaps or [None] * len(sessions), method)
+    return found.result(changes, errors)
 
 
 class _Comparing:
@@ -115,11 +119,14 @@ class _Comparing:
         self._rows: list[GapRow] = []
         self._weights: list[WeightChange] = []
 
-    def result(self, changes: tuple[tuple[Change, ...], ...]) -> Comparison:
+    def result(
+        self, changes: tuple[tuple[Change, ...], ...], errors: OutputErrors | None
+    ) -> Comparison:
         """Return the comparison.
 
         Args:
             changes: all differences of each session from the first
+            errors: of outputs on the same inputs, or None
         """
         self._measured_times()
         for method in self._methods:
@@ -127,6 +134,9 @@ class _Comparing:
         if self._unnamed:
             nothing = [None] * len(self._sessions)
             self._times("", nothing, nothing[1:])
+        if errors is not None:
+            self._summary += errors.deltas()
+            self._notes += errors.notes
         sizes = size_deltas(self._sessions)
         self._summary += [delta for delta in sizes if delta.what.endswith(_IN_ALL)]
         self._tensor_summary(changes)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from inspector.compare.alignment import GraphAlignment
 from inspector.compare.model import Comparison, Delta
 from inspector.compare.numbers import FLOPS, MEASURED, MOVED
+from inspector.compare.output_errors import BEYOND, ERROR
 from inspector.compare.statistics import ALIKE, TimeVerdict
 from inspector.graph.model_graph import ModelNode
 from inspector.memory.measured import PHASES, STEADY, resident_alike
@@ -48,7 +49,7 @@ def weigh(found: Comparison, number: int) -> tuple[Weighed, ...]:
         _latency(found, number),
         _bytes("size", "size", _of(found, "size", _FILE), number),
         _memory(found, number),
-        _error(_of(found, "gap", "largest error"), number),
+        _error(found, number),
         _work(found, number),
     )
 
@@ -146,7 +147,18 @@ def _times_as(pair: tuple[float, float], what: str) -> str:
     return f"{ratio:.2g} times the {what}"
 
 
-def _error(deltas: Iterable[Delta], number: int) -> Weighed:
+def _error(found: Comparison, number: int) -> Weighed:
+    """Return the error of the outputs beside one reference, else the largest of recorded values."""
+    beyond = _both(_of(found, "gap", BEYOND), number)
+    if beyond == (0, 0):
+        return Weighed("error", SAME, "outputs equal within rounding")
+    of_outputs = _largest(_of(found, "gap", ERROR), number)
+    if of_outputs.word != UNKNOWN:
+        return of_outputs
+    return _largest(_of(found, "gap", "largest error"), number)
+
+
+def _largest(deltas: Iterable[Delta], number: int) -> Weighed:
     """Return the largest error, of the method where it is largest."""
     known = [
         (float(old), float(new))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
@@ -109,13 +110,12 @@ class EvalSupervisor(Supervisor[EvalState]):
             for a missing file
         """
         super().__init__(job, setup)
-        assert setup.target is not None
-        self._folder = setup.target
+        self._folder = setup.target  # None keeps samples in memory only
         self._lost: dict[int, str] = {}
         self._running: Evaluating | None = None
         own = job.reference
         settings = EvalSettings(
-            key_of(job),
+            key_of(job) if setup.target is not None else {},
             job.names,
             tuple(one.program for one in job.variants),
             tuple(one.method for one in job.variants),
@@ -136,18 +136,21 @@ class EvalSupervisor(Supervisor[EvalState]):
         return EvalState(self._settings, dict(sorted(self._samples.items())), self._restart)
 
     def _resume(self) -> None:
-        there = (self._folder / SETTINGS).is_file()
+        folder = self._folder
+        if folder is None:
+            return
+        there = (folder / SETTINGS).is_file()
         if not there:
-            check_folder(self._folder, force=self.setup.force)
+            check_folder(folder, force=self.setup.force)
         found = None
         if there and not self.setup.force:
             try:
-                found = read_evaluation(self._folder)
+                found = read_evaluation(folder)
             except (FormatError, OSError) as error:
                 raise FolderError(f"{error}; --force starts over", usage=True) from error
         if found is not None and found.settings.key == self._settings.key:
             self._samples = dict(found.samples)
-            self._write(lambda: drop_cut_line(self._folder))
+            self._write(drop_cut_line)
             self._save(keep=True)
             return
         if found is not None and found.samples:
@@ -190,23 +193,25 @@ class EvalSupervisor(Supervisor[EvalState]):
 
     def _keep(self, sample: EvalSample) -> None:
         self._samples[sample.index] = sample
-        self._write(lambda: append_sample(self._folder, sample))
+        self._write(lambda folder: append_sample(folder, sample))
 
     def _save(self, *, keep: bool) -> None:
         """Write the settings, and remove samples of other ones."""
         text = self._settings.text.encode("utf-8")
 
-        def write() -> None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+        def write(folder: Path) -> None:
+            folder.mkdir(parents=True, exist_ok=True)
             if not keep:
-                (self._folder / SAMPLES).unlink(missing_ok=True)
-            write_atomically(self._folder / SETTINGS, lambda stream: stream.write(text))
+                (folder / SAMPLES).unlink(missing_ok=True)
+            write_atomically(folder / SETTINGS, lambda stream: stream.write(text))
 
         self._write(write)
 
-    def _write(self, action: Callable[[], None]) -> None:
+    def _write(self, action: Callable[[Path], None]) -> None:
+        if self._folder is None:
+            return
         try:
-            action()
+            action(self._folder)
         except OSError as error:
             words = f"{self._folder} cannot be written: {error.strerror or error}"
             raise FolderError(words) from error

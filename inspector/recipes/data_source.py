@@ -12,6 +12,7 @@ from inspector.recipes.emission import file_of, in_file
 from inspector.recipes.recipe import sha256_of
 
 GENERATED = ("random", "ones", "zeros")
+EXAMPLE = "example"  # the example inputs of the reference of an evaluation
 SAMPLE_SUFFIXES = (".pt", ".npy")  # of the files of a folder, each a sample
 EXPECTED = (
     "expected FILE.py:NAME, a folder of .pt and .npy files, a .pt file with a list, or one of"
@@ -73,7 +74,7 @@ def data_source(text: str) -> DataSource:
     if sign and number.isascii() and number.isdigit() and not Path(text).exists():
         found = data_source(whole)
         return DataSource(found.text, found.path, found.name, int(number))
-    if text in GENERATED:
+    if text in (*GENERATED, EXAMPLE):
         return DataSource(text)
     if in_file(text):
         path = file_of(text)

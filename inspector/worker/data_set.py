@@ -18,6 +18,7 @@ import torch
 
 from compiler.quantize.calibration import inputs_from_file
 from inspector.recipes.data_source import (
+    EXAMPLE,
     EXPECTED,
     GENERATED,
     SAMPLE_SUFFIXES,
@@ -35,6 +36,7 @@ from inspector.worker.inputs import (
 from schema.program import model as m
 
 _DIGEST_BYTES = 16
+_EXAMPLES = 4  # random samples instead of example inputs
 MOST_CALLS = 1000  # of a calibration: observers are steady long before, a source may have no end
 
 
@@ -123,6 +125,21 @@ def open_data(
         return DataSet(source, len(files), map(_file_item, files))
     calls = inputs_from_file(source.path, method)
     return DataSet(source, len(calls), calls)
+
+
+def example_data(program: torch.export.ExportedProgram | None, plan: m.ExecutionPlan) -> DataSet:
+    """Return the example inputs of a program; random inputs where it has none.
+
+    Args:
+        program: the reference of an evaluation, or None
+        plan: of the method, for random inputs
+    """
+    given = program.example_inputs if program is not None else None
+    leaves = _known(given)
+    if len(leaves) == len(plan.inputs) and leaves:
+        return DataSet(data_source(EXAMPLE), 1, [leaves])
+    made = [generated_inputs(plan, GENERATED[0], seed) for seed in range(_EXAMPLES)]
+    return DataSet(data_source(GENERATED[0]), len(made), made)
 
 
 def _of_code(source: DataSource, notify: Say) -> DataSet:

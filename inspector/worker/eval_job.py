@@ -16,8 +16,9 @@ from inspector.jobs.executing import RunJob
 from inspector.memory.plan import state_values
 from inspector.numerics.metrics import Distance, ErrorSums, Tolerance
 from inspector.numerics.replay.measuring import pieces_of
+from inspector.recipes.data_source import EXAMPLE
 from inspector.recipes.emission import file_of
-from inspector.worker.data_set import DataSample, DataSet, open_data
+from inspector.worker.data_set import DataSample, DataSet, example_data, open_data
 from inspector.worker.executing import failure as failure
 from inspector.worker.exporter import AnswerError, Say, member_of, timed_stage
 from inspector.worker.inputs import chosen_method
@@ -50,12 +51,14 @@ def work(job: EvalJob, task: Task) -> dict[str, Any]:
         variants = [
             _Variant(one, lost.get(str(number), "")) for number, one in enumerate(job.variants)
         ]
-        data = open_data(job.data, variants[0].plan, task.notify, variants[0].name)
+        plan = variants[0].plan
+        data = None if job.data == EXAMPLE else open_data(job.data, plan, task.notify, plan.name)
         metric = _metric(job.metric, task.notify) if job.metric else None
-    runner = None
+    program = None
     if job.reference.source is not None:
-        program = source_program(job.reference.source, variants[0].name, task.notify)
-        runner = ProgramRunner(program)
+        program = source_program(job.reference.source, plan.name, task.notify)
+    runner = ProgramRunner(program) if program is not None else None
+    data = data or example_data(program, plan)
     evaluation = _Evaluation(job, variants, runner, metric, task.notify)
     with timed_stage(task.notify, "evaluate"):
         return evaluation.run(data, task.options.get("known", {}))

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 import devtools_app.widgets.chart  # noqa: F401  # plots draw at once where it is imported
 from devtools_app.appearance.look import ThemeMode
 from devtools_app.appearance.theme import Theme
+from devtools_app.jobs.measuring import OutputErrorRuns
 from devtools_app.sessions.opening import Load
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.settings import SettingsFile
@@ -62,6 +63,15 @@ def make_window(qtbot, theme: Theme, settings_file: SettingsFile) -> MakeWindow:
         return window
 
     return make
+
+
+start_errors = OutputErrorRuns.start  # for tests of it
+
+
+@pytest.fixture(autouse=True)
+def no_errors_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons start no worker for errors of outputs: it would outlive most tests."""
+    monkeypatch.setattr(OutputErrorRuns, "start", lambda *_arguments: None)
 
 
 @pytest.fixture(autouse=True)

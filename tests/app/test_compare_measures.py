@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devtools_app.jobs.follower import JobFollower, JobProgress
-from devtools_app.jobs.measuring import session_keys
+from devtools_app.jobs.measuring import OutputErrorRuns, session_keys
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.transitions import add_session, close_session
 from devtools_app.state.variant_steps import compared_sessions
@@ -15,6 +15,8 @@ from devtools_app.views.compare import ComparePane
 from inspector.files.load import load_session
 from inspector.jobs.executing import MeasureJob
 from inspector.jobs.measure import Measurement
+from tests.app.conftest import start_errors
+from tests.inspector.jobs_here import Here, Scripted
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
@@ -86,3 +88,32 @@ def test_what_was_measured_is_that_of_these_sessions_only(pane, started) -> None
     assert session_keys(shown) == (("A", 0), ("B", 0))
     pane.store.put(close_session(pane.state, "C"))
     assert pane.measurer.known(compared_sessions(pane.state)) is not None
+
+
+def test_errors_of_outputs_are_computed_unasked_and_end_with_the_comparison(
+    make_window, qtbot, monkeypatch
+) -> None:
+    monkeypatch.setattr(OutputErrorRuns, "start", start_errors)
+    workers: list[Scripted] = []
+    monkeypatch.setattr(
+        "inspector.jobs.run.Worker", lambda *_arguments: workers.append(Scripted()) or workers[-1]
+    )
+    window: MainWindow = make_window()
+    for name in NAMES[:2]:
+        files = [str(CORPUS / name / file) for file in ("model.pte", "model.etrecord")]
+        window.store.put(add_session(window.store.state, load_session(files), tuple(files)))
+    window.show_view("compare")
+    host = window.centre.current
+    assert host is not None
+    pane = host.view
+    assert isinstance(pane, ComparePane)
+    window.store.update(compared=("A", "B"))
+    qtbot.waitUntil(lambda: pane.errors.follower.running, timeout=10_000)
+    assert workers[0].request["kind"] == "evaluate"
+    window.store.put(close_session(window.store.state, "B"))
+    qtbot.waitUntil(lambda: not pane.errors.follower.running, timeout=10_000)
+    monkeypatch.setattr("inspector.jobs.run.Worker", Here)
+    files = [str(CORPUS / NAMES[1] / file) for file in ("model.pte", "model.etrecord")]
+    window.store.put(add_session(window.store.state, load_session(files), tuple(files)))
+    window.store.update(compared=("A", "C"))
+    qtbot.waitUntil(lambda: "equal within rounding" in pane.headline.text(), timeout=20_000)

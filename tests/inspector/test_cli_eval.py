@@ -294,6 +294,11 @@ def test_a_quantized_program_is_calibrated_by_a_data_set_and_compared_with_its_f
     assert report.settings.reference == f"the float program {model}:net"
     one, all_of_them = (variant.figure("snr") or 0.0 for variant in report.variants)
     assert all_of_them > one + 6
+    compared = run("compare", tmp_path / "one", tmp_path / "all", "--format", "json")
+    data = valid(compared, "compare")["data"]
+    (errors,) = [row for row in data["summary"] if row["what"] == "error of outputs"]
+    assert 0 < min(errors["values"]) < max(errors["values"])
+    assert errors["note"].startswith(f"beside the float program {model}:net")
     model.unlink()
     options = ("--data", "ones", "--samples", "1", "-o", tmp_path / "ones")
     refused = run("eval", tmp_path / "one", *options, "--reference", "float")

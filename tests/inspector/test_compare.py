@@ -402,5 +402,8 @@ def test_verb_measures_here_and_compares_errors() -> None:
     assert [one["threads"] for one in data["measured"]["programs"]] == [1, 1]
     assert data["gaps"]
     assert any(delta["what"] == "largest error" for delta in data["summary"])
+    (weighed,) = data["weighed"]
+    error = next(one for one in weighed if one["area"] == "error")
+    assert error["text"] == "outputs equal within rounding"
     assert any("2 blocks are few" in issue["message"] for issue in tree["issues"])
     json.dumps(data, allow_nan=False)

@@ -1,0 +1,50 @@
+"""Errors of the outputs of several programs on the same inputs, beside one reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inspector.compare.model import LESS, MORE, ComparePlace, Delta
+
+ERROR, NOISE, BEYOND = "error of outputs", "signal to noise of outputs", "outputs beyond rounding"
+Values = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputErrors:
+    """Errors of each program, of its worst output; or the reason why there are none.
+
+    Units: snr_db decibels; beyond a share of the elements
+
+    Attributes:
+        method: that was run
+        reference: what the outputs are compared with; empty if they are not compared
+        max_abs: largest absolute difference; None for a program that did not run
+        snr_db: signal to noise; None also where it is infinite
+        beyond: elements that differ by more than rounding
+        notes: sentences, such as why a program did not run or nothing was compared
+    """
+
+    method: str
+    reference: str = ""
+    max_abs: Values = ()
+    snr_db: Values = ()
+    beyond: Values = ()
+    notes: tuple[str, ...] = ()
+
+    def deltas(self) -> tuple[Delta, ...]:
+        """Return the errors as figures of a comparison, none if they are not known."""
+        if not self.reference or all(value is None for value in self.max_abs):
+            return ()
+        note = f"beside {self.reference}, on the same inputs"
+        rows = (
+            (ERROR, "", self.max_abs, LESS),
+            (NOISE, "dB", self.snr_db, MORE),
+            (BEYOND, "share", self.beyond, LESS),
+        )
+        where = tuple(ComparePlace(at, "evaluate", self.method) for at in range(len(self.max_abs)))
+        return tuple(
+            Delta("gap", what, unit, values, better, self.method, (), note, where)
+            for what, unit, values, better in rows
+            if any(value is not None for value in values)
+        )
