@@ -136,7 +136,7 @@ class _Comparing:
             self._times("", nothing, nothing[1:])
         if errors is not None:
             self._summary += errors.deltas()
-            self._notes += errors.notes
+            self._notes = [*errors.notes, *self._notes]
         sizes = size_deltas(self._sessions)
         self._summary += [delta for delta in sizes if delta.what.endswith(_IN_ALL)]
         self._tensor_summary(changes)

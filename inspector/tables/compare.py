@@ -110,7 +110,7 @@ def _worse(found: Comparison) -> list[str]:
 
 def subtitle(found: Comparison, edits: str, runs: str) -> str:
     """Return what was changed and how it was measured, in one line."""
-    parts = [f"Changed: {edits}" if edits else "", runs, *found.notes[:1]]
+    parts = [f"Changed: {edits}" if edits else "", runs, *found.notes[:2]]
     return " · ".join(part for part in parts if part)
 
 
