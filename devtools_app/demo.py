@@ -14,8 +14,9 @@ from pathlib import Path
 
 from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
-from devtools_app.sample_data import MODULE, SAMPLE
-from inspector.jobs.executing import BUFFER, TRACE, VALUES, RunJob
+from devtools_app.sample_data import LOOP, MODULE
+from inspector.files.load import split_sessions
+from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended, StageProgress
 from inspector.jobs.process import Worker
 from inspector.jobs.run import JobRun
@@ -26,6 +27,7 @@ from schema.backends import DEFAULT
 FUNCTION = "build"
 VETO = ("aten.mul.Tensor",)
 _BLOCKS = 6
+_NOT_MADE = ("sweep",)  # views whose results the demo has none of
 _PATIENCE = 300.0  # seconds
 
 
@@ -47,7 +49,7 @@ def main() -> int:
     if not why_no_window() and os.environ.get("QT_QPA_PLATFORM") != "offscreen":
         return etscope(["open", *files])
     folder.mkdir(parents=True, exist_ok=True)
-    text = _output_of(["summary", *files])
+    text = _output_of(["summary", *split_sessions(files)[0]])
     (folder / "summary.txt").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
     count = _screenshots(folder, files)
@@ -63,8 +65,8 @@ def _files(folder: Path, *, stock: bool) -> list[str]:
     try:
         return _loop(folder, stock=stock)
     except (DemoError, OSError) as error:  # FolderError is one
-        sys.stdout.write(f"{error}; opening the packaged session {SAMPLE.name} instead\n")
-        return [str(SAMPLE)]
+        sys.stdout.write(f"{error}; opening the packaged sample instead\n")
+        return [*LOOP]
 
 
 def _loop(folder: Path, *, stock: bool) -> list[str]:
@@ -74,25 +76,21 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
         folder: for all output
         stock: whether ``executorch`` compiles the program as well, meanwhile
 
-    Returns: program, record, trace and debug buffer of the original program
+    Returns: folders of the original program and of the variant, each with that of its run
 
     Raises: DemoError, OSError
     """
-    job = CompileJob(Source(str(MODULE), FUNCTION), partitioners=(DEFAULT.partitioners[0].alias,))
-    changed = replace(job, rules=Rules(deny_ops=VETO))
-    names = [MODULE.stem, f"{MODULE.stem}_changed"]
+    jobs = variants()
+    names = [*jobs]
     text = f"compiling {MODULE.name}:{FUNCTION}, then with {', '.join(VETO)} kept off the delegate"
     sys.stdout.write(f"{text}, and running both, into {folder}\n")
     other: JobRun | None = None
     if stock:
         names.append(f"{MODULE.stem}_executorch")
-        elsewhere = replace(job, toolchain=EXECUTORCH)
+        elsewhere = replace(jobs[names[0]], toolchain=EXECUTORCH)
         other = JobRun(elsewhere, folder / names[-1], force=True, timeout=_PATIENCE)
     try:
-        result = [
-            _compile_and_run(folder / name, one)
-            for name, one in zip(names, (job, changed), strict=False)
-        ]
+        files = [file for name, job in jobs.items() for file in compile_and_run(folder / name, job)]
         if other is not None:
             sys.stdout.write(f"{names[-1]}, meanwhile\n")
             _finish(other)
@@ -100,28 +98,41 @@ def _loop(folder: Path, *, stock: bool) -> list[str]:
         if other is not None:
             other.close()
     _compare(folder, [folder / name for name in names])
-    return result[0]
+    return files
 
 
-def _compile_and_run(folder: Path, job: CompileJob) -> list[str]:
-    """Compile and run; return program, record, trace and debug buffer.
+def variants() -> dict[str, CompileJob]:
+    """Return name -> recipe of the module and of a variant of it."""
+    job = CompileJob(Source(str(MODULE), FUNCTION), partitioners=(DEFAULT.partitioners[0].alias,))
+    changed = replace(job, rules=Rules(deny_ops=VETO))
+    return {MODULE.stem: job, f"{MODULE.stem}_changed": changed}
+
+
+def compile_and_run(folder: Path, job: CompileJob, runs: int | None = None) -> list[str]:
+    """Compile and run; return the folders of program and record, and of trace and values.
+
+    Args:
+        folder: for all output
+        job: what to compile
+        runs: how often to run, by default until the times are steady
 
     Raises: DemoError, OSError
     """
     sys.stdout.write(f"{folder.name}\n")
     ahead = Worker(EXECUTES)  # loads torch while the other worker compiles
     try:
-        _finish(JobRun(job, folder, force=True, timeout=_PATIENCE))
+        _finish(JobRun(job, folder, force=True, timeout=_PATIENCE, stages=True))
         program, record, run = folder / PROGRAM, folder / RECORD, folder / "run"
         wanted = RunJob(
             str(program),
             debug_level="intermediate",
             record=str(record),
+            runs=runs,
         )
         _finish(JobRun(wanted, run, force=True, worker=ahead, timeout=_PATIENCE))
     finally:
         ahead.close()
-    return [str(path) for path in (program, record, run / TRACE, run / VALUES, run / BUFFER)]
+    return [str(folder), str(run)]
 
 
 def _compare(folder: Path, variants: Sequence[Path]) -> None:
@@ -165,11 +176,15 @@ def _output_of(arguments: list[str]) -> str:
 
 def _screenshots(folder: Path, files: Sequence[str]) -> int:
     from devtools_app.screenshots import window as shots
+    from devtools_app.screenshots.job_panels import compare_and_measure
 
     shots.use_no_screen()
     count = 0
     with shots.open_window(files) as window:
+        compare_and_measure(window)
         for view in shots.view_names():
+            if view in _NOT_MADE:
+                continue
             for dark in (False, True):
                 name = f"{view}_{'dark' if dark else 'light'}.png"
                 shots.write(window, shots.Shot(view, dark=dark), folder / name)

@@ -20,7 +20,7 @@ from devtools_app.appearance.look import BASE_SIZE, ThemeMode
 from devtools_app.dialogs.about import AboutDialog
 from devtools_app.dialogs.key_sheet import KeySheet
 from devtools_app.dialogs.preferences import Preferences
-from devtools_app.sample_data import SAMPLE
+from devtools_app.sample_data import LOOP
 from devtools_app.state import transitions
 from devtools_app.state.external_editor import EditorError, default_template, editor_command
 from devtools_app.state.requests import Notice
@@ -78,7 +78,7 @@ class Commands:
             "open": self.open,
             "open_folder": self.open_folder,
             "add_files": self.add_files,
-            "sample": lambda: self._controller.open((str(SAMPLE),)),
+            "sample": lambda: self._controller.open(LOOP),
             "compile": self.compiles.ask,
             "run": lambda: self._window.show_view("run"),
             "reload": self._controller.reload,

@@ -26,6 +26,12 @@ _View = TypeVar("_View", bound=QWidget)
 
 def write_gap(window: MainWindow, folder: Path) -> None:
     """Write a screenshot of the numeric gap of the session shown, at its largest difference."""
+    fill_gap(window)
+    _write(window, "gap", folder / "gap_light.png")
+
+
+def fill_gap(window: MainWindow) -> None:
+    """Compare the values of the session shown, and choose the largest difference."""
     from devtools_app.views.gap import GapPane
 
     pane = _view(window, "gap", GapPane)
@@ -33,8 +39,19 @@ def write_gap(window: MainWindow, folder: Path) -> None:
     until(lambda: not pane.gap_runner.running)
     shots.settle(window)
     pane.table.sort_by(4, descending=True)
+    pane.table.show_current(None)
     pane.table.step(1)
-    _write(window, "gap", folder / "gap_light.png")
+
+
+def compare_and_measure(window: MainWindow) -> None:
+    """Fill the numeric gap of the session shown, and measure it beside the other one."""
+    from devtools_app.views.compare import ComparePane
+
+    fill_gap(window)
+    pane = _view(window, "compare", ComparePane)
+    shots.settle(window)
+    pane.measure()
+    until(lambda: not pane.measurer.follower.running)
 
 
 def write_panels(window: MainWindow, folder: Path) -> None:

@@ -299,9 +299,13 @@ class SessionController(QObject):
         state = self._store.state
         for result in results:
             state = self._take(state, result, restoring)
+        known = {one.id for one in self._store.state.sessions}
+        new = [one.id for one in state.sessions if one.id not in known]
         if restoring is not None:
             state = restored_state(state, restoring)
             self._absent = absent_part(restoring)
+        elif len(new) > 1:  # as one reads: the first is what the others are compared with
+            state = show_session(state, new[0])
         self._store.put(state)
         self._report(results, restoring)
 

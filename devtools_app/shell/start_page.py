@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
-from devtools_app.sample_data import SAMPLE
+from devtools_app.sample_data import MODULE
 from devtools_app.widgets.text_label import text_label
 
 _SHOWN_RECENTS = 6
@@ -127,7 +127,7 @@ class StartPage(QScrollArea):
             ("Open folder…", "open_folder"),
             ("Compile…", "compile"),
         ]
-        if SAMPLE.is_dir():
+        if MODULE.is_file():
             offers.append(("Open the sample", "sample"))
         for text, name in offers:
             button = QPushButton(text)

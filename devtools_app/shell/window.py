@@ -18,7 +18,7 @@ from devtools_app.actions.table import Actions
 from devtools_app.appearance.icon_set import app_icon
 from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.window_jobs import WindowJobs
-from devtools_app.sample_data import SAMPLE
+from devtools_app.sample_data import MODULE
 from devtools_app.sessions.opening import Load, load_later
 from devtools_app.sessions.recipe_store import RecipeStore
 from devtools_app.sessions.selection_sync import SelectionSync
@@ -287,7 +287,7 @@ class MainWindow(QMainWindow):
         self.bound["split"].setChecked(bool(state.split_view))
         self.bound["watch"].setChecked(self.controller.watching)
         self.bound["full_screen"].setChecked(self.isFullScreen())
-        self.bound["sample"].setVisible(SAMPLE.is_dir())
+        self.bound["sample"].setVisible(MODULE.is_file())
 
     def _show_state(self, old: State, new: State) -> None:
         if len(new.sessions) > len(old.sessions) or new.sweep != old.sweep:

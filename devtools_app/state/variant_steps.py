@@ -36,7 +36,8 @@ def compared_sessions(state: State) -> tuple[OpenSession, ...]:
     """Return the compared sessions, the baseline first; empty without two sessions.
 
     These are the chosen ones, while open and shown; else the current session with its parent
-    variant, or with another variant of its program, or with its neighbour.
+    variant, or with another variant of its program, or with its neighbour. Of two variants the
+    baseline is the parent, else the one that was there first.
     """
     by_id = {one.id: one for one in state.sessions}
     chosen = tuple(by_id[key] for key in state.compared if key in by_id)
@@ -45,8 +46,16 @@ def compared_sessions(state: State) -> tuple[OpenSession, ...]:
     shown = state.open_session
     if shown is None or len(by_id) < 2:
         return ()
-    other = _other(state, shown.id)
-    return (by_id[other], shown)
+    other = by_id[_other(state, shown.id)]
+    one, two = shown_variant(state), state.history.of_session(other.id)
+    return (shown, other) if _is_older(one, two) else (other, shown)
+
+
+def _is_older(one: Variant | None, two: Variant | None) -> bool:
+    """Return whether a variant was there before another of its program, and is not made of it."""
+    if one is None or two is None or one.program != two.program or one.parent == two.id:
+        return False
+    return two.parent == one.id or one.id < two.id
 
 
 def _other(state: State, shown: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from inspector.files.session import Session
 from inspector.findings.finding import Finding
 from inspector.graph.delegation import MethodDelegation, analyse_delegation, verdicts_by_node
+from inspector.profile.methods import time_of
 from inspector.profile.operator_columns import REST
 from inspector.profile.operator_rows import operator_rows
 from inspector.recipes.compile_job import CompileJob
@@ -24,10 +25,9 @@ from schema.etrecord import RecordFile
 from schema.etrecord.parts.guard import Refusal
 
 Edits = tuple[tuple[str, EditTarget], ...]
-_MOST = 8  # of one finding
+_MOST = 32  # of one finding
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries
 _NAMED = 3
-_NS = 1e6
 _DEFAULT = DEFAULT.partitioners[0].alias
 DELEGATE_ALL = ("add-partitioner", EditTarget(TargetKind.PARTITIONER, _DEFAULT))
 
@@ -62,11 +62,16 @@ def edits_that_join(entry: MethodDelegation) -> Edits:
 
 
 def overhead_ms(session: Session, method: str) -> float | None:
-    """Return what the calls of delegates take beyond their operators, None without times."""
-    parts = operator_rows(session, method).parts
-    own = [part.mean_ns[(part.kind == REST) & part.timed] for part in parts if part.has_shares]
-    total = float(sum(map(np.nansum, own)))
-    return total / _NS if total > 0 else None
+    """Return what the calls of delegates take beyond their operators, None without times.
+
+    It is their share of the time with a trace, of a run without one where that is known.
+    """
+    parts, time = operator_rows(session, method).parts, time_of(session, method)
+    if len(parts) != 1 or time is None or not parts[0].has_shares:
+        return None
+    (part,) = parts
+    share = float(np.nansum(part.share[(part.kind == REST) & part.timed]))
+    return share * time.latency_ms if share > 0 else None
 
 
 def edited(job: CompileJob, edits: Iterable[tuple[str, EditTarget]]) -> CompileJob:
