@@ -36,8 +36,8 @@ def compared_sessions(state: State) -> tuple[OpenSession, ...]:
     """Return the compared sessions, the baseline first; empty without two sessions.
 
     These are the chosen ones, while open and shown; else the current session with its parent
-    variant, or with another variant of its program, or with its neighbour. Of two variants the
-    baseline is the parent, else the one that was there first.
+    variant, or with another variant of its program, or with its neighbour. Of two variants that
+    were opened the baseline is the first.
     """
     by_id = {one.id: one for one in state.sessions}
     chosen = tuple(by_id[key] for key in state.compared if key in by_id)
@@ -52,10 +52,10 @@ def compared_sessions(state: State) -> tuple[OpenSession, ...]:
 
 
 def _is_older(one: Variant | None, two: Variant | None) -> bool:
-    """Return whether a variant was there before another of its program, and is not made of it."""
-    if one is None or two is None or one.program != two.program or one.parent == two.id:
+    """Return whether a variant was opened before another of its program, both without a parent."""
+    if one is None or two is None or one.program != two.program:
         return False
-    return two.parent == one.id or one.id < two.id
+    return one.parent is None and two.parent is None and one.id < two.id
 
 
 def _other(state: State, shown: str) -> str:

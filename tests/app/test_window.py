@@ -24,6 +24,7 @@ from devtools_app.app import ExceptionHook
 from devtools_app.sample_data import SAMPLE
 from devtools_app.shell.window import MainWindow
 from devtools_app.state import requests
+from devtools_app.state.variant_steps import compared_sessions
 from schema.errors import FormatError
 from tests.app.window_views import RECORDER_VIEWS, SAMPLE_FILES, Recorder, node, open_sample, view
 
@@ -85,7 +86,13 @@ def test_window_offers_a_compile_first_where_one_is_asked_for(window, qtbot):
 def test_window_opens_the_sample_from_its_start_page(window, qtbot):
     with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         window.bound["sample"].trigger()
-    assert window.store.state.session.name == "keyword_net"
+    state = window.store.state
+    assert [one.session.name for one in state.sessions] == [
+        *("keyword_spotter", "keyword_spotter_changed"),
+    ]
+    assert state.session is state.sessions[0].session
+    qtbot.waitUntil(lambda: len(window.store.state.history.variants) == 2)
+    assert [one.id for one in compared_sessions(window.store.state)] == ["A", "B"]
 
 
 def drag(window: MainWindow, data: QMimeData, kind: type[QDropEvent], at: QWidget) -> bool:
