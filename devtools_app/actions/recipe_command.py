@@ -142,7 +142,7 @@ class RecipeCommand:
         if outcome is not None:
             text = f"The new variant was compiled but did not run: {outcome.sentence.rstrip('.')}."
             self._window.notice(Notice(text, "warning", outcome.details))
-        self._services.controller.open(found.files)
+        self._services.controller.open(found.files, keep_view=True)
 
     def _failed(self, found: RecompileJob) -> None:
         from inspector.jobs.messages import Ended

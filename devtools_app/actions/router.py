@@ -24,7 +24,7 @@ class Router:
             requests.Select: self._select,
             requests.GoTo: self._go_to,
             requests.ShowView: lambda one: window.show_view(one.view),
-            requests.OpenPaths: lambda one: controller.open(one.paths),
+            requests.OpenPaths: lambda one: controller.open(one.paths, keep_view=one.keep_view),
             requests.OpenAlone: lambda one: controller.open_alone(one.path),
             requests.Reload: lambda one: controller.reload((one.session,), partial=one.partial),
             requests.ChooseTicks: lambda one: controller.choose_ticks(one.session, one.unit),

@@ -10,7 +10,6 @@ from pathlib import PurePath
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QComboBox,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import set_role
+from devtools_app.widgets.fields import ComboBox
 from devtools_app.widgets.push_button import push_button
 from inspector.jobs.executing import MADE_INPUTS
 
@@ -65,7 +65,7 @@ class CaseList(QWidget):
         self._none.setWordWrap(True)
         self._none.setAlignment(Qt.AlignmentFlag.AlignCenter)
         set_role(self._none, "role", "muted")
-        self._kind = QComboBox()
+        self._kind = ComboBox()
         self._kind.setAccessibleName("Inputs")
         for key, text in _WORDS.items():
             self._kind.addItem(text, key)

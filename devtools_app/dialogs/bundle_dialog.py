@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QDialog,
     QDialogButtonBox,
     QFormLayout,
@@ -22,6 +21,7 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.bundle_cases import CaseList
 from devtools_app.dialogs.form_parts import CodeWarning, beside, line
 from devtools_app.widgets.dialog_buttons import dialog_buttons
+from devtools_app.widgets.fields import ComboBox
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.executing import BundleJob
@@ -60,10 +60,10 @@ class BundleDialog(QDialog):
         self.setWindowTitle("Create a bundled program")
         self.setAccessibleName("Create a bundled program")
         self._module = line("PyTorch module", "model.py or model.pt2; computes expected outputs")
-        self._function = QComboBox()
+        self._function = ComboBox()
         self._function.setEditable(True)
         self._function.setAccessibleName("Function")
-        self._method = QComboBox()
+        self._method = ComboBox()
         self._method.setAccessibleName("Method")
         self._method.addItem("forward, or those of the module", "")
         for name in methods:

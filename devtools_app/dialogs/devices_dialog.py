@@ -20,6 +20,7 @@ from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.form_parts import line
 from devtools_app.jobs.latest import Latest, Token
 from devtools_app.widgets.dialog_buttons import dialog_buttons
+from devtools_app.widgets.fields import ComboBox
 from devtools_app.widgets.push_button import push_button
 from inspector.devices.device import (
     ADB,
@@ -207,6 +208,6 @@ class DevicesDialog(QDialog):
 
 
 def _combo(name: str) -> QComboBox:
-    box = QComboBox()
+    box = ComboBox()
     box.setAccessibleName(name)
     return box

@@ -10,12 +10,12 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QSizePolicy,
     QWidget,
 )
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.widgets.fields import PushButton
 
 LIBRARY_FILES = "Python, shared libraries (*.py *.so *.dylib *.dll);;All (*)"
 
@@ -59,7 +59,7 @@ def line(name: str, example: str) -> QLineEdit:
 
 def beside(field: QWidget, name: str, pressed: Callable[[], object]) -> QWidget:
     """Return a field with a button that chooses its value."""
-    button = QPushButton("Choose…")
+    button = PushButton("Choose…")
     button.setAccessibleName(name)
     button.setAutoDefault(False)
     button.clicked.connect(lambda: pressed())

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -23,6 +22,7 @@ from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.state.external_editor import default_template
 from devtools_app.state.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES, Settings
 from devtools_app.widgets.dialog_buttons import dialog_buttons
+from devtools_app.widgets.fields import ComboBox, SpinBox
 from inspector.tables.selection import Units
 
 _TICK_WORDS = {"": "ns (assumed)", "cycles": "cycles (not a time)"}
@@ -45,7 +45,7 @@ class Preferences(QDialog):
         self.setWindowTitle("Preferences")
         self.setAccessibleName("Preferences")
         self._theme_box = _choice("Theme", [(mode.value, mode.value) for mode in ThemeMode])
-        self._size = QSpinBox()
+        self._size = SpinBox()
         self._size.setRange(SMALLEST, LARGEST)
         self._size.setSuffix(" px")
         self._size.setAccessibleName("Text size")
@@ -132,7 +132,7 @@ class Preferences(QDialog):
 
 
 def _choice(name: str, entries: list[tuple[str, str]]) -> QComboBox:
-    box = QComboBox()
+    box = ComboBox()
     box.setAccessibleName(name)
     for text, value in entries:
         box.addItem(text, value)

@@ -25,6 +25,7 @@ from typing_extensions import override
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.dialogs.form_parts import LIBRARY_FILES, beside
 from devtools_app.viewmodels.recipe_form import FieldKind, FormField, sections
+from devtools_app.widgets.fields import ComboBox
 from devtools_app.widgets.files import PathChooser
 from inspector.recipes.compile_job import CompileJob
 
@@ -234,7 +235,7 @@ class RecipeFields(QScrollArea):
             box.toggled.connect(left)
             return box
         if one.kind is FieldKind.CHOICE:
-            combo = QComboBox()
+            combo = ComboBox()
             for value, label in one.choices:
                 combo.addItem(label, value)
             combo.currentIndexChanged.connect(lambda: left(combo.currentData()))
@@ -247,7 +248,7 @@ class RecipeFields(QScrollArea):
             )
             return lines
         if self._paths is not None and one.path in _OFFERED:
-            names = QComboBox()
+            names = ComboBox()
             names.setEditable(True)
             names.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
             line = names.lineEdit()

@@ -39,6 +39,7 @@ from devtools_app.state.run_form import (
     with_path,
 )
 from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.fields import ComboBox, SpinBox
 from inspector.devices.device import known_devices
 from schema.backends import engine_backends
 
@@ -344,7 +345,7 @@ class RunFields(QWidget):
             field.setFont(self._theme.mono())
 
 
-class _ThreadSpin(QSpinBox):
+class _ThreadSpin(SpinBox):
     """A number of threads, ``auto`` for torch's default, or ``sweep``."""
 
     def __init__(self) -> None:
@@ -371,7 +372,7 @@ class _ThreadSpin(QSpinBox):
         return super().validate(input, pos)
 
 
-class _DeviceBox(QComboBox):
+class _DeviceBox(ComboBox):
     """A list that is read again whenever it is opened, since devices are added elsewhere."""
 
     def __init__(self, refresh: Callable[[], object]) -> None:
@@ -385,7 +386,7 @@ class _DeviceBox(QComboBox):
 
 
 def _combo(name: str, box: QComboBox | None = None) -> QComboBox:
-    box = box or QComboBox()
+    box = box or ComboBox()
     box.setAccessibleName(name)
     box.setMinimumContentsLength(12)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -393,7 +394,7 @@ def _combo(name: str, box: QComboBox | None = None) -> QComboBox:
 
 
 def _spin(name: str, least: int, most: int) -> QSpinBox:
-    spin = QSpinBox()
+    spin = SpinBox()
     spin.setRange(least, most)
     spin.setGroupSeparatorShown(True)
     spin.setAccessibleName(name)

@@ -46,6 +46,7 @@ class OpenTarget:
         pair: also open related files next to a single file
         label: id of the session in a workspace, else empty
         partial: whether unreadable files may be dropped
+        keep_view: whether the view in front stays there
     """
 
     paths: tuple[str, ...]
@@ -53,6 +54,7 @@ class OpenTarget:
     pair: bool = False
     label: str = ""
     partial: bool = False
+    keep_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)

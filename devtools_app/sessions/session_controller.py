@@ -78,6 +78,7 @@ class SessionController(QObject):
         self._due: set[str] = set()
         self._losses: dict[str, Notice] = {}
         self.workspace_path: Path | None = None
+        self.first_view = ""  # of what the user opens, whatever was looked at before
         self.opener = Opener(load, self)
         self._watcher = Watcher(self)
         self._watcher.set_on(self._settings.watch)
@@ -149,7 +150,7 @@ class SessionController(QObject):
     def _options(self) -> SessionOptions:
         return self.preferences.session_options()
 
-    def open(self, paths: tuple[str, ...], *, pair: bool = False) -> None:
+    def open(self, paths: tuple[str, ...], *, pair: bool = False, keep_view: bool = False) -> None:
         """Open files and folders as one session or more; a workspace opens its sessions.
 
         Folders that each have a program or a record become separate sessions.
@@ -157,6 +158,7 @@ class SessionController(QObject):
         Args:
             paths: files and folders
             pair: also open related files next to a single file
+            keep_view: of a job whose results are seen in the view in front
         """
         workspaces = [path for path in paths if is_workspace(path)]
         if workspaces:
@@ -169,7 +171,9 @@ class SessionController(QObject):
             self._store.update(sweep=os.path.abspath(found), view="sweep")
         elif paths:
             groups = _sessions_of(tuple(os.path.abspath(path) for path in paths))
-            self._start(tuple(OpenTarget(group, pair=pair) for group in groups))
+            self._start(
+                tuple(OpenTarget(group, pair=pair, keep_view=keep_view) for group in groups)
+            )
 
     def open_beside(self, paths: tuple[str, ...]) -> None:
         """Read the session shown again, with more files."""
@@ -315,8 +319,9 @@ class SessionController(QObject):
         if result.session is None:
             return state
         state = add_session(state, result.session, result.paths)
-        if restoring is not None:
-            restoring.names[result.target.label] = state.current
+        if restoring is None:
+            return state if result.target.keep_view else replace(state, view=self.first_view)
+        restoring.names[result.target.label] = state.current
         return state
 
     def _replace(self, state: State, result: Loaded) -> State:

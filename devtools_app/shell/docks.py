@@ -23,6 +23,7 @@ from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.shell.dock_room import DockRoom
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.fields import ToolButton
 
 _SIDES = {
     Area.LEFT: Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -86,7 +87,7 @@ class _Title(QWidget):
         return QSize(0, 0) if self._compact else super().minimumSizeHint()
 
     def _extra(self, action: QAction) -> QToolButton:
-        button = QToolButton()
+        button = ToolButton()
         button.setIcon(self._theme.icon("plus", "muted"))
         button.setToolTip(action.toolTip())
         button.setAccessibleName(action.text().rstrip("…"))
@@ -97,7 +98,7 @@ class _Title(QWidget):
         return button
 
     def _button(self, what: str, pressed: Callable[[], object]) -> QToolButton:
-        button = QToolButton()
+        button = ToolButton()
         button.setAccessibleName(f"{what.capitalize()} {self._dock.windowTitle()}")
         button.setToolTip(f"{what.capitalize()} {self._dock.windowTitle()}")
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.sample_data import MODULE
+from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.text_label import text_label
 
 _SHOWN_RECENTS = 6
@@ -130,7 +130,7 @@ class StartPage(QScrollArea):
         if MODULE.is_file():
             offers.append(("Open the sample", "sample"))
         for text, name in offers:
-            button = QPushButton(text)
+            button = PushButton(text)
             button.setAccessibleName(text)
             set_role(button, "primary", "true" if name == "open" else None)
             button.clicked.connect(lambda _on=False, name=name: self._actions[name]())
@@ -141,7 +141,7 @@ class StartPage(QScrollArea):
     def _recent(self, paths: tuple[str, ...]) -> QWidget:
         names = ", ".join(PurePath(path).name for path in paths)
         folder = str(PurePath(paths[0]).parent)
-        button = QPushButton(f"{names}   {folder}")
+        button = PushButton(f"{names}   {folder}")
         button.setAccessibleName(f"Open {names} in {folder}")
         button.setToolTip("\n".join(paths))
         button.setMaximumWidth(720)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolBar, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.state.state import OVERLAYS, State
 from devtools_app.widgets.badge import key_width, paint_key
+from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
 _KEY = "Ctrl P"
 _ROOM = 28  # around the words
 
 
-class GotoButton(QPushButton):
+class GotoButton(PushButton):
     """Looks like a field; opens the Go to palette."""
 
     def __init__(self, theme: Theme) -> None:
@@ -64,7 +65,7 @@ class TopBar(QToolBar):
         self._method = ToolbarCombo(theme, "method", "Method")
         self._overlay = ToolbarCombo(theme, "colour by", "Colour nodes by")
         self._find = GotoButton(theme)
-        self._recompile = QPushButton("Recompile and run")
+        self._recompile = PushButton("Recompile and run")
         self._recompile.setAccessibleName("Recompile, run and compare")
         self._recompile.setToolTip("Recompile by the recipe, run and compare  (Ctrl+R)")
         set_role(self._recompile, "primary", "true")

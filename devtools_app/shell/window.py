@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QPoint
+from PySide6.QtCore import QByteArray, QPoint, Qt
 from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -178,7 +178,7 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode("ascii", "ignore")))
         self.docks.restore(settings.layout)
         names = self.centre_views()
-        first = names[0] if names else ""
+        first = self.controller.first_view = names[0] if names else ""
         self.store.update(view=settings.view if settings.view in names else first)
         self._take_settings(settings)
         self._show_state(self.store.state, self.store.state)
@@ -260,10 +260,8 @@ class MainWindow(QMainWindow):
 
     def toggle_full_screen(self) -> None:
         """Toggle full screen."""
-        if self.isFullScreen():
-            self.showNormal()
-        else:
-            self.showFullScreen()
+        # not showNormal: a window that was maximised stays that
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
         self._sync_actions()
 
     def _sync_actions(self) -> None:

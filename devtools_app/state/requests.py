@@ -44,9 +44,15 @@ class ShowView:
 
 @dataclass(frozen=True, slots=True)
 class OpenPaths:
-    """Open files and folders together as one session."""
+    """Open files and folders together as one session.
+
+    Attributes:
+        paths: files and folders
+        keep_view: whether the view in front stays there
+    """
 
     paths: tuple[str, ...]
+    keep_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)

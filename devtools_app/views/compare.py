@@ -236,12 +236,14 @@ class ComparePane(PanelActions, Pane):
         """Show a comparison."""
         if not isinstance(result, _CompareContent):
             return
-        self._content = result
+        before, self._content = self._content, result
         found, letters = result.comparison, result.letters
         self.headline.setText(headline(found, letters))
         self.about.setText(subtitle(found, self._edits(letters), result.runs))
         self.about.setVisible(bool(self.about.text()))
         self.summary.show_table(summary_table(found, letters))
+        if before is None or (before.letters, before.runs) != (letters, result.runs):
+            self.summary.scroll_to_top()  # another pair, or measured now: latency is the first row
         self._show_details()
         self._refresh_tools()
         self._show_tables(shown=True)
@@ -316,7 +318,7 @@ class ComparePane(PanelActions, Pane):
         one = self._variants[index] if index < len(self._variants) else None
         if one is None or not one.files:
             return
-        self._ask(ShowSession(one.session) if one.session else OpenPaths(one.files))
+        self._ask(ShowSession(one.session) if one.session else OpenPaths(one.files, keep_view=True))
 
     @property
     @override

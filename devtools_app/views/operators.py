@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QToolButton
+from PySide6.QtWidgets import QSplitter, QStackedWidget
 from typing_extensions import override
 
 from devtools_app.state.requests import Select
@@ -19,6 +19,7 @@ from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.fields import ToolButton
 from devtools_app.widgets.item_panel import ItemPanel
 from devtools_app.widgets.sample_plot import SamplePlot
 from devtools_app.widgets.table_view import TableView
@@ -83,7 +84,7 @@ class OperatorsPane(PanelActions, Pane):
         self.groups = ToolbarCombo(context.theme, "group by", "Group operators by")
         self.groups.show_choices([("none", _NO_GROUP), (DELEGATE, DELEGATE)], DELEGATE)
         self.groups.activated.connect(self._refresh)
-        self.events = QToolButton()
+        self.events = ToolButton()
         self.events.setText("All events")
         self.events.setCheckable(True)
         self.events.setAccessibleName("All events")
@@ -91,7 +92,7 @@ class OperatorsPane(PanelActions, Pane):
             "One row per event as the runtime logged it, framework events included  (E)"
         )
         self.events.toggled.connect(self._refresh)
-        self.work = QToolButton()
+        self.work = ToolButton()
         self.work.setText("FLOPs")
         self.work.setCheckable(True)
         self.work.setAccessibleName("FLOPs and bytes")

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
     QApplication,
     QBoxLayout,
+    QComboBox,
     QHBoxLayout,
+    QLineEdit,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -25,6 +29,7 @@ from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.fields import ToolButton
 from inspector.files.session import Session
 from inspector.tables.selection import Selection
 
@@ -61,6 +66,7 @@ class Pane(QWidget):
         set_role(self.note, "role", "muted")
         self._what = f"Preparing the {name.lower()}"
         self._key: object = None
+        self._focus_meanwhile: QWidget | None = None
         self._latest = Latest(f"view {name}", self)
         self._latest.ready.connect(self._ready)
         self._latest.failed.connect(self._failed)
@@ -119,7 +125,7 @@ class Pane(QWidget):
         right: bool = False,
     ) -> QToolButton:
         """Add a button; its keys work while the view has the focus."""
-        button = QToolButton()
+        button = ToolButton()
         button.setText(text)
         button.setAccessibleName(tip)
         button.setToolTip(f"{tip}  ({keys})" if keys else tip)
@@ -226,16 +232,44 @@ class Pane(QWidget):
         raise NotImplementedError
 
     def _ready(self, result: object) -> None:
-        self.show_result(result)
         focus = QApplication.focusWidget()
-        if focus is not None and not focus.isWindow() and focus.isAncestorOf(self):
-            self._take_focus()  # the keyboard was here already, before there was anything to use
+        waiting = focus is not None and self._waits(focus)
+        self.show_result(result)
+        if waiting:
+            self.take_focus()
 
-    def _take_focus(self) -> None:
-        for child in self.findChildren(QWidget):
-            if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.isVisible():
-                child.setFocus(Qt.FocusReason.OtherFocusReason)
-                return
+    def _waits(self, focus: QWidget) -> bool:
+        """Return whether the keyboard is here because there was nothing to use yet."""
+        if focus is self._focus_meanwhile or self.empty.isAncestorOf(focus):
+            return True
+        return not focus.isWindow() and focus.isAncestorOf(self)
+
+    # -- keyboard --------------------------------------------------------------------------
+
+    def take_focus(self) -> None:
+        """Focus what the keys of the view act on: the drawing or table, not a tool above it."""
+        page = self.stack.currentWidget() or self
+        parts = [one for one in page.findChildren(QWidget) if _takes_keys(one)]
+        parts = [page, *parts] if _takes_keys(page) else parts
+        others = [one for one in self.findChildren(QWidget) if _takes_keys(one)]
+        first = next((one for one in parts if not isinstance(one, _CONTROLS)), None)
+        found = next((one for one in (first, *parts, *others) if one is not None), None)
+        if found is not None:
+            found.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._focus_meanwhile = QApplication.focusWidget() if page is self.empty else None
+
+    @override
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Keep the keyboard in the view when the control that had it is hidden.
+
+        Qt would go on to the next control of the window: the session to show, for the last one.
+        """
+        focus = QApplication.focusWidget()
+        if focus is not None and not focus.isVisible() and self.isAncestorOf(focus):
+            self.take_focus()
+            if QApplication.focusWidget() is not focus:
+                return True
+        return super().focusNextPrevChild(next)
 
     def _failed(self, error: BaseException) -> None:
         self._key = None
@@ -262,6 +296,13 @@ class Pane(QWidget):
     def shut_down(self) -> None:
         """Stop running threads; called once before the window closes."""
         self._latest.close()
+
+
+_CONTROLS = (QAbstractButton, QComboBox, QLineEdit, QAbstractSpinBox)
+
+
+def _takes_keys(widget: QWidget) -> bool:
+    return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.isVisible()
 
 
 NO_SESSION = Need(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QSizePolicy, QWidget
 
 from devtools_app.appearance.theme import set_role
 from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.fields import PushButton
 
 QUIET_MS = 100  # below this nothing moves
 TALK_MS = 1000  # from here on: what, how long, Cancel
@@ -38,7 +39,7 @@ class Busy(QWidget):
         self._bar.setMinimumWidth(20)  # a narrow panel has to show the button whole
         self._bar.setMaximumWidth(120)
         self._bar.setAccessibleName("Progress")
-        self._cancel = QPushButton("Cancel")
+        self._cancel = PushButton("Cancel")
         self._cancel.setAccessibleName("Cancel the job")
         self._cancel.clicked.connect(self.cancelled)
         layout = QHBoxLayout(self)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
@@ -22,6 +21,7 @@ from devtools_app.viewmodels.entries import ListEntry
 from devtools_app.viewmodels.overview import Missing
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.command_text import CommandText
+from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.link_row import LinkRow
 from devtools_app.widgets.text_label import text_label
 from inspector.tables.facts import Fact
@@ -92,7 +92,7 @@ class Card(QFrame):
         line = QHBoxLayout()
         command = CommandText(missing.command)
         command.setFont(self._theme.mono(FontSize.SMALL))
-        copy = QPushButton("Copy")
+        copy = PushButton("Copy")
         copy.setAccessibleName(f"Copy the command that makes the {missing.what}")
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(missing.command))
         line.addWidget(command, 1)

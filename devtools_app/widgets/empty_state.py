@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.command_text import CommandText
+from devtools_app.widgets.fields import PushButton
 
 _WIDTH = 520
 
@@ -42,7 +43,7 @@ class EmptyState(QWidget):
         self._text = _label()
         set_role(self._text, "role", "muted")
         self._command: CommandText | None = None  # most never have one, and it is slow to make
-        self._copy = QPushButton("Copy")
+        self._copy = PushButton("Copy")
         self._copy.setAccessibleName("Copy the command")
         self._copy.clicked.connect(self._copy_command)
         self._buttons = QHBoxLayout()
@@ -77,7 +78,7 @@ class EmptyState(QWidget):
 
     def add_button(self, text: str, pressed: Callable[[], object]) -> QPushButton:
         """Add an action of the user."""
-        button = QPushButton(text)
+        button = PushButton(text)
         button.setAccessibleName(text)
         button.clicked.connect(lambda: pressed())
         self._buttons.addWidget(button)

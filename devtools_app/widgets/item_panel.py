@@ -190,6 +190,10 @@ class ItemPanel(QWidget):
             return True
         return super().eventFilter(watched, event)
 
+    def scroll_to_top(self) -> None:
+        """Show the first rows."""
+        self._view.scrollToTop()
+
     def current_key(self) -> Hashable | None:
         """Return the key of the current row, or None."""
         raise NotImplementedError

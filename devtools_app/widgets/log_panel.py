@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, QtMsgType, Signal, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.widgets.fields import PushButton
 
 KEPT_LINES = 2000  # a module that warns endlessly must not fill the memory
 _QT_LEVELS = {
@@ -126,7 +127,7 @@ class LogPanel(QWidget):
         bar.addWidget(self._count)
         bar.addStretch(1)
         for text, pressed in (("Copy all", self.copy_all), ("Clear", self.clear)):
-            button = QPushButton(text)
+            button = PushButton(text)
             button.setAccessibleName(f"{text} log messages")
             button.clicked.connect(pressed)
             bar.addWidget(button)

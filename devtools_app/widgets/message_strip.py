@@ -11,13 +11,12 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QPushButton,
-    QToolButton,
     QWidget,
 )
 from shiboken6 import isValid
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.widgets.fields import PushButton, ToolButton
 
 Offer = tuple[str, Callable[[], object]]
 
@@ -38,10 +37,10 @@ class MessageStrip(QFrame):
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._offers = QHBoxLayout()
-        self._copy = QPushButton("Copy")
+        self._copy = PushButton("Copy")
         self._copy.setAccessibleName("Copy the message")
         self._copy.clicked.connect(self.copy)
-        self._close = QToolButton()
+        self._close = ToolButton()
         self._close.setAccessibleName("Dismiss the message")
         self._close.setToolTip("Dismiss the message")
         self._close.clicked.connect(self.put_away)
@@ -103,7 +102,7 @@ class MessageStrip(QFrame):
         QGuiApplication.clipboard().setText("\n\n".join(part for part in parts if part))
 
     def _button(self, label: str, pressed: Callable[[], object]) -> QWidget:
-        button = QPushButton(label)
+        button = PushButton(label)
         button.setAccessibleName(label)
         button.clicked.connect(lambda: (self.put_away(), pressed()))
         return button

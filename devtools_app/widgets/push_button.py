@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QPushButton
 
+from devtools_app.widgets.fields import PushButton
+
 
 def push_button(text: str, name: str, pressed: Callable[[], object]) -> QPushButton:
     """Return a button.
@@ -15,7 +17,7 @@ def push_button(text: str, name: str, pressed: Callable[[], object]) -> QPushBut
         name: action, as a tip and for screen readers
         pressed: called when the button is pressed
     """
-    button = QPushButton(text)
+    button = PushButton(text)
     button.setAccessibleName(name)
     button.setToolTip(name)
     button.clicked.connect(lambda: pressed())

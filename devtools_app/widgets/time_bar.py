@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.viewmodels.overview import Slice
+from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.flow_layout import FlowLayout
 from inspector.units import format_share
 
@@ -59,7 +60,7 @@ class TimeBar(QWidget):
 
     def _button(self, part: Slice) -> QPushButton:
         share = "" if part.share is None else format_share(part.share)
-        button = QPushButton(f"{part.word}  {part.text}  {share}".rstrip())
+        button = PushButton(f"{part.word}  {part.text}  {share}".rstrip())
         set_role(button, "link", "true")
         of_method = f", {share} of the method" if share else ""
         button.setAccessibleName(f"{part.word} {part.text}{of_method}")

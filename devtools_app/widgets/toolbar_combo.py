@@ -8,11 +8,12 @@ from PySide6.QtWidgets import QComboBox
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.widgets.fields import ComboBox
 
 _PAD, _ARROW, _WIDEST = 10, 18, 320
 
 
-class ToolbarCombo(QComboBox):
+class ToolbarCombo(ComboBox):
     """A combo box that shows its label inside; hidden without choices."""
 
     def __init__(self, theme: Theme, label: str, name: str) -> None:

@@ -188,15 +188,23 @@ def pair(path: str) -> tuple[str, ...]:
     """Return the file and related files next to it, of the same run or model.
 
     A folder with one program is a session; in a folder with several, files of one stem belong.
+    Another trace is of another run, unless it is the one with the values of this run.
     """
     chosen = Path(path)
     others = siblings(chosen.parent)
+    if sniff_file(chosen) == "etdump":
+        dumps = {name for name in others if sniff_file(Path(name)) == "etdump"}
+        others = [one for one in others if one not in dumps or _one_run(chosen, Path(one))]
     programs = [name for name in others if sniff_file(Path(name)) == "pte"]
     if len(programs) <= 1:
         return (path, *(name for name in others if Path(name) != chosen))
     stem = chosen.name.split(".")[0]
     same = [name for name in others if Path(name).name.split(".")[0] == stem]
     return (path, *(name for name in same if Path(name) != chosen))
+
+
+def _one_run(one: Path, other: Path) -> bool:
+    return {one.name, other.name} <= set(_BUFFERS.values())
 
 
 def open_bytes(path: str) -> memoryview:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox, QWidget
 
 from devtools_app.appearance.look import ThemeMode
 from devtools_app.jobs.latest import Latest
@@ -45,7 +45,7 @@ def nameless(root: QWidget) -> list[str]:
         at: QWidget | None = widget
         while at is not None and not at.accessibleName() and type(at).__name__.startswith("Q"):
             inside = at.parentWidget()
-            composed = inside is not None and type(inside).__name__ in {"QSpinBox", "QComboBox"}
+            composed = inside is not None and isinstance(inside, (QSpinBox, QComboBox))
             at = inside if composed else None
         if at is None or not at.accessibleName():
             found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")

@@ -121,6 +121,7 @@ def test_comparison_stays_while_another_session_is_shown_and_goes_with_its_own(
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
     first, second = with_another(window, qtbot)
+    window.show_view("gap")
     qtbot.waitUntil(lambda: not found.gap_runner.running, timeout=PATIENCE)
     assert found.empty.isVisible()
     folder = found.gap_runner.current.folder
@@ -165,7 +166,8 @@ def test_missing_values_are_one_click_that_runs_and_compares(
 
     made = ("model.pte", "model.etrecord")
     logged = tuple(str(corpus / name) for name in ("run.etdp", "run.debug"))
-    window.controller.open((*(str(tmp_path / name) for name in made), *logged))
+    files = (*(str(tmp_path / name) for name in made), *logged)
+    window.controller.open(files, keep_view=True)  # as the result of the run
     qtbot.waitUntil(lambda: found._run is not None, timeout=PATIENCE)
     assert found.table.rows.length
 

@@ -109,8 +109,9 @@ def test_window_remembers_view_layout_and_theme(make_window, settings_file: Sett
     found = settings_file.load()
     assert (found.theme, found.font_size, found.view) == (ThemeMode.DARK, 14, "two")
     again = make_window(views=RECORDER_VIEWS)
-    open_sample(again, qtbot)
     assert again.store.state.view == "two"
+    open_sample(again, qtbot)
+    assert again.store.state.view == "one"  # what one opens begins where one gets an overview
     assert not again.docks.by_name["right"].isVisible()
     assert again.docks.by_name["left"].isVisible()
     again.bound["reset_layout"].trigger()

@@ -1,0 +1,139 @@
+"""Mouse and keyboard as people expect them: wheel, Return, where the keyboard is, what is first."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox, QWidget
+
+from devtools_app.shell.window import MainWindow
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import Area
+from devtools_app.widgets.fields import ComboBox, PushButton, SpinBox, ToolButton
+from inspector.files.load import pair
+from tests.app.window_views import open_sample
+from tests.architecture.tree import ROOT
+from tests.inspector.sessions import DATA
+
+pytestmark = pytest.mark.gui
+DRAWN = ("graph", "timeline", "memory", "size", "partitions", "operators")
+
+
+@pytest.fixture
+def window(make_window, qtbot) -> MainWindow:
+    made = make_window()
+    open_sample(made, qtbot)
+    return made
+
+
+def turn(widget: QWidget, clicks: int) -> QWheelEvent:
+    """Turn the wheel over the middle of a widget."""
+    middle = QPointF(widget.rect().center())
+    event = QWheelEvent(
+        middle,
+        QPointF(widget.mapToGlobal(middle.toPoint())),
+        QPoint(),
+        QPoint(0, 120 * clicks),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(widget, event)
+    return event
+
+
+@pytest.mark.parametrize("kind", [ComboBox, SpinBox])
+def test_the_wheel_changes_no_field_and_scrolls_its_form(qtbot, kind) -> None:
+    field = kind()
+    if isinstance(field, QComboBox):
+        field.addItems(["one", "two", "three"])
+        field.setCurrentIndex(1)
+    else:
+        assert isinstance(field, QSpinBox)
+        field.setValue(1)
+    qtbot.addWidget(field)
+    field.show()
+    field.setFocus()
+    for clicks in (-1, 1, 3):
+        assert not turn(field, clicks).isAccepted()  # goes on to the form around
+    assert (field.currentIndex() if isinstance(field, QComboBox) else field.value()) == 1
+
+
+def test_no_field_or_button_of_the_window_is_one_without_these_habits() -> None:
+    plain = ("QComboBox(", "QSpinBox(", "QDoubleSpinBox(", "QPushButton(", "QToolButton(")
+    home = ROOT / "devtools_app" / "widgets" / "fields.py"
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "devtools_app").rglob("*.py")
+        if path != home and any(one in path.read_text("utf-8") for one in plain)
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize("kind", [PushButton, ToolButton])
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
+def test_return_presses_the_button_with_the_keyboard(qtbot, kind, key) -> None:
+    button = kind()
+    qtbot.addWidget(button)
+    button.show()
+    with qtbot.waitSignal(button.clicked, timeout=1000):
+        QTest.keyClick(button, key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_keys_act_on_the_drawing_or_table_of_a_view(window, qtbot, name) -> None:
+    window.activateWindow()
+    window.show_view(name)
+    host = next(host for host in window.hosts if host.spec.name == name)
+    qtbot.waitUntil(lambda: host.view is not None and not host.view.working, timeout=20_000)
+    focus = QApplication.focusWidget()
+    assert focus is not None
+    assert (
+        host.view.stack.currentWidget().isAncestorOf(focus)
+        or focus is host.view.stack.currentWidget()
+    )
+    assert not isinstance(focus, (QComboBox, PushButton, ToolButton))
+
+
+def test_the_keyboard_stays_in_a_view_whose_control_goes_away(window, qtbot) -> None:
+    window.activateWindow()
+    window.show_view("timeline")
+    pane = next(host.view for host in window.hosts if host.spec.name == "timeline")
+    qtbot.waitUntil(lambda: not pane.working, timeout=20_000)
+    pane.runs.setFocus()
+    assert QApplication.focusWidget() is pane.runs
+    pane.runs.hide()
+    assert pane.isAncestorOf(QApplication.focusWidget())
+
+
+def test_what_is_opened_begins_with_the_overview(window, qtbot) -> None:
+    first = next(one.name for one in VIEWS if one.area is Area.CENTRE)
+    assert (first, window.store.state.view) == ("overview", "overview")
+    window.show_view("memory")
+    open_sample(window, qtbot, (str(DATA / "corpus/v1.5.1/mm_portable"),))
+    assert window.store.state.view == "overview"
+
+
+def test_full_screen_gives_a_maximised_window_back(window, qtbot) -> None:
+    window.showMaximized()
+    window.toggle_full_screen()
+    assert window.isFullScreen()
+    window.toggle_full_screen()
+    assert not window.isFullScreen()
+    assert window.isMaximized()
+
+
+def test_a_trace_takes_no_trace_of_another_run_along(tmp_path: Path) -> None:
+    trace = DATA / "corpus/v1.5.1/mm_portable/run.etdp"
+    for name in ("one.etdp", "two.etdp", "run.etdp", "values.etdp"):
+        shutil.copy(trace, tmp_path / name)
+    assert pair(str(tmp_path / "one.etdp")) == (str(tmp_path / "one.etdp"),)
+    both = {str(tmp_path / "run.etdp"), str(tmp_path / "values.etdp")}
+    assert set(pair(str(tmp_path / "run.etdp"))) == both
