@@ -54,7 +54,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec("export_table", "Export table…", "File", ("Ctrl+E",), "export", group="export"),
     ActionSpec("export_image", "Export image…", "File", ("Ctrl+Shift+E",), group="export"),
-    ActionSpec("disk", "Disk use…", "File", (), "", group="workspace"),
+    ActionSpec("disk", "Disk use…", "File", (), "", group="prefs"),
     ActionSpec("devices", "Devices…", "File", (), "", group="prefs"),
     ActionSpec("preferences", "Preferences…", "File", ("Ctrl+,",), "settings", group="prefs"),
     ActionSpec("quit", "Quit", "File", ("Ctrl+Q",), "quit", group="quit"),

@@ -261,6 +261,12 @@ class RunFields(QWidget):
         self._show_engines()
         self.show_folder()
 
+    def forget_choices_of_a_run(self) -> None:
+        """Reset what costs time and space, and is therefore chosen for each run."""
+        self._level.setCurrentIndex(0)
+        if self._threads.value() == SWEEP_THREADS:
+            self._threads.setValue(RunForm().threads)
+
     def show_logged(self, text: str) -> None:
         """Show how much the recorded values will take, empty for none."""
         self._logged.setText(text)
@@ -352,6 +358,7 @@ class _ThreadSpin(SpinBox):
         super().__init__()
         self.setRange(SWEEP_THREADS, MOST_THREADS)
         self.setAccessibleName("Threads")
+        self.lineEdit().setAccessibleName("Threads")
         self.setToolTip("sweep: measure 1, 2, 4, … side by side and run with the best number")
 
     @override

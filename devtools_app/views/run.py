@@ -273,6 +273,7 @@ class RunView(QWidget):
         form, what = self._fields.form(), self._what
         if what is not None and not form.problem(what):
             self._ask(Execute(form.job(what), what.session, form.target(what)))
+            self._fields.forget_choices_of_a_run()
 
     def _end(self) -> None:
         self._running.send(dict(STOP))
