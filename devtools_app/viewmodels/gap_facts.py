@@ -69,7 +69,8 @@ def _measures(metrics: Metrics) -> list[Fact]:
     if metrics.snr_db is not None:
         facts.append(Fact("SNR", f"{metrics.snr_db:.1f} dB", repr(metrics.snr_db)))
     if metrics.ulp is not None:
-        facts.append(Fact("ULP", f"{metrics.ulp:.4g}", repr(metrics.ulp)))
+        near = "  near zero" if metrics.near_zero else ""
+        facts.append(Fact("ULP", f"{metrics.ulp:.4g}{near}", repr(metrics.ulp)))
     for name, found, wanted in (
         ("NaN", metrics.nan, metrics.nan_reference),
         ("infinite", metrics.inf, metrics.inf_reference),

@@ -57,6 +57,10 @@ class Tolerance:
         return self.absolute + share * largest
 
 
+_NEAR_ZERO = 1e-3  # of the root mean square
+_MOST_ULP = 2.0**53  # of a relative difference of 1, in float64
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """Distance of a tensor from its reference.
@@ -96,6 +100,19 @@ class Metrics:
     nan_reference: int
     inf: int
     inf_reference: int
+
+    @property
+    def near_zero(self) -> bool:
+        """Return whether the largest relative error is of an element near zero.
+
+        There a small error is many units of the last place: the element is a thousandth of the root
+        mean square of the reference at most, as the error that it has and the largest show.
+        """
+        if not self.ulp or self.snr_db is None or not math.isfinite(self.snr_db):
+            return False
+        size = math.sqrt(self.mse) * 10 ** (self.snr_db / 20)
+        is_zero = self.ulp > self.max_rel * _MOST_ULP  # max_rel leaves zeros out
+        return is_zero or self.max_abs <= _NEAR_ZERO * size * self.max_rel
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,8 @@ def _tone(value: object) -> str:
 def _note(row: Row) -> str | None:
     if row.reason or row.note:
         return row.reason or row.note
+    if row.total is not None and row.total.near_zero:
+        return "the ULP are of an element near zero"
     if len(row.covers) > 1:
         return f"the last of {len(row.covers)} nodes it covers"
     return None
