@@ -24,6 +24,8 @@ NEAR = 0.5  # share of a limit from which an operator is bound by it
 LOW = 0.2  # share of both limits below which neither explains the time
 IN_CACHE = 1.1  # share of the memory's bandwidth above which bytes did not come from there
 SHORT_NS = 20_000.0  # a call this short is mostly dispatch where both shares are low
+_STEPS = 3.0  # of its clock that a time takes at least to give a rate: fewer are off by a third
+COARSE = "its clock is too coarse for a rate"
 _FLOAT32 = "float32"
 
 
@@ -34,6 +36,7 @@ class Limit(str, Enum):
     MEMORY = "memory-bound"
     OVERHEAD = "overhead-bound"
     NEITHER = "near no limit"
+    BEYOND = "above the measured peak"
     UNKNOWN = ""
 
 
@@ -96,6 +99,7 @@ class RooflineRow:
         bytes_per_s: achieved
         share: of what is attainable at its intensity
         bound: the limit it is near
+        is_coarse: whether the time is of so few steps of its clock that it gives no rates
     """
 
     label: str
@@ -114,6 +118,7 @@ class RooflineRow:
     bytes_per_s: float | None = None
     share: float | None = None
     bound: Limit = Limit.UNKNOWN
+    is_coarse: bool = False
 
     @property
     def words(self) -> str:
@@ -273,6 +278,7 @@ def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
         work.times(row.passes),
         time,
         row.share,
+        is_coarse=time is not None and time < _STEPS * row.tick_ns * max(1, row.passes),
     )
     return measured(made, limits)
 
@@ -312,7 +318,7 @@ def _whole(session: Session, method: str, done: Work) -> RooflineRow:
 def measured(row: RooflineRow, limits: Limits) -> RooflineRow:
     """Return a row with its rates and its share of what is attainable."""
     work, time = row.work, row.time_ns
-    if not time or time <= 0:
+    if not time or time <= 0 or row.is_coarse:
         return row
     flops = None if work.flops is None else work.flops / (time * 1e-9)
     moved = None if work.nbytes is None else work.nbytes / (time * 1e-9)
@@ -331,12 +337,15 @@ def _share(row: RooflineRow, limits: Limits) -> float | None:
     """Return the achieved fraction of min(peak, intensity * bandwidth).
 
     Of the two shares the larger one is that of the lower limit. Where bytes came from a cache, the
-    memory limits nothing and the share is that of the peak.
+    memory limits nothing and the share is that of the peak. None beyond the peak: then the limit or
+    the time is wrong.
     """
     shares = _shares(row, limits)
     if shares is None or not row.work.nbytes:
         return None
     compute, memory = shares
+    if compute > IN_CACHE:
+        return None  # faster than what was measured as the peak
     return compute if memory > IN_CACHE else max(compute, memory)
 
 
@@ -345,6 +354,8 @@ def _bound(row: RooflineRow, limits: Limits) -> Limit:
     if shares is None or not row.work.nbytes:
         return Limit.UNKNOWN
     compute, memory = shares
+    if compute > IN_CACHE:
+        return Limit.BEYOND
     if compute >= NEAR and compute >= memory:
         return Limit.COMPUTE
     if NEAR <= memory <= IN_CACHE:

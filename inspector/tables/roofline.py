@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
-from inspector.roofline.rows import Limit, Limits, RooflineRow, known_limits, roofline
+from inspector.roofline.rows import COARSE, Limit, Limits, RooflineRow, known_limits, roofline
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Column, Table, Total, badge_column
@@ -93,8 +93,8 @@ def _limit_words(row: RooflineRow, limits: Limits) -> str | None:
     """Return the limit of an operator, or why it is unknown."""
     if row.words:
         return row.words
-    if row.work.reason:
-        return row.work.reason
+    if row.work.reason or row.is_coarse:
+        return row.work.reason or COARSE
     return limits.missing or None if row.time_ns else None
 
 
@@ -120,8 +120,8 @@ def _cells(row: RooflineRow) -> tuple[object, ...]:
 
 def note(row: RooflineRow) -> str:
     """Return why something is missing, or which sizes were used."""
-    if row.work.reason:
-        return row.work.reason
+    if row.work.reason or row.is_coarse:
+        return row.work.reason or COARSE
     return "upper bounds of dynamic sizes" if row.work.bounded else ""
 
 

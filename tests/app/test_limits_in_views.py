@@ -20,6 +20,7 @@ from devtools_app.views.operators import OperatorsPane
 from devtools_app.views.overview import OverviewPane
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
+from inspector.profile.operator_rows import operator_rows
 from inspector.tables.roofline import WORK_TITLES
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind
@@ -96,6 +97,12 @@ def test_node_has_flops_bytes_and_the_reason_why_a_limit_is_missing() -> None:
     sheet = node_facts(one, "forward", Selection(SelectionKind.EVENT, event=5), AUTOMATIC)
     facts = {fact.label: fact.value for group in sheet.groups for fact in group.facts}
     assert "FLOP" in facts["FLOPs"]
+    assert facts["achieved"] == "missing"  # two steps of 1 µs
+    kernel = next(row for row in operator_rows(one, "forward") if row.kind == "operator")
+    chosen = Selection(SelectionKind.EVENT, event=kernel.event)
+    sheet = node_facts(one, "forward", chosen, AUTOMATIC)
+    facts = {fact.label: fact.value for group in sheet.groups for fact in group.facts}
+    assert "GB/s" in facts["achieved"]
     assert facts["of the limit"] == "missing: not calibrated"
 
 

@@ -21,6 +21,7 @@ from inspector.profile.operator_rows import operator_rows
 from inspector.roofline.calibration import COPY, Calibration, Ceiling
 from inspector.roofline.method_work import MethodWork, method_work, operator_rule
 from inspector.roofline.rows import (
+    COARSE,
     COUNTED,
     Limit,
     Limits,
@@ -265,6 +266,11 @@ def test_the_limit_follows_from_both_shares(row: RooflineRow, share: float, word
     assert found.words == words
 
 
+def test_more_than_the_measured_peak_is_no_share() -> None:
+    found = measured(_row(20_000_000, 1000, 1e6), _limits())
+    assert (found.share, found.words) == (None, "above the measured peak")
+
+
 def test_without_a_calibration_there_is_no_share() -> None:
     found = measured(_row(1000, 1000, 1e6), Limits())
     assert (found.share, found.bound) == (None, Limit.UNKNOWN)
@@ -321,8 +327,11 @@ def test_without_calibration_the_limit_says_so() -> None:
     one = session(DATA / "runs/convnet_xnnpack")
     rows = roofline(one, "forward", Limits()).rows
     *_, share, limit = work_columns(rows, Limits(), AUTOMATIC)
-    timed = [at for at, row in enumerate(rows) if row.time_ns]
+    timed = [at for at, row in enumerate(rows) if row.time_ns and not row.is_coarse]
     assert {limit.cell(at) for at in timed} == {"not calibrated"}
+    coarse = [at for at, row in enumerate(rows) if row.is_coarse and not row.work.reason]
+    assert {limit.cell(at) for at in coarse} == {COARSE}
+    assert {rows[at].flops_per_s for at in coarse} == {None}
     assert {share.cell(at) for at in timed} == {"missing"}
     assert "--calibrate" in limit.exact(limit.values[timed[0]])
 
