@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import JobProgress
 from devtools_app.jobs.recompile import Compare, Failed, Measure, Open, RecompileJob, RecompileStep
-from devtools_app.state.requests import Notice, Recompile, Request, TrustCode
+from devtools_app.state.requests import CompareSessions, Notice, Recompile, Request, TrustCode
 from devtools_app.state.run_form import Runnable, runnable
 from devtools_app.state.state import State
 from devtools_app.state.trusted_code import untrusted_code
 from devtools_app.state.variant_places import variant_folder
-from devtools_app.state.variant_steps import compared_sessions, shown_variant
+from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, derived, with_variant
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class RecipeCommand:
         self._store = services.store
         self._jobs = services.jobs
         self._awaited: int | None = None  # the variant that is being opened
+        self._variant = -1  # the one that was opened last
+        self._left = ("", "")  # session and view in front at the start
         self._steps: dict[type[RecompileStep], Callable[[RecompileJob], object]] = {
             Failed: self._failed,
             Open: self._open,
@@ -106,6 +108,7 @@ class RecipeCommand:
 
     def _start(self, one: Variant) -> None:
         recompiling = self._jobs.recompiling
+        self._left = (self._store.state.current, self._store.state.view)
         base = self._base(one)
         first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
         recompiling.give_up()  # the newer request takes the number of the one at work
@@ -137,12 +140,12 @@ class RecipeCommand:
         if parent is not None:
             history = derived(store.state.history, found.parent, _recipe(found))
             result = replace(history.variants[-1], files=found.files, failure=failure)
-            self._awaited = result.id
+            self._awaited = self._variant = result.id
             store.update(history=with_variant(history, result))
         if outcome is not None:
             text = f"The new variant was compiled but did not run: {outcome.sentence.rstrip('.')}."
             self._window.notice(Notice(text, "warning", outcome.details))
-        self._services.controller.open(found.files, keep_view=True)
+        self._services.controller.open_result(found.files, behind=not self._is_watched())
 
     def _failed(self, found: RecompileJob) -> None:
         from inspector.jobs.messages import Ended
@@ -165,26 +168,39 @@ class RecipeCommand:
         """Continue as soon as a variant is open."""
         if not new.sessions:
             self._jobs.previews.rest()
-        one = shown_variant(new)
-        if self._awaited is None or one is None or one.id != self._awaited:
+        one = new.history.find(self._awaited)
+        if one is None or not one.session:
             return
         self._awaited = None
         self._jobs.recompiling.answer()
 
+    def _is_watched(self) -> bool:
+        """Return whether the user still looks at what was there at the start."""
+        return (self._store.state.current, self._store.state.view) == self._left
+
     def _compare(self, found: RecompileJob) -> None:
-        """Show the variant next to its parent."""
-        store = self._store
-        one, parent = shown_variant(store.state), store.state.history.find(found.parent)
-        if one is not None and parent is not None and parent.session:
-            store.update(compared=(parent.session, one.session))
-        self._window.show_view(COMPARE)
+        """Show the variant next to its parent, or offer that to a user who went elsewhere."""
+        state = self._store.state
+        one, parent = state.history.find(self._variant), state.history.find(found.parent)
+        former = parent.session if parent is not None else ""
+        if one is not None and one.session == state.current:
+            if former:
+                self._store.update(compared=(former, one.session))
+            self._window.show_view(COMPARE)
+        elif one is not None and one.session:
+            offers = (("Compare", CompareSessions(former, one.session)),) if former else ()
+            self._window.notice(Notice(f"{_title(state, one)} is ready.", offers=offers))
         self._jobs.previews.forget()
         self._jobs.recompiling.answer()
 
-    def _measure(self, _found: RecompileJob) -> None:
-        """Measure the compared sessions; a running measurement is of another pair, or outdated."""
-        jobs = self._jobs
-        jobs.measurements.measure(compared_sessions(self._store.state), jobs.run_form)
+    def _measure(self, found: RecompileJob) -> None:
+        """Measure the variant beside its parent; a running measurement is of another pair."""
+        jobs, state = self._jobs, self._store.state
+        pair = [state.history.find(key) for key in (found.parent, self._variant)]
+        ids = [one.session for one in pair if one is not None and one.session]
+        open_ones = tuple(one for key in ids for one in state.sessions if one.id == key)
+        both = open_ones if len(open_ones) > 1 else compared_sessions(state)
+        jobs.measurements.measure(both, jobs.run_form)
         jobs.recompiling.answer()
 
     def _measured(self, found: JobProgress) -> None:

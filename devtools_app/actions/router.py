@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from devtools_app.actions.commands import Commands
 from devtools_app.actions.host import CommandHost, Services
+from devtools_app.actions.recipe_command import COMPARE
 from devtools_app.state import requests, transitions
 from devtools_app.state.trusted_code import agree
 
@@ -30,6 +32,7 @@ class Router:
             requests.ChooseTicks: lambda one: controller.choose_ticks(one.session, one.unit),
             requests.ChooseFiles: self._choose_files,
             requests.ShowSession: lambda one: controller.show(one.session),
+            requests.CompareSessions: self._compare,
             requests.CloseSession: lambda one: controller.close(one.session),
             requests.OpenSource: lambda one: commands.open_source(one.file, one.line),
             requests.AddSourceRoot: lambda _one: commands.add_source_root(),
@@ -60,6 +63,11 @@ class Router:
 
     def _go_to(self, request: requests.GoTo) -> None:
         self._store.put(transitions.go_to(self._store.state, request.place))
+
+    def _compare(self, request: requests.CompareSessions) -> None:
+        shown = transitions.show_session(self._store.state, request.session)
+        self._store.put(replace(shown, compared=(request.former, request.session)))
+        self._window.show_view(COMPARE)
 
     def _choose_files(self, request: requests.ChooseFiles) -> None:
         if request.beside:

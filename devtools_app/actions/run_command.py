@@ -114,14 +114,14 @@ class RunCommand:
             return
         if one is None or what is None or what.program != job.program:
             paths = (job.program, job.record, *job.data_files, *result)
-            controller.open(tuple(path for path in paths if path), keep_view=True)
+            controller.open_result(tuple(path for path in paths if path))
             return
         folder, folders = Path(execution.target), {Path(one).parent for one in what.traces}
         ours = (place == folder or _is_earlier_run(place, folder) for place in folders)
         if all(ours):
             controller.read_with((*what.others, *result), one.id)
         else:
-            controller.open((*what.others, *result), keep_view=True)
+            controller.open_result((*what.others, *result))
 
 
 def _is_earlier_run(place: Path, folder: Path) -> bool:

@@ -47,6 +47,7 @@ class OpenTarget:
         label: id of the session in a workspace, else empty
         partial: whether unreadable files may be dropped
         keep_view: whether the view in front stays there
+        behind: whether the session in front stays there
     """
 
     paths: tuple[str, ...]
@@ -55,6 +56,7 @@ class OpenTarget:
     label: str = ""
     partial: bool = False
     keep_view: bool = False
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,16 @@ class SessionController(QObject):
                 tuple(OpenTarget(group, pair=pair, keep_view=keep_view) for group in groups)
             )
 
+    def open_result(self, paths: tuple[str, ...], *, behind: bool = False) -> None:
+        """Open what a job wrote as one session; the view in front stays.
+
+        Args:
+            paths: files
+            behind: whether the session in front stays, too
+        """
+        files = tuple(os.path.abspath(path) for path in paths)
+        self._start((OpenTarget(files, keep_view=True, behind=behind),))
+
     def open_beside(self, paths: tuple[str, ...]) -> None:
         """Read the session shown again, with more files."""
         one = self._store.state.open_session
@@ -318,10 +328,11 @@ class SessionController(QObject):
             return self._replace(state, result)
         if result.session is None:
             return state
-        state = add_session(state, result.session, result.paths)
+        target = result.target
+        state = add_session(state, result.session, result.paths, behind=target.behind)
         if restoring is None:
-            return state if result.target.keep_view else replace(state, view=self.first_view)
-        restoring.names[result.target.label] = state.current
+            return state if target.keep_view else replace(state, view=self.first_view)
+        restoring.names[target.label] = state.current
         return state
 
     def _replace(self, state: State, result: Loaded) -> State:

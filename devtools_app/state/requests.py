@@ -106,6 +106,19 @@ class ShowSession:
 
 
 @dataclass(frozen=True, slots=True)
+class CompareSessions:
+    """Show two sessions beside each other, and switch to the second.
+
+    Attributes:
+        former: id of the baseline
+        session: id of the other one
+    """
+
+    former: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
 class CloseSession:
     """Close a session."""
 
@@ -230,6 +243,7 @@ Request = (
     | OpenPaths
     | ChooseFiles
     | ShowSession
+    | CompareSessions
     | CloseSession
     | OpenSource
     | AddSourceRoot

@@ -68,11 +68,13 @@ def bookmark_at(state: State, slot: int) -> Bookmark | None:
     return next((bookmark for bookmark in state.bookmarks if bookmark.slot == slot), None)
 
 
-def add_session(state: State, session: Session, paths: tuple[str, ...]) -> State:
-    """Return the state with one more session, shown at once."""
+def add_session(
+    state: State, session: Session, paths: tuple[str, ...], *, behind: bool = False
+) -> State:
+    """Return the state with one more session, shown at once unless behind another one."""
     added = OpenSession(session_id(state.opened), session, paths)
     more = replace(state, sessions=(*state.sessions, added), opened=state.opened + 1)
-    return _show(more, added)
+    return more if behind and state.sessions else _show(more, added)
 
 
 def replace_session(

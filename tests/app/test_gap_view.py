@@ -167,7 +167,7 @@ def test_missing_values_are_one_click_that_runs_and_compares(
     made = ("model.pte", "model.etrecord")
     logged = tuple(str(corpus / name) for name in ("run.etdp", "run.debug"))
     files = (*(str(tmp_path / name) for name in made), *logged)
-    window.controller.open(files, keep_view=True)  # as the result of the run
+    window.controller.open_result(files)
     qtbot.waitUntil(lambda: found._run is not None, timeout=PATIENCE)
     assert found.table.rows.length
 

@@ -334,6 +334,25 @@ def test_pt2_source_survives_a_killed_worker_and_a_run_that_fails(
     assert window.recipe_store.variant.id == one.id
 
 
+def test_a_variant_that_is_ready_leaves_a_user_alone_who_went_elsewhere(
+    window, qtbot, record, here
+) -> None:
+    open_files(window, qtbot, record / "model.pte", record / "model.etrecord")
+    edit(window, partitioners=("xnnpack",))
+    window.show_view("graph")
+    press(window)
+    window.show_view("memory")
+    store = window.store
+    qtbot.waitUntil(lambda: len(store.state.sessions) == 2, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "is ready" in window.strip.text, timeout=PATIENCE)
+    first, second = (one.id for one in store.state.sessions)
+    assert (store.state.current, store.state.view) == (first, "memory")
+    compare = next(one for one in window.strip.findChildren(QPushButton) if one.text() == "Compare")
+    compare.click()
+    assert (store.state.current, store.state.view) == (second, "compare")
+    assert store.state.compared == (first, second)
+
+
 def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
     window, make_window, qtbot, record, here
 ) -> None:
