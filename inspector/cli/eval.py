@@ -35,7 +35,7 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
 from inspector.recipes.data_source import EXAMPLE, EXPECTED, DataSourceError, data_source
 from inspector.recipes.emission import file_of, in_file
-from inspector.tables.evaluate import figures_table, worst_table
+from inspector.tables.evaluate import figures_table, ranges_table, worst_table
 from inspector.units import plural
 from schema.errors import Issue, Severity
 
@@ -52,6 +52,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=REFERENCES[0],
         help="what outputs are compared with: the float program, the recorded program of the first"
         " variant, or the first variant; default: the first of these that is known",
+    )
+    parser.add_argument(
+        "--ranges",
+        action="store_true",
+        help="observe what quantized programs round: clipped values, unused parts of scales",
     )
     add_folder_output(parser, "folder for the samples, from which the next call resumes; required")
     add_program_data(parser)
@@ -112,7 +117,9 @@ def _job(options: Namespace) -> EvalJob:
     sessions = open_sides(options, [split_names(names) for names in options.sessions])
     for path in options.libraries:
         check_there(path)
-    request = EvalRequest(options.data, options.metric, options.samples, options.reference)
+    request = EvalRequest(
+        options.data, options.metric, options.samples, options.reference, options.ranges
+    )
     how = RunJob(
         "",
         method=options.method or "",
@@ -187,10 +194,13 @@ def _answer(report: EvalReport, notes: Sequence[str], folder: str) -> Answer:
         issues.append(
             Issue(Severity.ERROR, report.settings.reference, f"{words}: {report.sentence}")
         )
+    tables = [shown(figures_table(report)), shown(worst_table(report), "worst samples")]
+    if any(one.ranges for one in report.variants):
+        tables.append(shown(ranges_table(report), "ranges of quantized values"))
     return Answer(
         data,
         lines=lines,
-        tables=(shown(figures_table(report)), shown(worst_table(report), "worst samples")),
+        tables=tables,
         issues=issues,
         code=FAILED if issues else FINE,
     )

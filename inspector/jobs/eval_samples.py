@@ -39,6 +39,33 @@ class OutputSums:
 
 
 @dataclass(frozen=True, slots=True)
+class QuantizedRange:
+    """Values that were quantized with a fixed scale.
+
+    Attributes:
+        node: that quantizes, in the recorded program
+        made_by: node whose result it quantizes
+        source: ``file:line`` of that node, empty if unknown
+        least: smallest value that the scale can hold
+        most: largest one
+        low: smallest value of the data
+        high: largest one
+        elements: number of elements
+        clipped: of them beyond what the scale can hold, by more than half a step
+    """
+
+    node: str
+    made_by: str
+    source: str
+    least: float
+    most: float
+    low: float
+    high: float
+    elements: int
+    clipped: int
+
+
+@dataclass(frozen=True, slots=True)
 class VariantSample:
     """One sample as a variant computed it.
 
@@ -46,11 +73,13 @@ class VariantSample:
         outputs: beside the reference; empty for the reference itself
         metrics: values of the user's metric by name; None for what is not finite
         error: why the variant did not run, empty otherwise
+        ranges: of quantized values, in order of execution; empty if not observed
     """
 
     outputs: tuple[OutputSums, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     error: str = ""
+    ranges: tuple[QuantizedRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

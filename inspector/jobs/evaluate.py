@@ -59,6 +59,7 @@ class EvalJob:
         reference: what the outputs are compared with
         metric: ``FILE.py:NAME`` of a function of the outputs and targets; empty for none
         samples: most samples; None for all
+        ranges: whether the ranges of quantized values are observed, in recorded programs
     """
 
     names: tuple[str, ...]
@@ -67,6 +68,7 @@ class EvalJob:
     reference: EvalReference = field(default_factory=lambda: EvalReference("", variant=0))
     metric: str = ""
     samples: int | None = None
+    ranges: bool = False
 
 
 def program_part(name: str) -> str:
@@ -89,6 +91,8 @@ def key_of(job: EvalJob) -> dict[str, str]:
     found["the data set"] = f"{job.data} {content}"
     if job.metric:
         found["the metric"] = f"{job.metric} {fingerprint(file_of(job.metric))}"
+    if job.ranges:
+        found["the wish for ranges"] = "of recorded programs"
     own = job.reference.source
     content = fingerprint(own.path) if own is not None else str(job.reference.variant)
     found["the reference"] = f"{job.reference.words} {content}"

@@ -100,6 +100,41 @@ def worst_table(report: EvalReport, units: Units = AUTOMATIC) -> Table:
     return row_table(_WORST, rows, "samples", keys=keys, units=units)
 
 
+_RANGES = (
+    RowField("variant"),
+    RowField("value", mono=True),
+    RowField("low", _NUMBER),
+    RowField("high", _NUMBER),
+    RowField("least", _NUMBER),
+    RowField("most", _NUMBER),
+    RowField("clipped", _SHARE),
+    RowField("unused", _SHARE),
+    RowField("advice"),
+    RowField("source"),
+)
+
+
+def ranges_table(report: EvalReport, units: Units = AUTOMATIC) -> Table:
+    """Return a row for each quantized value: its range in the data, and that of its scale."""
+    rows = [
+        (
+            one.name,
+            each.values.made_by,
+            each.values.low,
+            each.values.high,
+            each.values.least,
+            each.values.most,
+            each.clipped,
+            each.unused,
+            each.advice,
+            each.values.source,
+        )
+        for one in report.variants
+        for each in one.ranges
+    ]
+    return row_table(_RANGES, rows, "values", units=units)
+
+
 def samples_table(state: EvalState, units: Units = AUTOMATIC) -> Table:
     """Return a row for each sample, variant and output."""
     report = evaluation_report(state)
@@ -150,6 +185,14 @@ def worst(folder: Path, units: Units) -> Table:
     Raises: FormatError, OSError
     """
     return worst_table(evaluation_report(read_evaluation(folder)), units)
+
+
+def ranges(folder: Path, units: Units) -> Table:
+    """Return the ranges of quantized values of the evaluation in a folder.
+
+    Raises: FormatError, OSError
+    """
+    return ranges_table(evaluation_report(read_evaluation(folder)), units)
 
 
 def samples(folder: Path, units: Units) -> Table:

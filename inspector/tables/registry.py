@@ -78,6 +78,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("gate-history", "a run of a gate", "gates:history", TableSubject.FOLDER),
         TableEntry("eval-outputs", "an output", "evaluate:outputs", TableSubject.FOLDER),
         TableEntry("eval-worst", "a bad sample", "evaluate:worst", TableSubject.FOLDER),
+        TableEntry("eval-ranges", "a quantized value", "evaluate:ranges", TableSubject.FOLDER),
         TableEntry("eval-samples", "a sample", "evaluate:samples", TableSubject.FOLDER),
         TableEntry("trials", "a program a bisection tried", "bisect:trials", TableSubject.FOLDER),
         *(

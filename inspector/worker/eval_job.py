@@ -5,22 +5,28 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import torch
 
-from inspector.jobs.eval_samples import EvalSample, OutputSums, VariantSample
+from inspector.jobs.eval_samples import (
+    EvalSample,
+    OutputSums,
+    VariantSample,
+)
 from inspector.jobs.evaluate import EvalJob
 from inspector.jobs.executing import RunJob
 from inspector.memory.plan import state_values
 from inspector.numerics.metrics import Distance, ErrorSums, Tolerance
 from inspector.numerics.replay.measuring import pieces_of
+from inspector.recipes.compile_job import Source
 from inspector.recipes.data_source import EXAMPLE
 from inspector.recipes.emission import file_of
+from inspector.worker.activation_ranges import RangeObserver, quantizes
 from inspector.worker.data_set import DataSample, DataSet, example_data, open_data
 from inspector.worker.executing import failure as failure
-from inspector.worker.exporter import AnswerError, Say, member_of, timed_stage
+from inspector.worker.exporter import FORWARD, AnswerError, Say, member_of, timed_stage
 from inspector.worker.inputs import chosen_method
 from inspector.worker.kernels import with_libraries
 from inspector.worker.run_job import record_of
@@ -59,7 +65,8 @@ def work(job: EvalJob, task: Task) -> dict[str, Any]:
         program = source_program(job.reference.source, plan.name, task.notify)
     runner = ProgramRunner(program) if program is not None else None
     data = data or example_data(program, plan)
-    evaluation = _Evaluation(job, variants, runner, metric, task.notify)
+    observers = [_observer(one, task.notify) for one in job.variants] if job.ranges else []
+    evaluation = _Evaluation(job, variants, runner, metric, task.notify, observers)
     with timed_stage(task.notify, "evaluate"):
         return evaluation.run(data, task.options.get("known", {}))
 
@@ -109,6 +116,7 @@ class _Evaluation:
         runner: computes the reference; None if it is a variant
         metric: of the user, or None
         notify: called with messages
+        observers: of the quantized values of each variant; may be empty
         refused: number of samples without any figures
         first: error of the first of them
     """
@@ -118,6 +126,7 @@ class _Evaluation:
     runner: ProgramRunner | None
     metric: _Metric | None
     notify: Say
+    observers: Sequence[RangeObserver | None] = ()
     refused: int = 0
     first: Exception | None = field(default=None)
 
@@ -157,6 +166,13 @@ class _Evaluation:
             self._compared(one, None if number == own_variant else reference, sample)
             for number, one in enumerate(outputs)
         )
+        observers = self.observers or [None] * len(compared)
+        compared = tuple(
+            one
+            if observer is None or one.error
+            else replace(one, ranges=observer.ranges(sample.inputs))
+            for one, observer in zip(compared, observers, strict=True)
+        )
         errors = [one for one in outputs if isinstance(one, Exception)]
         if len(errors) == len(outputs) or isinstance(reference, Exception):
             self.refused += 1
@@ -185,6 +201,14 @@ class _Evaluation:
 
     def _measured(self, outputs: Values, sample: DataSample) -> Metrics:
         return {} if self.metric is None else self.metric(outputs, sample)
+
+
+def _observer(job: RunJob, notify: Say) -> RangeObserver | None:
+    """Return the observer of a variant, None without a recorded program that is quantized."""
+    if not job.record:
+        return None
+    program = source_program(Source(job.record), job.method or FORWARD, notify)
+    return RangeObserver(program) if quantizes(program) else None
 
 
 def _least(one: int | None, two: int | None) -> int | None:

@@ -294,6 +294,21 @@ def test_a_quantized_program_is_calibrated_by_a_data_set_and_compared_with_its_f
     assert report.settings.reference == f"the float program {model}:net"
     one, all_of_them = (variant.figure("snr") or 0.0 for variant in report.variants)
     assert all_of_them > one + 6
+    options = ("--data", f"{model}:batches", "--ranges", "-o", tmp_path / "ranges")
+    answer = run("eval", tmp_path / "one", tmp_path / "all", *options, "--format", "json")
+    one, better = (
+        {row["made_by"]: row for row in variant["ranges"]}
+        for variant in valid(answer, "eval")["data"]["variants"]
+    )
+    assert list(one) == list(better)
+    first = next(iter(one.values()))
+    assert first["clipped_share"] > 0.1
+    assert first["advice"].startswith("clips: calibrate with this data set")
+    for row in better.values():
+        assert row["clipped_share"] < 0.02
+        assert 0 <= row["unused_share"] < 0.3
+    table = run("table", "eval-ranges", tmp_path / "ranges", "--format", "tsv").out
+    assert len(table.splitlines()) == 1 + 2 * len(one)
     compared = run("compare", tmp_path / "one", tmp_path / "all", "--format", "json")
     data = valid(compared, "compare")["data"]
     (errors,) = [row for row in data["summary"] if row["what"] == "error of outputs"]

@@ -5,17 +5,26 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 
-from inspector.jobs.eval_samples import EvalSample, EvalSettings, EvalState, OutputSums
+from inspector.jobs.eval_samples import (
+    EvalSample,
+    EvalSettings,
+    EvalState,
+    OutputSums,
+    QuantizedRange,
+)
 from inspector.numerics.metrics import ErrorSums, Metrics
 from inspector.trace.run_times import FEW
 
+# From where a scale is said not to fit: observers leave out some tenths of a percent on purpose,
+# and half of the steps unused is one bit of eight.
+_CLIPPED, _UNUSED = 0.01, 0.5
 WORST = 10  # samples listed of each variant
 FIGURES = ("snr", "cosine", "max_abs", "mean_abs", "top1")  # besides the metrics of the user
 
@@ -74,6 +83,39 @@ class WorstSample:
 
 
 @dataclass(frozen=True, slots=True)
+class RangeFigures:
+    """The values of one quantized tensor over all samples.
+
+    Attributes:
+        values: ends over all samples, and sums of elements
+    """
+
+    values: QuantizedRange
+
+    @property
+    def clipped(self) -> float:
+        """Return the share of elements beyond what the scale can hold."""
+        return self.values.clipped / max(self.values.elements, 1)
+
+    @property
+    def unused(self) -> float:
+        """Return the share of the scale's range that no value is in."""
+        one = self.values
+        used = min(one.high, one.most) - max(one.low, one.least)
+        whole = one.most - one.least
+        return 1 - min(max(used, 0.0) / whole, 1.0) if whole > 0 else 0.0
+
+    @property
+    def advice(self) -> str:
+        """Return what to change, empty where the scale fits."""
+        if self.clipped > _CLIPPED:
+            return "clips: calibrate with this data set (--calibration)"
+        if self.unused > _UNUSED:
+            return "coarser than needed: calibrate with this data set (--calibration)"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class VariantFigures:
     """One variant over all samples.
 
@@ -85,6 +127,7 @@ class VariantFigures:
         refused: samples that did not run or are not comparable
         sentence: why the first of them did not
         worst: samples with the largest errors, worst first
+        ranges: of quantized values, in order of execution; empty if not observed
     """
 
     index: int
@@ -94,6 +137,7 @@ class VariantFigures:
     refused: int
     sentence: str
     worst: tuple[WorstSample, ...]
+    ranges: tuple[RangeFigures, ...] = ()
 
     def figure(self, name: str) -> float | None:
         """Return the figure of the worst output, or a metric of the user; None if unknown."""
@@ -187,7 +231,27 @@ def _variant(number: int, settings: EvalSettings, samples: Sequence[EvalSample])
         len(errors),
         errors[0] if errors else "",
         tuple(worst[:WORST]),
+        _ranges([one.ranges for one in found]),
     )
+
+
+def _ranges(samples: Sequence[Sequence[QuantizedRange]]) -> tuple[RangeFigures, ...]:
+    """Return the ranges over all samples, by the node that quantizes."""
+    found: dict[str, QuantizedRange] = {}
+    for one in (each for sample in samples for each in sample):
+        old = found.get(one.node)
+        found[one.node] = (
+            one
+            if old is None
+            else replace(
+                old,
+                low=min(old.low, one.low),
+                high=max(old.high, one.high),
+                elements=old.elements + one.elements,
+                clipped=old.clipped + one.clipped,
+            )
+        )
+    return tuple(map(RangeFigures, found.values()))
 
 
 def _means(values: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
@@ -273,6 +337,15 @@ def _variant_json(one: VariantFigures, settings: EvalSettings) -> dict[str, Any]
         "refused": one.refused,
         "sentence": one.sentence,
         "outputs": [_output_json(each) for each in one.outputs],
+        "ranges": [
+            {
+                **asdict(each.values),
+                "clipped_share": each.clipped,
+                "unused_share": each.unused,
+                "advice": each.advice,
+            }
+            for each in one.ranges
+        ],
         "worst": [
             {
                 "sample": each.index,

@@ -33,12 +33,14 @@ class EvalRequest:
         metric: ``FILE.py:NAME`` of a function; empty for none
         samples: most samples; None for all
         reference: one of ``REFERENCES``
+        ranges: whether the ranges of quantized values are observed
     """
 
     data: str
     metric: str = ""
     samples: int | None = None
     reference: str = REFERENCES[0]
+    ranges: bool = False
 
 
 def evaluation_job(
@@ -64,6 +66,7 @@ def evaluation_job(
         chosen_reference(sessions, method, request.reference),
         absolute(request.metric) if request.metric else "",
         request.samples,
+        request.ranges,
     )
 
 
