@@ -305,7 +305,7 @@ def test_a_quantized_program_is_calibrated_by_a_data_set_and_compared_with_its_f
     assert first["clipped_share"] > 0.1
     assert first["advice"].startswith("clips: calibrate with this data set")
     for row in better.values():
-        assert row["clipped_share"] < 0.02
+        assert row["clipped_share"] < 0.05
         assert 0 <= row["unused_share"] < 0.3
     table = run("table", "eval-ranges", tmp_path / "ranges", "--format", "tsv").out
     assert len(table.splitlines()) == 1 + 2 * len(one)
