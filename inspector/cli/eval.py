@@ -157,7 +157,7 @@ def evaluated(job: EvalJob, folder: Path, options: Namespace) -> tuple[EvalRepor
     except CommandError as error:
         raise CommandError(f"{error}{_kept(running.state, folder)}", error.code) from error
     except KeyboardInterrupt:
-        sys.stderr.write(f"etscope: interrupted{_kept(running.state, folder)}\n")
+        sys.stderr.write(f"{_kept(running.state, folder).strip(' ()')}\n")
         raise
     changed = outcome.result.get("changed") or 0
     if changed:
