@@ -11,6 +11,7 @@ from pathlib import Path
 
 from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
 from inspector.cli.device import check_known
+from inspector.cli.eval import add_data, check_data
 from inspector.cli.job_runs import (
     add_timeout,
     check_inputs,
@@ -22,6 +23,7 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_folder_output
 from inspector.cli.recipes import known_recipe
 from inspector.cli.sweep_progress import SweepProgress
+from inspector.experiments.gates.requirement import EVAL
 from inspector.experiments.sweeps.cluster import ClusterError, ClusterRunner
 from inspector.experiments.sweeps.engine import LocalRunner, Plan, Runner, Sweep, run_to_end
 from inspector.experiments.sweeps.grid import (
@@ -32,12 +34,20 @@ from inspector.experiments.sweeps.grid import (
     points_of,
     value_text,
 )
-from inspector.experiments.sweeps.results import METRICS, RESULTS, PointResult, Results, Status
+from inspector.experiments.sweeps.results import (
+    METRICS,
+    RESULTS,
+    PointResult,
+    Results,
+    Status,
+    metric_of,
+)
 from inspector.experiments.sweeps.task import GAP_METRIC, SweepSettings
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.data_source import absolute
+from inspector.recipes.emission import file_of
 from inspector.recipes.recipe import sha256_of
 from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
@@ -75,6 +85,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--gap", action="store_true", help="compare each point with its recorded program"
     )
+    add_data(parser)
     parser.add_argument(
         "--inputs",
         dest="run_inputs",
@@ -125,6 +136,10 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     job, issues = known_recipe(options.recipe, own_source=True)
     check_there(job.source.path)
     check_inputs(options.run_inputs)
+    if options.data:
+        check_data(options)
+    elif options.metric:
+        raise CommandError("--metric needs a data set: --data DATA", USAGE)
     if options.device:
         check_known(options.device)
     if options.device and options.cluster:
@@ -135,6 +150,9 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
         absolute(options.run_inputs),
         options.timeout,
         options.device,
+        absolute(options.data) if options.data else "",
+        absolute(options.metric) if options.metric else "",
+        options.samples,
     )
     try:
         grid = _grid(options.grid)
@@ -170,13 +188,21 @@ def _objectives(text: str, settings: SweepSettings) -> tuple[str, ...]:
     if text:
         names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
         for name in names:
-            if name not in METRICS:
+            if metric_of(name) is None:
                 raise CommandError(
                     f"--pareto: unknown metric {name!r}; available: {', '.join(METRICS)}", USAGE
                 )
         return names
     first = ("latency",) if settings.runs else ("delegated", "arena")
-    return (*first, "size", *((GAP_METRIC,) if settings.gap else ()))
+    return (*first, "size", *((GAP_METRIC,) if settings.gap else ()), *_evaluated(settings))
+
+
+def _evaluated(settings: SweepSettings) -> tuple[str, ...]:
+    """Return the metric of the user, else the signal to noise, where there is a data set."""
+    if not settings.data:
+        return ()
+    name = settings.metric[len(file_of(settings.metric)) + 1 :] if settings.metric else "snr"
+    return (f"{EVAL}{name}",)
 
 
 def _check_target(folder: Path, *, force: bool) -> None:

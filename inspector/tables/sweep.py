@@ -9,11 +9,11 @@ from pathlib import Path
 
 from inspector.experiments.sweeps.grid import value_text
 from inspector.experiments.sweeps.results import (
-    METRICS,
     PointResult,
     Results,
     Status,
     best_of,
+    metric_of,
     read_results,
 )
 from inspector.tables.selection import Units
@@ -34,7 +34,9 @@ _QUANTITIES: Mapping[str, tuple[Quantity, float]] = {
     "size": (Quantity.SIZE, 1.0),
     "latency": (Quantity.TIME, 1e6),
     "gap.max_abs": (Quantity.PLAIN, 1.0),
+    "eval.top1": (Quantity.SHARE, 1.0),
 }
+_OTHER = (Quantity.PLAIN, 1.0)
 _TONES = {"done": "good", "failed": "bad"}
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # round decimal steps between ticks
 _BINARY_STEPS = (1.0, 2.0, 4.0, 8.0, 16.0)  # round steps for bytes
@@ -185,7 +187,7 @@ def short_titles(fields: Sequence[str]) -> dict[str, str]:
 
 
 def _metric(points: Sequence[PointResult], name: str, time_unit: str, size_unit: str) -> Column:
-    quantity, _ = _QUANTITIES[name]
+    quantity, _ = _QUANTITIES.get(name, _OTHER)
     unit = {Quantity.TIME: time_unit, Quantity.SIZE: size_unit}.get(quantity, "auto")
     values = [in_base(name, one.metrics.get(name)) for one in points]
     missing = "—" if any(one.status is not Status.DONE for one in points) else "missing"
@@ -194,13 +196,13 @@ def _metric(points: Sequence[PointResult], name: str, time_unit: str, size_unit:
 
 def in_base(name: str, value: float | None) -> float | None:
     """Return a metric in the base unit of its quantity."""
-    return None if value is None else value * _QUANTITIES[name][1]
+    return None if value is None else value * _QUANTITIES.get(name, _OTHER)[1]
 
 
 def axes_of(results: Results) -> tuple[tuple[str, str], ...]:
     """Return the metrics a point can be drawn by, each with its direction of improvement."""
     return tuple(
-        (f"{name} ({'more' if METRICS[name][1] else 'less'} is better)", name)
+        (f"{name} ({'more' if (metric_of(name) or ('', True))[1] else 'less'} is better)", name)
         for name in results.metrics
     )
 
@@ -244,11 +246,11 @@ def _tooltip(one: PointResult, names: Sequence[str]) -> str:
 
 def metric_text(one: PointResult, name: str) -> str:
     """Return a metric of a point with its unit."""
-    return format_quantity(in_base(name, one.metrics.get(name)), _QUANTITIES[name][0])
+    return format_quantity(in_base(name, one.metrics.get(name)), _QUANTITIES.get(name, _OTHER)[0])
 
 
 def _axis(name: str, values: Sequence[float], units: tuple[str, str]) -> Axis:
-    quantity, _ = _QUANTITIES[name]
+    quantity, _ = _QUANTITIES.get(name, _OTHER)
     choice = {Quantity.TIME: units[0], Quantity.SIZE: units[1]}.get(quantity, "auto")
     unit = choose_unit(quantity, max(map(abs, values)), choice)
     low, high = min(values), max(values)

@@ -22,11 +22,11 @@ from inspector.experiments.sweeps.grid import (
 )
 from inspector.experiments.sweeps.pareto import front
 from inspector.experiments.sweeps.results import (
-    METRICS,
     PointResult,
     Results,
     Status,
     best_of,
+    metric_of,
     read_results,
     results_text,
 )
@@ -268,7 +268,7 @@ def test_any_json_is_results_or_refused(
         found = read_results(path)
     except FormatError:
         return
-    assert set(found.objectives) <= METRICS.keys()
+    assert all(metric_of(name) for name in found.objectives)
 
 
 @pytest.mark.parametrize(
@@ -281,6 +281,7 @@ def test_any_json_is_results_or_refused(
         (SweepSettings(gap=True), False),
         (SweepSettings(timeout=1.0), True),
         (SweepSettings(runs=3, device="pi"), False),
+        (SweepSettings(runs=3, data="ones", samples=2), False),
     ],
 )
 def test_finished_point_is_done_again_only_for_what_it_lacks(
@@ -293,6 +294,21 @@ def test_finished_point_is_done_again_only_for_what_it_lacks(
     assert not asked.met_by(replace(made, status=Status.FAILED))
     median = {"runs": 3, "gap": False, "inputs": "random"}  # as earlier versions have it
     assert asked.met_by(replace(made, settings=median)) is (enough and not asked.runs)
+
+
+def test_metrics_of_a_data_set_are_those_of_a_point() -> None:
+    asked = SweepSettings(data="data.py:batches", metric="data.py:accuracy")
+    metrics = {"eval.accuracy": 0.7, "eval.snr": 30.0, "size": 8.0}
+    one = PointResult(0, "a", {}, Status.DONE, metrics=metrics, settings=asked.content())
+    two = replace(one, number=1, key="b", metrics={**metrics, "eval.accuracy": 0.8})
+    assert asked.met_by(one)
+    assert not replace(asked, metric="").met_by(one)
+    results = Results("recipe.json", (), (one, two), ("eval.accuracy",))
+    assert results.metrics == ("size", "eval.snr", "eval.accuracy")
+    assert results.best() == (False, True)
+    assert list(results.content()["units"].values()) == ["B", "dB", ""]
+    assert metric_of("eval.") is None
+    assert "eval.accuracy" in [column.title for column in sweep_table(results).columns]
 
 
 def test_noisy_points_are_marked_in_the_table_and_in_the_plot() -> None:

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from inspector.experiments.gates.requirement import EVAL
 from inspector.experiments.sweeps.pareto import front
 from inspector.files.load import POINTS
 from schema.errors import FormatError
@@ -28,8 +29,23 @@ METRICS: Mapping[str, tuple[str, bool]] = {
     "size": ("B", False),
     "latency": ("ms", False),
     "gap.max_abs": ("", False),
+    "eval.snr": ("dB", True),
+    "eval.cosine": ("", True),
+    "eval.max_abs": ("", False),
+    "eval.mean_abs": ("", False),
+    "eval.top1": ("", True),
 }
+_USERS = ("", True)  # metrics of the user, such as an accuracy
 STATIC = ("delegated", "delegates", "arena", "size")
+
+
+def metric_of(name: str) -> tuple[str, bool] | None:
+    """Return unit of a metric, and whether more of it is better; None for an unknown one.
+
+    Any other name behind ``eval.`` is a metric of the user, of which more is better.
+    """
+    users = name.removeprefix(EVAL)
+    return METRICS.get(name) or (_USERS if users != name and users.isidentifier() else None)
 
 
 class Status(str, Enum):
@@ -101,7 +117,9 @@ class Results:
     @property
     def metrics(self) -> tuple[str, ...]:
         """Return the metrics that some point has."""
-        return tuple(name for name in METRICS if any(name in one.metrics for one in self.points))
+        found = dict.fromkeys(name for one in self.points for name in one.metrics)
+        known = [name for name in METRICS if name in found]
+        return (*known, *(name for name in found if name not in METRICS and metric_of(name)))
 
     def best(self) -> tuple[bool, ...]:
         """Return which points no other one beats in all objectives."""
@@ -119,7 +137,7 @@ class Results:
             "recipe": self.recipe,
             "fields": list(self.fields),
             "objectives": list(self.objectives),
-            "units": {name: METRICS[name][0] for name in self.metrics},
+            "units": {name: _known(name)[0] for name in self.metrics},
             "points": [
                 {**one.content(), "folder": one.folder, "pareto": best}
                 for one, best in zip(self.points, self.best(), strict=True)
@@ -141,7 +159,11 @@ def _worth(one: PointResult, name: str) -> float:
     value = one.metrics.get(name)
     if value is None or math.isnan(value):
         return math.inf
-    return -value if METRICS[name][1] else value
+    return -value if _known(name)[1] else value
+
+
+def _known(name: str) -> tuple[str, bool]:
+    return metric_of(name) or _USERS
 
 
 def results_text(results: Results) -> str:
@@ -173,7 +195,7 @@ class _ResultsFile:
         """Raise ValueError for an objective that is not a metric, or what no point has."""
         for one in self.points:
             _check(one)
-        unknown = [name for name in self.objectives if name not in METRICS]
+        unknown = [name for name in self.objectives if metric_of(name) is None]
         if unknown:
             known = ", ".join(METRICS)
             raise ValueError(f"objectives: expected one of {known}, found {unknown[0]!r:.40}")

@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from inspector.experiments.evaluate.report import FIGURES, evaluation_report
+from inspector.experiments.evaluate.request import (
+    EvalRequest,
+    EvalRequestError,
+    evaluation_job,
+)
 from inspector.experiments.gates.evidence import Evidence, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value
+from inspector.experiments.gates.requirement import EVAL
 from inspector.experiments.sweeps.grid import Point
 from inspector.experiments.sweeps.results import STATIC, PointResult, Status
 from inspector.files.load import load_session
@@ -31,6 +38,7 @@ from schema.errors import FormatError
 WARMUP = 3  # runs before those that are measured
 _POLL_SECONDS = 0.1
 GAP_METRIC = "gap.max_abs"
+EVALUATION = "eval"  # folder of an evaluation on a data set
 _STATISTIC = "mean of the steady runs"  # earlier versions had a median with tracing
 RUN, NUMBERS = "run", "numbers"  # folders of runs: for their times, for their values
 THREADS = 1  # of each worker: points run side by side
@@ -67,6 +75,9 @@ class SweepSettings:
         inputs: random, ones, zeros, or a file of tensors
         timeout: seconds after which a job of a point is ended, None for never
         device: that it is run on, empty for this machine
+        data: data set that it is evaluated on, empty for none
+        metric: of the user, on that data set
+        samples: most samples of it
     """
 
     runs: int = 0
@@ -74,11 +85,25 @@ class SweepSettings:
     inputs: str = MADE_INPUTS[0]
     timeout: float | None = None
     device: str = ""
+    data: str = ""
+    metric: str = ""
+    samples: int | None = None
 
     def content(self) -> dict[str, Any]:
         """Return what the results depend on, as a JSON object."""
         own = {"runs": self.runs, "gap": self.gap, "inputs": self.inputs, "statistic": _STATISTIC}
-        return {**own, "device": self.device} if self.device else own
+        own |= {"device": self.device} if self.device else {}
+        return {**own, **self._evaluation()}
+
+    def _evaluation(self) -> dict[str, Any]:
+        if not self.data:
+            return {}
+        return {"data": self.data, "metric": self.metric, "samples": self.samples}
+
+    def evaluated_by(self, found: PointResult) -> bool:
+        """Return whether a result has the requested evaluation."""
+        same = all(found.settings.get(name) == one for name, one in self._evaluation().items())
+        return same and (not self.data or any(name.startswith(EVAL) for name in found.metrics))
 
     def timed_by(self, found: PointResult) -> bool:
         """Return whether a result has the requested times."""
@@ -98,7 +123,8 @@ class SweepSettings:
 
     def met_by(self, found: PointResult) -> bool:
         """Return whether a result has all that is requested."""
-        return found.status is Status.DONE and self.timed_by(found) and self.compared_by(found)
+        whole = self.timed_by(found) and self.compared_by(found) and self.evaluated_by(found)
+        return found.status is Status.DONE and whole
 
 
 def compile_alone(job: CompileJob, folder: Path) -> RunningPoint:
@@ -203,7 +229,14 @@ class PointTask:
             self._since = time.monotonic()
         except StopIteration:
             self._finish()
-        except (FolderError, FormatError, OSError, MissingError, PointError) as error:
+        except (
+            FolderError,
+            FormatError,
+            OSError,
+            MissingError,
+            PointError,
+            EvalRequestError,
+        ) as error:
             self._fail(str(error))
 
     def _work(self) -> Generator[RunningPoint, Any, None]:
@@ -218,6 +251,8 @@ class PointTask:
             yield from self._timed(session)
         if not self._settings.compared_by(known):
             yield from self._compared(session)
+        if not self._settings.evaluated_by(known):
+            yield from self._evaluated(session)
 
     def _timed(self, session: Session) -> Generator[RunningPoint, Any, None]:
         found: list[RunTimes] = []
@@ -260,6 +295,22 @@ class PointTask:
         notes = tuple(note for report in reports for note in report.notes)
         evidence = Evidence(session, str(self._folder), gap=GapReport(runs, notes))
         self._metrics[GAP_METRIC] = gap_value(GAP_METRIC, evidence).value
+
+    def _evaluated(self, session: Session) -> Generator[RunningPoint, Any, None]:
+        asked = self._settings
+        self._begin("eval")
+        libraries = needed_libraries(self.point.job, session)
+        request = EvalRequest(asked.data, asked.metric, asked.samples)
+        job = evaluation_job([session], request, RunJob("", threads=THREADS, libraries=libraries))
+        worker = Worker(EXECUTES, threads=THREADS)
+        running = JobRun(job, self._folder / EVALUATION, worker=worker)
+        yield running
+        report = evaluation_report(running.state, asked.samples)
+        (found,) = report.variants
+        if wrong := report.sentence or found.sentence:
+            raise PointError(wrong)
+        names = (*FIGURES, *found.metrics)
+        self._metrics |= {f"{EVAL}{name}": found.figure(name) for name in names}
 
     def _run_fields(self, session: Session, method: str) -> dict[str, Any]:
         return {
