@@ -92,7 +92,7 @@ def key_of(job: EvalJob) -> dict[str, str]:
     if job.metric:
         found["the metric"] = f"{job.metric} {fingerprint(file_of(job.metric))}"
     if job.ranges:
-        found["the wish for ranges"] = "of recorded programs"
+        found["the request for ranges"] = "of recorded programs"
     own = job.reference.source
     content = fingerprint(own.path) if own is not None else str(job.reference.variant)
     found["the reference"] = f"{job.reference.words} {content}"
