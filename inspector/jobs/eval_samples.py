@@ -39,7 +39,7 @@ class OutputSums:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantizedRange:
+class ObservedRange:
     """Values that were quantized with a fixed scale.
 
     Attributes:
@@ -79,7 +79,7 @@ class VariantSample:
     outputs: tuple[OutputSums, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     error: str = ""
-    ranges: tuple[QuantizedRange, ...] = ()
+    ranges: tuple[ObservedRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from torch.utils import _pytree as _untyped_pytree
 from typing_extensions import override
 
 from inspector.graph.source import user_frame
-from inspector.jobs.eval_samples import QuantizedRange
+from inspector.jobs.eval_samples import ObservedRange
 from inspector.worker.source_program import own
 
 _pytree: Any = _untyped_pytree
@@ -38,7 +38,7 @@ class RangeObserver:
     def __init__(self, program: ExportedProgram) -> None:
         self._program = program
 
-    def ranges(self, values: Sequence[Any]) -> tuple[QuantizedRange, ...]:
+    def ranges(self, values: Sequence[Any]) -> tuple[ObservedRange, ...]:
         """Return the range of each quantized value for flattened inputs, in order of execution.
 
         Raises: errors of torch
@@ -54,7 +54,7 @@ class RangeObserver:
 class _Observing(torch.fx.Interpreter):
     def __init__(self, module: Any) -> None:  # noqa: ANN401 - a graph module
         super().__init__(module)
-        self.found: list[QuantizedRange] = []
+        self.found: list[ObservedRange] = []
 
     @override
     def run_node(self, n: torch.fx.Node) -> Any:
@@ -75,7 +75,7 @@ class _Observing(torch.fx.Interpreter):
         clipped = int(((finite < least - scale / 2) | (finite > most + scale / 2)).sum())
         frame = user_frame(str(made_by.meta.get("stack_trace") or ""))
         self.found.append(
-            QuantizedRange(
+            ObservedRange(
                 node.name,
                 made_by.name,
                 f"{frame.file}:{frame.line}" if frame is not None else "",

@@ -16,8 +16,8 @@ from inspector.jobs.eval_samples import (
     EvalSample,
     EvalSettings,
     EvalState,
+    ObservedRange,
     OutputSums,
-    QuantizedRange,
 )
 from inspector.numerics.metrics import ErrorSums, Metrics
 from inspector.trace.run_times import FEW
@@ -90,7 +90,7 @@ class RangeFigures:
         values: ends over all samples, and sums of elements
     """
 
-    values: QuantizedRange
+    values: ObservedRange
 
     @property
     def clipped(self) -> float:
@@ -235,9 +235,9 @@ def _variant(number: int, settings: EvalSettings, samples: Sequence[EvalSample])
     )
 
 
-def _ranges(samples: Sequence[Sequence[QuantizedRange]]) -> tuple[RangeFigures, ...]:
+def _ranges(samples: Sequence[Sequence[ObservedRange]]) -> tuple[RangeFigures, ...]:
     """Return the ranges over all samples, by the node that quantizes."""
-    found: dict[str, QuantizedRange] = {}
+    found: dict[str, ObservedRange] = {}
     for one in (each for sample in samples for each in sample):
         old = found.get(one.node)
         found[one.node] = (
