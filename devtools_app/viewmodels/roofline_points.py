@@ -76,6 +76,9 @@ class RooflineScene:
         parts = [plural(len(self.points), "operator")]
         if self.without_flops:
             parts.append(f"{self.without_flops:,} that compute nothing are in the table only")
+        coarse = sum(row.is_coarse for row in self.roofline.rows)
+        if coarse:
+            parts.append(f"{coarse:,} too short for their clock")
         if self.roofline.unknown:
             parts.append(f"{plural(len(self.roofline.unknown), 'operator')} of unknown work")
         calibration = self.roofline.limits.calibration

@@ -8,7 +8,7 @@ import numpy as np
 
 from inspector.files.session import Session
 from inspector.findings.finding import Finding, Tone
-from inspector.profile.methods import analyse_profile
+from inspector.profile.methods import MethodTime, analyse_profile
 from inspector.profile.operator_columns import INNER, OPERATOR
 from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.roofline.rows import (
@@ -24,7 +24,6 @@ from inspector.units import format_share, format_time, plural
 _SLOWEST = 12  # operators looked at
 _WORTH = 0.05  # of the time of a method
 _MANY_ROWS = 20_000  # as of other findings
-_NS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def limit_findings(session: Session) -> list[Finding]:
         rows = _slowest(session, time.method)
         at_limits = rows_at_limits(session, time.method, rows, limits)
         found += [
-            _finding(bound, time.method, limits)
+            _finding(bound, time, limits)
             for limit in (Limit.OVERHEAD, Limit.MEMORY, Limit.COMPUTE)
             if (bound := _Bound(limit, _of(at_limits, limit))).share >= _WORTH
         ]
@@ -77,8 +76,8 @@ def _slowest(session: Session, method: str) -> list[OperatorRow]:
     return [rows[int(at)] for at in order[: min(_SLOWEST, int(works.sum()))]]
 
 
-def _finding(bound: _Bound, method: str, limits: Limits) -> Finding:
-    first = bound.rows[0]
+def _finding(bound: _Bound, time: MethodTime, limits: Limits) -> Finding:
+    first, method = bound.rows[0], time.method
     whose = "the time" if not method else f"the time of {method}"
     what = plural(len(bound.rows), "operator")
     text = f"{format_share(bound.share)} of {whose} is in {what} that "
@@ -88,7 +87,7 @@ def _finding(bound: _Bound, method: str, limits: Limits) -> Finding:
         calls = sum(row.passes for row in bound.rows)
         text += f"overhead-bound: {format_time(bound.time_ns / calls)} a call"
         detail = f"{first.label}: {first.words}; far below the peak and the bandwidth"
-        saved = bound.time_ns / _NS
+        saved = bound.share * time.latency_ms
     else:
         text += f"{bound.limit.value}"
         of = "bandwidth" if bound.limit is Limit.MEMORY else "peak"

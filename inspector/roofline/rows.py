@@ -9,7 +9,6 @@ from enum import Enum
 from inspector.files.machine import Machine, this_machine
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
-from inspector.profile.attribution import mean
 from inspector.profile.methods import analyse_profile
 from inspector.profile.operator_columns import INNER, KINDS, OPERATOR
 from inspector.profile.operator_rows import OperatorRow, operator_rows
@@ -262,7 +261,7 @@ def _work_of(work: MethodWork, row: OperatorRow) -> Work:
 
 
 def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
-    time = float(mean(row.samples_ns)) if row.samples_ns is not None else None
+    time = row.mean_ns
     link = row.link
     node = (link.payload_nodes or (link.node,) if row.kind == KINDS[INNER] else (link.node,))[0]
     made = RooflineRow(

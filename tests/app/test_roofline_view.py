@@ -49,6 +49,8 @@ def test_points_lie_at_intensity_and_rate_below_the_lines() -> None:
     assert (peak.x[0], peak.y) == (1.0, (11.0, 11.0))  # the ridge is at peak / bandwidth
     assert memory.y[1] == pytest.approx(11.0)
     assert "values logged" in scene.words
+    coarse = sum(row.is_coarse for row in found.rows)
+    assert f"{coarse} too short for their clock" in scene.words
 
 
 def test_without_a_calibration_there_are_points_and_no_lines() -> None:

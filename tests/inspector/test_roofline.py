@@ -294,6 +294,8 @@ def test_operators_have_the_numbers_of_the_roofline(name: str) -> None:
     assert _column(table, "flops") == [0 if row is None else row.work.flops for row in rows]
     assert _column(table, "bytes") == [0 if row is None else row.work.nbytes for row in rows]
     assert _column(table, "compute_rate") == [row and row.flops_per_s for row in rows]
+    means = zip(rows, _column(table, "mean"), strict=True)  # over the steady runs
+    assert all(row.time_ns == mean for row, mean in means if row is not None)
     (event,) = [row for row in found if row.event == rows[0].event]
     events = [row for row in operator_rows(one, "forward") if row.event == event.event]
     assert rows_at_limits(one, "forward", events, known_limits(one)) == [event]
