@@ -7,6 +7,7 @@ from pathlib import Path
 
 from inspector.experiments.gates.history import read_history
 from inspector.experiments.gates.judging import Judgement
+from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
@@ -24,8 +25,10 @@ def requirement_table(found: Sequence[Judgement]) -> Table:
 def history(path: Path, units: Units) -> Table:
     """Return a row for each run in a history of a gate, with its figures in base units.
 
-    Raises: FormatError, OSError
+    Raises: QueryError for a folder; FormatError, OSError
     """
+    if path.is_dir():
+        raise QueryError(f"{path} is a folder: expected the history of a gate, a file")
     runs = read_history(path)
     metrics = tuple(dict.fromkeys(name for run in runs for name in run.figures))
     fields = (
