@@ -58,7 +58,7 @@ def test_programs_are_evaluated_and_a_sample_opens_in_the_gap(
     assert "with a largest error of" in pane.histogram.hover_text(bar)
     requests: list[object] = []
     monkeypatch.setattr(pane, "_ask", requests.append)
-    assert pane.step(1)
+    pane.worst.show_current(pane.worst.rows.key(0))
     pane.open_sample()
     view, run = requests
     assert view == ShowView("gap")
