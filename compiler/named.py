@@ -73,14 +73,14 @@ def object_in_file(name: str) -> Any:  # noqa: ANN401 - whatever the file define
 
     Raises: UnknownNameError if the file or the name is missing; errors of the file
     """
-    path, _, wanted = name.rpartition(":")
+    path, _, requested = name.rpartition(":")
     file = Path(path).absolute()
     if not file.is_file():
         raise UnknownNameError(f"{path}: file not found")
     module = _module(file)
-    if not hasattr(module, wanted):
-        raise UnknownNameError(f"{path} does not define {wanted!r}")
-    return getattr(module, wanted)
+    if not hasattr(module, requested):
+        raise UnknownNameError(f"{path} does not define {requested!r}")
+    return getattr(module, requested)
 
 
 def _module(file: Path) -> Any:  # noqa: ANN401
@@ -111,13 +111,13 @@ def create_named(asked: NamedObject, found: Any) -> Any:  # noqa: ANN401
     """
     if not isinstance(found, type):
         return partial(found, **asked.options) if asked.options else found
-    made: Any = found
+    built: Any = found
     try:
-        inspect.signature(made).bind(**asked.options)
+        inspect.signature(built).bind(**asked.options)
     except TypeError as error:
         raise UnknownNameError(f"{asked.name} does not accept these options: {error}") from error
     try:
-        return made(**asked.options)
+        return built(**asked.options)
     except (TypeError, ValueError) as error:
         if asked.in_file:
             raise  # its own line is more precise

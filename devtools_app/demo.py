@@ -123,13 +123,13 @@ def compile_and_run(folder: Path, job: CompileJob, runs: int | None = None) -> l
     try:
         _finish(JobRun(job, folder, force=True, timeout=_PATIENCE, stages=True))
         program, record, run = folder / PROGRAM, folder / RECORD, folder / "run"
-        wanted = RunJob(
+        requested = RunJob(
             str(program),
             debug_level="intermediate",
             record=str(record),
             runs=runs,
         )
-        _finish(JobRun(wanted, run, force=True, worker=ahead, timeout=_PATIENCE))
+        _finish(JobRun(requested, run, force=True, worker=ahead, timeout=_PATIENCE))
     finally:
         ahead.close()
     return [str(folder), str(run)]

@@ -180,16 +180,16 @@ def _check_values(
         f"The number of {what} in each bundled set and Program shall equal, but get "
         f"{len(indices)} and {len(values)}",
     )
-    for place, (wanted, value) in enumerate(zip(_held(plan, indices), values, strict=True)):
-        kind = _TYPES.get(type(wanted))
+    for place, (requested, value) in enumerate(zip(_held(plan, indices), values, strict=True)):
+        kind = _TYPES.get(type(requested))
         _need(kind is not None, f"The type of program's {what} isn't supported.")
         _need(
             type(value) is kind or (kind is torch.Tensor and isinstance(value, torch.Tensor)),
             f"The type {place}-th {what} in {where} of method {plan.name} does not meet Program's "
             f"requirement: expected {kind} but get {type(value)}",
         )
-        if isinstance(wanted, m.Tensor):
-            dtype = dtype_of(wanted.scalar_type)
+        if isinstance(requested, m.Tensor):
+            dtype = dtype_of(requested.scalar_type)
             _need(
                 value.dtype is dtype,
                 f"The {what} tensor {value} dtype shall be {dtype}, but now is {value.dtype}",

@@ -170,11 +170,11 @@ def compare_outputs(
     if len(actual) != len(expected):
         raise invalid_argument(f"{len(actual)} outputs, expected {len(expected)}")
     pairs = enumerate(zip(actual, expected, strict=True))
-    return tuple(_stats(place, found, wanted, rtol, atol) for place, (found, wanted) in pairs)
+    return tuple(_stats(place, found, requested, rtol, atol) for place, (found, requested) in pairs)
 
 
-def _stats(place: int, found: Any, wanted: Any, rtol: float, atol: float) -> ErrorStats:  # noqa: ANN401
-    a, b = torch.as_tensor(found), torch.as_tensor(wanted)
+def _stats(place: int, found: Any, requested: Any, rtol: float, atol: float) -> ErrorStats:  # noqa: ANN401
+    a, b = torch.as_tensor(found), torch.as_tensor(requested)
     if a.shape != b.shape or a.dtype is not b.dtype:
         raise invalid_argument(
             f"output {place} is {a.dtype} {list(a.shape)}, expected is {b.dtype} {list(b.shape)}"

@@ -204,11 +204,11 @@ def _note_sizes(root: _Root, notes: Notes) -> None:
                 tensor = value.val
                 if not isinstance(tensor, BundledTensor):
                     continue
-                wanted = tensor_nbytes(tensor.scalar_type, tensor.sizes)
-                if wanted != len(tensor.data):
+                requested = tensor_nbytes(tensor.scalar_type, tensor.sizes)
+                if requested != len(tensor.data):
                     notes.add(
                         f"case {number} of {suite.method_name!r} has a tensor of "
-                        f"{len(tensor.data)} bytes where its shape needs {wanted}"
+                        f"{len(tensor.data)} bytes where its shape needs {requested}"
                     )
 
 

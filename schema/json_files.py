@@ -109,8 +109,8 @@ def kind_of_json(text: bytes) -> str:
         return own[0]
     if names and names <= _DATA_FIELDS:
         return "ptd"
-    wanted = f"one of the fields {', '.join(_OWN_FIELDS)}, or those of a .ptd"
-    raise FormatError(wanted, ", ".join(sorted(names)) or "no object", field="root")
+    requested = f"one of the fields {', '.join(_OWN_FIELDS)}, or those of a .ptd"
+    raise FormatError(requested, ", ".join(sorted(names)) or "no object", field="root")
 
 
 def file_of(kind: str, flatbuffer: bytes, original: memoryview | None = None) -> bytes:

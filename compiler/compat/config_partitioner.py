@@ -79,13 +79,13 @@ class ConfigerationBasedPartitioner(Partitioner):
         configs = self.target_partitioner_configs.values()
         kept = [op for op in (config.get_original_aten() for config in configs) if op is not None]
 
-        def wanted(node: Node) -> bool:
+        def requested(node: Node) -> bool:
             config = self._config_of(node)
             if config is None or config.get_original_aten() is None:
                 return False
             return config.check_constraints(node, ep)
 
-        return kept, wanted
+        return kept, requested
 
     def _config_of(self, node: Node) -> PartitionerConfig | None:
         if node.op != "call_function":
@@ -109,8 +109,8 @@ class ConfigerationBasedPartitioner(Partitioner):
             elif not config.check_constraints(node, ep):
                 note(node, rule, NodeOutcome.REJECTED, f"{rule}.check_constraints refuses it")
             else:
-                wanted = config.get_partition(node, ep)
-                nodes = [n for n in wanted if not (n.name in data and n in together)]
+                requested = config.get_partition(node, ep)
+                nodes = [n for n in requested if not (n.name in data and n in together)]
                 together.add_nodes_from(nodes)
                 together.add_edges_from(itertools.pairwise(nodes))
         groups: Any = graphs.connected_components(together)

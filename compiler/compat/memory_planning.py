@@ -111,9 +111,9 @@ def pick_shared_obj(
         end = _find_max_overlapping_allocations_offset(sobj, spec)
         if 0 < end <= sobj.size - spec.allocated_memory:
             return _put(sobj, spec, end)
-    made = SharedObject(len(shared_objects), -1, spec.allocated_memory, *_lifetime(spec))
-    shared_objects.append(made)
-    return _put(made, spec, 0)
+    built = SharedObject(len(shared_objects), -1, spec.allocated_memory, *_lifetime(spec))
+    shared_objects.append(built)
+    return _put(built, spec, 0)
 
 
 def _put(sobj: SharedObject, spec: TensorSpec, offset: int) -> SharedObject:

@@ -82,8 +82,8 @@ def gen_out_variant_schema(func_op_schema: str) -> str:
         model.SchemaKind.functional: generation.functional_to_out_signature,
         model.SchemaKind.mutable: generation.mutable_to_out_signature,
     }
-    made: Any = makers[func.kind()](func) if func.kind() in makers else func
-    return f"{namespace}::{made}" if namespace else str(made)
+    built: Any = makers[func.kind()](func) if func.kind() in makers else func
+    return f"{namespace}::{built}" if namespace else str(built)
 
 
 def get_schema_for_operators(ops: Sequence[str]) -> dict[str, str]:

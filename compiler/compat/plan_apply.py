@@ -63,9 +63,9 @@ def apply_algo(  # noqa: PLR0913 - as documented
     sizes, devices = [0], [_HOST]
     for device, own in _by_device(specs, enable_non_cpu_memory_planning).items():
         behind = len(sizes) - 1
-        made = algo(alignment, own, graph_module, graph_signature, padding)[1:]
-        sizes += made
-        devices += [device] * len(made)
+        built = algo(alignment, own, graph_module, graph_signature, padding)[1:]
+        sizes += built
+        devices += [device] * len(built)
         for spec in own:
             if spec.mem_id is not None:
                 spec.mem_id += behind

@@ -212,7 +212,7 @@ class Verifier:
             return  # a tensor that is both cannot satisfy both requirements
         own = _written(nodes, self.graph_signature)
         exists = self.graph_signature is None or do_user_inputs_exist(self.graph_signature)
-        for kind, wanted in (
+        for kind, requested in (
             ("placeholder", self.alloc_graph_input),
             ("output", self.alloc_graph_output),
         ):
@@ -220,8 +220,8 @@ class Verifier:
             planned = [s for s in specs if not s.const and s not in own]
             fixed = [s for s in planned if s.shape_dynamism != _DYNAMIC_UNBOUND]
             if kind == "output" or exists:
-                wrong = [s for s in fixed if (s.mem_offset is not None) != wanted]
-                assert not wrong, f"Misallocate graph {kind}: {wrong[0]}, wanted {wanted}"
+                wrong = [s for s in fixed if (s.mem_offset is not None) != requested]
+                assert not wrong, f"Misallocate graph {kind}: {wrong[0]}, wanted {requested}"
 
 
 def _bases(spec: TensorSpec) -> list[TensorSpec]:

@@ -37,9 +37,9 @@ def calling_program(module: Any) -> ExportedProgram:  # noqa: ANN401 - a Lowered
     call = graph.call_function(executorch_call_delegate, (home, *given))
     results = [named[s.arg.name] for s in outputs if s.kind == OutputKind.USER_OUTPUT]
     call.meta = {"val": [result.meta["val"] for result in results], "debug_handle": 1}
-    made = [_result(graph, call, place) for place, _ in enumerate(results)]
-    graph.output(tuple(made))
-    specs = [OutputSpec(OutputKind.USER_OUTPUT, argument_of(node), None) for node in made]
+    built = [_result(graph, call, place) for place, _ in enumerate(results)]
+    graph.output(tuple(built))
+    specs = [OutputSpec(OutputKind.USER_OUTPUT, argument_of(node), None) for node in built]
     signature = ExportGraphSignature(inputs, specs)
     return rebuilt(original, root, graph, signature=signature, state_dict={}, constants={})
 

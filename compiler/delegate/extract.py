@@ -163,10 +163,10 @@ def _program(
     owner: Owner,
     given: tuple[Sequence[Node], Sequence[Node]],
     nodes: Sequence[Node],
-    made: tuple[Mapping[str, Node], Sequence[Node]],
+    built: tuple[Mapping[str, Node], Sequence[Node]],
 ) -> ExportedProgram:
     owned, inputs = given
-    updates, results = made
+    updates, results = built
     graph = torch.fx.Graph()
     new: dict[Node, Node] = {}
     for node in (*owned, *inputs):
@@ -224,5 +224,5 @@ def _update(value: Node, spec: Any) -> OutputSpec:  # noqa: ANN401
 def _call(inputs: int, results: int) -> ModuleCallSignature:
     zeros: Any = [0] * inputs
     _, given = pytree.tree_flatten((tuple(zeros), {}))
-    _, made = pytree.tree_flatten([0] * results)
-    return ModuleCallSignature(inputs=[], outputs=[], in_spec=given, out_spec=made)
+    _, built = pytree.tree_flatten([0] * results)
+    return ModuleCallSignature(inputs=[], outputs=[], in_spec=given, out_spec=built)

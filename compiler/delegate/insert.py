@@ -41,9 +41,9 @@ def body_with_delegates(
         last = graph.output_node()
         shown: Any = last.args[0]
         last.args = (shown[0],)
-    made = torch.fx.GraphModule(root, graph)
-    made.meta = dict(body.meta)
-    return made
+    built = torch.fx.GraphModule(root, graph)
+    built.meta = dict(body.meta)
+    return built
 
 
 def _root(module: torch.fx.GraphModule, bodies: Mapping[str, torch.nn.Module]) -> torch.nn.Module:
@@ -67,10 +67,10 @@ def with_delegates(
     """
     root = _root(program.graph_module, bodies)
     shown = _results(program, {name for region, _ in lowered for name in region.updates})
-    graph, made = delegated_graph(program.graph, root, lowered, [value for value, _ in shown])
+    graph, built = delegated_graph(program.graph, root, lowered, [value for value, _ in shown])
     owned = {name for region, _ in lowered for name in region.owned}
     unread = {n.name for n in graph.nodes if n.op == "placeholder" and not n.users} & owned
-    signature = _signature(program, made, shown, unread)
+    signature = _signature(program, built, shown, unread)
     for node in list(graph.nodes):
         if node.op == "placeholder" and node.name in unread:
             graph.erase_node(node)
@@ -111,7 +111,7 @@ def delegated_graph(
         elif isinstance(key, Node) and key.op != "output" and not _goes_inside(key, group_of):
             building.copy(key)
     building.output(graph.output_node(), results)
-    return building.graph, building.made
+    return building.graph, building.built
 
 
 def _goes_inside(node: Node, group_of: Mapping[Node, str]) -> bool:
@@ -123,27 +123,27 @@ class _Building:
     def __init__(self, root: torch.nn.Module, taken: set[str]) -> None:
         self.graph = torch.fx.Graph()
         self.root = root
-        self.made: dict[Node, Node] = {}
+        self.built: dict[Node, Node] = {}
         self._taken = taken
         self._next: dict[str, int] = {}
         self._lowered = 0
 
     def copy(self, node: Node) -> None:
-        copied = self.graph.node_copy(node, self.made.__getitem__)
+        copied = self.graph.node_copy(node, self.built.__getitem__)
         copied.name = node.name
         copied.meta.pop(TAG, None)
-        self.made[node] = copied
+        self.built[node] = copied
 
     def call(self, region: DelegateRegion, module: torch.nn.Module) -> None:
         name = self._lowered_name(module)
         home = self._add("get_attr", name, (), name)
-        args = (home, *(self.made[node] for node in region.inputs))
+        args = (home, *(self.built[node] for node in region.inputs))
         call = self._add("call_function", executorch_call_delegate, args, NAME)
         call.meta = {"val": [node.meta["val"] for node in region.results], "debug_handle": 0}
         for place, node in enumerate(region.results):
             result = self._add("call_function", operator.getitem, (call, place), "getitem")
             result.meta = {k: v for k, v in node.meta.items() if k not in _NOT_OF_RESULTS}
-            self.made[node] = result
+            self.built[node] = result
 
     def _lowered_name(self, module: torch.nn.Module) -> str:
         while hasattr(self.root, f"lowered_module_{self._lowered}"):
@@ -163,11 +163,11 @@ class _Building:
         return node
 
     def output(self, node: Node, results: Sequence[Any]) -> None:
-        made = self.graph.output(tuple(self._new(value) for value in results))
-        made.meta = dict(node.meta)
+        built = self.graph.output(tuple(self._new(value) for value in results))
+        built.meta = dict(node.meta)
 
     def _new(self, value: Any) -> Any:  # noqa: ANN401
-        return self.made[value] if isinstance(value, Node) else value
+        return self.built[value] if isinstance(value, Node) else value
 
 
 _NOT_OF_RESULTS = (TAG, "nn_module_stack", "source_fn_stack", "debug_handle")
@@ -187,14 +187,14 @@ def _results(program: ExportedProgram, gone: set[str]) -> list[tuple[Any, Output
 
 def _signature(
     program: ExportedProgram,
-    made: Mapping[Node, Node],
+    built: Mapping[Node, Node],
     shown: Sequence[tuple[Any, OutputSpec]],
     unread: set[str],
 ) -> ExportGraphSignature:
     outputs = [
         OutputSpec(
             spec.kind,
-            argument_of(made[value]) if isinstance(value, Node) else spec.arg,
+            argument_of(built[value]) if isinstance(value, Node) else spec.arg,
             spec.target,
         )
         for value, spec in shown

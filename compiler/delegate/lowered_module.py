@@ -42,15 +42,15 @@ class LoweredBackendModule(torch.nn.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LoweredBackendModule:
         """Return a module with the same program and payload, which are immutable."""
-        made = LoweredBackendModule(
+        built = LoweredBackendModule(
             self._original_program,
             self._backend_id,
             self._processed_bytes,
             copy.deepcopy(self._compile_specs, memo),
             self._named_data,
         )
-        made.meta = None if self.meta is None else dict(self.meta)
-        return made
+        built.meta = None if self.meta is None else dict(self.meta)
+        return built
 
     @property
     def backend_id(self) -> str:
@@ -88,13 +88,13 @@ class LoweredBackendModule(torch.nn.Module):
         """
         program = self._original_program
         values = {node.name: node.meta.get("val") for node in program.graph.nodes}
-        wanted = [values[name] for name in _names(program.graph_signature.user_inputs)]
-        made = [values[name] for name in _names(program.graph_signature.user_outputs)]
-        tensors: list[Any] = [v for v in (*wanted, *made) if isinstance(v, torch.Tensor)]
-        if len(tensors) < len(wanted) + len(made) or not all(map(is_static, tensors)):
+        requested = [values[name] for name in _names(program.graph_signature.user_inputs)]
+        built = [values[name] for name in _names(program.graph_signature.user_outputs)]
+        tensors: list[Any] = [v for v in (*requested, *built) if isinstance(v, torch.Tensor)]
+        if len(tensors) < len(requested) + len(built) or not all(map(is_static, tensors)):
             return None
-        _check_inputs(self._backend_id, pytree.tree_leaves(list(args)), wanted)
-        results = [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype) for v in made]
+        _check_inputs(self._backend_id, pytree.tree_leaves(list(args)), requested)
+        results = [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype) for v in built]
         spec = program.call_spec.out_spec
         return results if spec is None else spec.unflatten(results)
 
@@ -157,24 +157,24 @@ def lowered_module(
     result: PreprocessResult,
 ) -> LoweredBackendModule:
     """Return the module of a backend's result."""
-    made = LoweredBackendModule(
+    built = LoweredBackendModule(
         program, backend_id, bytes(result.processed_bytes), specs, result.data_store_output
     )
-    made.meta = {"debug_handle_map": result.debug_handle_map}
+    built.meta = {"debug_handle_map": result.debug_handle_map}
     if result.origins:
-        made.meta["origins"] = result.origins
+        built.meta["origins"] = result.origins
     if result.delegate_info_meta is not None:
-        made.meta["_delegate_info_meta"] = result.delegate_info_meta
-    return made
+        built.meta["_delegate_info_meta"] = result.delegate_info_meta
+    return built
 
 
 def _names(given: Iterable[Any]) -> list[str]:
     return [name for name in given if isinstance(name, str)]
 
 
-def _check_inputs(backend_id: str, args: Sequence[Any], wanted: Sequence[Any]) -> None:
+def _check_inputs(backend_id: str, args: Sequence[Any], requested: Sequence[Any]) -> None:
     given = [tuple(a.shape) if isinstance(a, torch.Tensor) else type(a).__name__ for a in args]
-    shapes = [tuple(value.shape) for value in wanted]
+    shapes = [tuple(value.shape) for value in requested]
     if given != shapes:
         raise CompileError(
             f"a module lowered to {backend_id} expects inputs of shapes {shapes}, found {given}"

@@ -97,11 +97,11 @@ def _all_methods(
         results = backend.preprocess_multimethod(programs, specs)
     except Exception as error:
         raise _raised(backend, f"methods {', '.join(regions)}", error) from error
-    wanted = {m: len(found) for m, found in regions.items()}
+    requested = {m: len(found) for m, found in regions.items()}
     counts = _counts(results)
-    if counts != wanted:
+    if counts != requested:
         raise BackendError(
-            f"backend {backend.__name__} returned results {counts!r} for parts {wanted!r}"
+            f"backend {backend.__name__} returned results {counts!r} for parts {requested!r}"
         )
     for method, found in results.items():
         for region, result in zip(regions[method], found, strict=True):
@@ -149,11 +149,11 @@ def checked(backend: type[BackendDetails], result: Any, what: str) -> Preprocess
             named is None or isinstance(named, NamedDataStoreOutput),
         ),
     ]
-    for field, wanted, found, right in wrong:
+    for field, requested, found, right in wrong:
         if not right:
             raise BackendError(
                 f"backend {name} returned {type(found).__name__} as {field} of {what}, expected "
-                f"{wanted}"
+                f"{requested}"
             )
     broken = "" if named is None else _why_no_store(named)
     if broken:

@@ -116,11 +116,11 @@ def lower_methods(
     parted = {name: part(programs[name], partitioners[name]) for name in partitioners}
     regions = {name: found.regions for name, found in parted.items()}
     results = preprocess_all(regions)
-    made = {
+    built = {
         name: finished(found, [_module(r, results[name][at]) for at, r in enumerate(found.regions)])
         for name, found in parted.items()
     }
-    return {name: made.get(name, program) for name, program in programs.items()}
+    return {name: built.get(name, program) for name, program in programs.items()}
 
 
 @dataclass(frozen=True)
@@ -187,10 +187,10 @@ def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
     copied = copied_program(program)
     with collecting() as reasons:
         result = answer_of(partitioner, copied)
-    made = result.tagged_exported_program
-    check_unchanged(partitioner, program, made)
-    verdicts = judge(made, partitioner, result.partition_tags, reasons)
-    return Tagged(made, result.partition_tags, (*verdicts_of(program), *verdicts))
+    built = result.tagged_exported_program
+    check_unchanged(partitioner, program, built)
+    verdicts = judge(built, partitioner, result.partition_tags, reasons)
+    return Tagged(built, result.partition_tags, (*verdicts_of(program), *verdicts))
 
 
 def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
@@ -254,9 +254,9 @@ def finished(parted: Parted, modules: Sequence[LoweredBackendModule]) -> Exporte
     left = iter(modules)
     own = [(region, next(left)) for region in parted.graph.own]
     bodies = {name: _finished_body(body, left) for name, body in parted.graph.bodies.items()}
-    made = with_delegates(parted.program, own, bodies)
-    attach_verdicts(made, parted.verdicts)
-    return made
+    built = with_delegates(parted.program, own, bodies)
+    attach_verdicts(built, parted.verdicts)
+    return built
 
 
 def _finished_body(body: PartedGraph, left: Iterator[LoweredBackendModule]) -> torch.fx.GraphModule:

@@ -15,11 +15,11 @@ from compiler.untyped import ranges_of
 def copied_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
     """Return a copy of a graph: the nodes have the same names and their own metadata."""
     new = torch.fx.Graph()
-    made: dict[torch.fx.Node, torch.fx.Node] = {}
+    built: dict[torch.fx.Node, torch.fx.Node] = {}
     for node in graph.nodes:
-        copied = new.node_copy(node, made.__getitem__)
+        copied = new.node_copy(node, built.__getitem__)
         copied.name = node.name  # fx renames builtins such as "input"
-        made[node] = copied
+        built[node] = copied
     describe_output(new)
     return new
 
@@ -84,7 +84,7 @@ def rebuilt(  # noqa: PLR0913 - a program has that many parts
 ) -> ExportedProgram:
     """Return a program with another graph; omitted arguments are taken from the program."""
     source: Any = program
-    made = ExportedProgram(
+    built = ExportedProgram(
         root=root,
         graph=graph,
         graph_signature=copy.deepcopy(program.graph_signature) if signature is None else signature,
@@ -95,5 +95,5 @@ def rebuilt(  # noqa: PLR0913 - a program has that many parts
         constants=dict(program.constants) if constants is None else constants,
         verifiers=list(source.verifiers) if verifiers is None else verifiers,
     )
-    cast("Any", made).graph_module.meta.update(source.graph_module.meta)
-    return made
+    cast("Any", built).graph_module.meta.update(source.graph_module.meta)
+    return built

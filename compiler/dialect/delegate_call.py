@@ -123,8 +123,8 @@ def _trace(mode: Any, lowered_module: Any, *args: Any) -> Any:  # noqa: ANN401
     name = get_lowered_module_name(tracer.root, lowered_module)
     home = tracer.create_proxy("get_attr", name, (), {})
     given = walk(mode.tracer.unwrap_proxy, list(args))
-    made = tracer.create_proxy("call_function", executorch_call_delegate, (home, *given), {})
-    return _proxies.track_tensor_tree(out, made, constant=None, tracer=tracer)
+    built = tracer.create_proxy("call_function", executorch_call_delegate, (home, *given), {})
+    return _proxies.track_tensor_tree(out, built, constant=None, tracer=tracer)
 
 
 def _without_gradients(lowered_module: Any, *args: Any) -> Any:  # noqa: ANN401

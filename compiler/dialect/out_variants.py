@@ -50,10 +50,10 @@ _found: dict[EdgeOp, OutVariant] = {}
 
 
 def _search(op: EdgeOp) -> OutVariant | None:
-    wanted = {a.name: str(a.type) for a in op.op._schema.arguments}
+    requested = {a.name: str(a.type) for a in op.op._schema.arguments}
     for found in _overloads(op):
         formals = formals_of(found)
-        if _fits(formals, wanted):
+        if _fits(formals, requested):
             name = edge_op(found).schema_name
             return OutVariant(name, found._schema.overload_name, formals, found)
     return None
@@ -77,12 +77,12 @@ def _overloads(op: EdgeOp) -> Iterator[Any]:
                 yield getattr(packet, schema.overload_name or "default")
 
 
-def _fits(formals: tuple[Formal, ...], wanted: dict[str, str]) -> bool:
+def _fits(formals: tuple[Formal, ...], requested: dict[str, str]) -> bool:
     given = {formal.name: formal.kind for formal in formals if not formal.is_out}
-    if len(given) == len(formals) or not given.items() <= wanted.items():
+    if len(given) == len(formals) or not given.items() <= requested.items():
         return False
-    left_out = wanted.keys() - given.keys()
-    return left_out <= _OPTIONS and [name for name in wanted if name in given] == list(given)
+    left_out = requested.keys() - given.keys()
+    return left_out <= _OPTIONS and [name for name in requested if name in given] == list(given)
 
 
 def check_out_variants(nodes: Iterable[torch.fx.Node]) -> None:

@@ -67,7 +67,7 @@ class _CachedPrograms:
     source: ExportedProgram
     ops: frozenset[Any]
     recorded: _RecordedPolicy
-    made: tuple[ExportedProgram, ExportedProgram]
+    built: tuple[ExportedProgram, ExportedProgram]
 
 
 class EdgeCache:
@@ -79,12 +79,12 @@ class EdgeCache:
 
     def source(self, program: ExportedProgram) -> ExportedProgram:
         """Return a program without hard writes, the same one for the same program."""
-        for given, made in self._sources:
+        for given, built in self._sources:
             if given is program:
-                return made
-        made = without_hard_writes(program)
-        self._sources = [*self._sources[-_MOST:], (program, made)]
-        return made
+                return built
+        built = without_hard_writes(program)
+        self._sources = [*self._sources[-_MOST:], (program, built)]
+        return built
 
     def lowered(
         self, source: ExportedProgram, policy: OpsPolicy, make: Make
@@ -100,8 +100,8 @@ class EdgeCache:
             if kept.source is not source or kept.ops != policy.ops:
                 continue
             if kept.recorded.has_same_answers(policy):
-                return kept.made
+                return kept.built
         recorded = _RecordedPolicy(policy)
-        made = make(recorded, policy.ops)
-        self._kept = [*self._kept[-_MOST:], _CachedPrograms(source, policy.ops, recorded, made)]
-        return made
+        built = make(recorded, policy.ops)
+        self._kept = [*self._kept[-_MOST:], _CachedPrograms(source, policy.ops, recorded, built)]
+        return built

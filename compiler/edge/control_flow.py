@@ -113,9 +113,9 @@ class _BodyLowering(GraphLowering):
         new = self.graph.placeholder(node.name)
         new.name = node.name
         new.meta = {**node.meta, "val": self.plain(node.meta["val"])}
-        self.made[node] = self.last_placeholder = new
+        self.built[node] = self.last_placeholder = new
         if isinstance(new.meta["val"], SYMBOLIC):
-            self.made[node] = new.meta["val"]
+            self.built[node] = new.meta["val"]
         self.symbols.learn(new)
 
     def constant(self, scalar: ScalarConstant) -> torch.fx.Node:

@@ -49,14 +49,14 @@ class GraphLowering:
         owner: module with the bodies that the given graph names
         graph: the new graph
         bodies: the new bodies, by name
-        made: replacement of each node of the given graph
+        built: replacement of each node of the given graph
     """
 
     shared: SharedState
     owner: Any
     graph: torch.fx.Graph = field(default_factory=torch.fx.Graph)
     bodies: dict[str, torch.fx.GraphModule] = field(default_factory=dict[str, torch.fx.GraphModule])
-    made: dict[torch.fx.Node, Any] = field(default_factory=dict[torch.fx.Node, Any])
+    built: dict[torch.fx.Node, Any] = field(default_factory=dict[torch.fx.Node, Any])
     roots: dict[torch.fx.Node, torch.fx.Node] = field(
         default_factory=dict[torch.fx.Node, torch.fx.Node]
     )
@@ -108,7 +108,7 @@ class GraphLowering:
 
     def new(self, leaf: Any) -> Any:  # noqa: ANN401
         """Return the new node of an old one; other leaves are returned unchanged."""
-        return self.made[leaf] if isinstance(leaf, torch.fx.Node) else leaf
+        return self.built[leaf] if isinstance(leaf, torch.fx.Node) else leaf
 
     def node_of(self, value: Any) -> Any:  # noqa: ANN401
         """Return a symbolic value as a node; other values are returned as they are."""
@@ -130,11 +130,11 @@ class GraphLowering:
     def _body(self, node: torch.fx.Node) -> None:
         found = getattr(self.owner, str(node.target), None)
         if isinstance(found, torch.Tensor):
-            self.made[node] = self.held(found)
+            self.built[node] = self.held(found)
             return
         if not isinstance(found, torch.fx.GraphModule) and not is_lowered_module(found):
             raise UnsupportedError(f"the attribute {node.target} is not a body of control flow")
-        self.made[node] = found
+        self.built[node] = found
 
     def _call(self, node: torch.fx.Node) -> None:
         target: Any = node.target
@@ -143,15 +143,15 @@ class GraphLowering:
         if target in _READ_NUMBER:
             self._read_number(node, args)
         elif isinstance(value, SYMBOLIC):
-            self.made[node] = value  # sizes are computed where they are used
+            self.built[node] = value  # sizes are computed where they are used
         elif target is operator.getitem:
-            self.made[node] = args[0][args[1]]
+            self.built[node] = args[0][args[1]]
         elif isinstance(target, OpOverload):
             if not target.name().startswith(_CHECKS):
                 self._operator(node, target, args, kwargs)
         elif isinstance(target, HigherOrderOperator):
             self.current = self.shared.lineage.metadata(node)
-            self.made[node] = self.shared.control_flow(self, node, args)
+            self.built[node] = self.shared.control_flow(self, node, args)
         elif value is not None and not isinstance(value, bool):
             raise UnsupportedError(f"{target} cannot be compiled")
 
@@ -164,13 +164,13 @@ class GraphLowering:
         new = self.call(aten._local_scalar_dense.default, (given,), {}, value)
         if isinstance(value, SYMBOLIC):
             self.symbols.learn(new)
-        self.made[node] = value if isinstance(value, SYMBOLIC) else new
+        self.built[node] = value if isinstance(value, SYMBOLIC) else new
 
     def _operator(self, node: torch.fx.Node, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         self.current = self.shared.lineage.metadata(node)
         integers = integers_before(op, args)
         if integers is not None:
-            self.made[node] = integers
+            self.built[node] = integers
             return integers
         try:
             template = self.shared.templates.of(op, args, kwargs, node)
@@ -184,7 +184,7 @@ class GraphLowering:
         found = torch.Tag.dynamic_output_shape in op.tags or node.meta.get("unbacked_bindings")
         if found and op is node.target:  # not one that precedes the inputs of the node
             self._learn_sizes(new, node.meta["val"])
-        self.made[node] = new
+        self.built[node] = new
         if op._schema.is_mutable:
             self._rebind(node, new)
         return new
@@ -203,7 +203,7 @@ class GraphLowering:
         assert isinstance(base, torch.fx.Node)  # simple writes only
         root = self.roots[node] = self.roots.get(base, base)
         for alias in (root, *(other for other, of in self.roots.items() if of is root)):
-            self.made[alias] = new
+            self.built[alias] = new
         if root.op == "placeholder":
             self.wrote_input(root, new)
 

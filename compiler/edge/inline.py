@@ -33,12 +33,12 @@ def inline(
         symbols: creates the nodes of symbolic sizes
     """
     inputs = nodes_in(call)
-    made: list[Any] = []
+    built: list[Any] = []
     nothing: dict[str, Any] = {}
 
     def resolve(leaf: Any) -> Any:  # noqa: ANN401
         if isinstance(leaf, StepResult):
-            return made[leaf.index]
+            return built[leaf.index]
         if isinstance(leaf, Input):
             return inputs[leaf.index]
         if isinstance(leaf, ScalarConstant):
@@ -51,6 +51,6 @@ def inline(
         kwargs: Any = walk(resolve, step.kwargs) if step.kwargs else nothing
         node = graph.create_node("call_function", target, args, kwargs)
         node.meta = {**metadata, "val": step.value}
-        made.append(node)
+        built.append(node)
     result: Any = walk(resolve, template.result)
     return result

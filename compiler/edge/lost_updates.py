@@ -255,8 +255,8 @@ def _fits(target: str, path: str, chain: list[str]) -> bool:
 
     Torch names items of lists and dicts by their source with all signs replaced.
     """
-    wanted = _letters("".join((path, *chain)))
-    return _letters(target) in (wanted, f"self{wanted}")
+    requested = _letters("".join((path, *chain)))
+    return _letters(target) in (requested, f"self{requested}")
 
 
 def _letters(name: str) -> str:

@@ -95,7 +95,7 @@ class _ProgramLowering(GraphLowering):
         new = self.graph.placeholder(node.name)
         new.name = node.name  # fx renames builtins such as "input"; the signature would not match
         new.meta = {**node.meta, "val": self._as_given(node)}
-        self.made[node] = self.placeholders[node.name] = self.last_placeholder = new
+        self.built[node] = self.placeholders[node.name] = self.last_placeholder = new
         self.symbols.learn(new)
         spec = self.kinds.get(node.name)
         if self.anchor is None and spec is not None and spec.kind == InputKind.USER_INPUT:

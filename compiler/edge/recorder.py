@@ -230,15 +230,15 @@ class Recorder(DispatchMode):
             if str(formal.type) == "Tensor":
                 dtype = out.dtype if promotes(target) else None
                 named[place] = self._as_tensor(named[place], dtype)
-        made = StepResult(len(self.steps))
+        built = StepResult(len(self.steps))
         self.steps.append(TemplateStep(target, tuple(named), walk(self.name_of, kwargs), out))
         if isinstance(out, torch.Tensor):
-            self.know(out, made)
+            self.know(out, built)
             return out
         for place, item in enumerate(out):
             if isinstance(item, torch.Tensor):
                 self.know(item, StepResult(len(self.steps)))
-                self.steps.append(TemplateStep(operator.getitem, (made, place), {}, item))
+                self.steps.append(TemplateStep(operator.getitem, (built, place), {}, item))
         return out
 
     def _as_tensor(self, value: Any, dtype: torch.dtype | None) -> Any:  # noqa: ANN401

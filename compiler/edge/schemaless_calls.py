@@ -68,16 +68,16 @@ def _name_of(outer: GraphLowering, module: Any) -> str:  # noqa: ANN401
 def _pairs(module: Any, args: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401
     program = module.original_module
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
-    wanted = [values.get(name) for name in program.graph_signature.user_inputs]
-    return list(zip(pytree.tree_leaves(list(args[1:])), wanted, strict=True))
+    requested = [values.get(name) for name in program.graph_signature.user_inputs]
+    return list(zip(pytree.tree_leaves(list(args[1:])), requested, strict=True))
 
 
-def _in_layout_of(outer: GraphLowering, node: Any, wanted: Any) -> Any:  # noqa: ANN401
+def _in_layout_of(outer: GraphLowering, node: Any, requested: Any) -> Any:  # noqa: ANN401
     """Return an input in the layout the module was lowered for."""
-    if not isinstance(node, torch.fx.Node) or not isinstance(wanted, torch.Tensor):
+    if not isinstance(node, torch.fx.Node) or not isinstance(requested, torch.Tensor):
         return node
     value = node.meta["val"]
-    if value.is_contiguous() or not wanted.is_contiguous():
+    if value.is_contiguous() or not requested.is_contiguous():
         return node
     order = {"dim_order": [*range(value.dim())]}
     return outer.call(edge_op(TO_DIM_ORDER_COPY), (node,), order, outer.plain(value))

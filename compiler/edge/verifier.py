@@ -49,12 +49,12 @@ _registry: dict[str, Any] = cast("Any", type(Verifier))._registry
 _OF_OTHERS = dict(_registry)
 
 
-def _unregistered(made: type[Verifier]) -> type[Verifier]:
+def _unregistered(built: type[Verifier]) -> type[Verifier]:
     """Return a verifier that torch does not find by its dialect: the stock one has that too."""
-    _registry.pop(made.dialect, None)
-    if made.dialect in _OF_OTHERS:
-        _registry[made.dialect] = _OF_OTHERS[made.dialect]
-    return made
+    _registry.pop(built.dialect, None)
+    if built.dialect in _OF_OTHERS:
+        _registry[built.dialect] = _OF_OTHERS[built.dialect]
+    return built
 
 
 @_unregistered

@@ -41,11 +41,11 @@ def lower_write(outer: GraphLowering, node: torch.fx.Node) -> tuple[Any, ...]:
         )
     )
     call = outer.call(WRITE, (op.op,), kwargs, values)
-    made = [_result(outer, call, place, v) for place, v in enumerate(values)]
-    results: list[Any] = [*made[:count], *(None for _ in value[count:])]
+    built = [_result(outer, call, place, v) for place, v in enumerate(values)]
+    results: list[Any] = [*built[:count], *(None for _ in value[count:])]
     for place, name in enumerate(names):
         if name in places:
-            results[places[name]] = made[count + place]
+            results[places[name]] = built[count + place]
     return tuple(results)
 
 
@@ -101,6 +101,6 @@ def _operand(outer: GraphLowering, leaf: Any) -> Any:  # noqa: ANN401
 def _result(outer: GraphLowering, call: torch.fx.Node, place: int, value: Any) -> Any:  # noqa: ANN401
     if value is None:
         return None
-    made = outer.call(operator.getitem, (call, place), {}, value)
-    outer.symbols.learn(made)
-    return made
+    built = outer.call(operator.getitem, (call, place), {}, value)
+    outer.symbols.learn(built)
+    return built

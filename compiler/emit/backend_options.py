@@ -75,8 +75,8 @@ def takes_hints(value: Any, method: str | None = None) -> bool:  # noqa: ANN401
     """
     if isinstance(value, Mapping):
         named = cast("Mapping[str, Any]", value)
-        wanted = [*named.values()] if method is None else [named.get(method)]
-        found = [_takes_hints(one) for one in wanted]  # checks every pass
+        requested = [*named.values()] if method is None else [named.get(method)]
+        found = [_takes_hints(one) for one in requested]  # checks every pass
         return any(found)
     return _takes_hints(value)
 

@@ -211,8 +211,8 @@ def _shared(
     data: NamedDataStoreOutput, constants: TensorSegment, step: int
 ) -> dict[int, m.DataSegment]:
     """Return offsets of store buffers that are also constants, at multiples of the alignment."""
-    wanted = dict.fromkeys(entry.buffer_index for entry in data.pte_data.values())
-    found = {index: constants.held(memoryview(data.buffers[index])) for index in wanted}
+    requested = dict.fromkeys(entry.buffer_index for entry in data.pte_data.values())
+    found = {index: constants.held(memoryview(data.buffers[index])) for index in requested}
     shared = {i: entry for i, entry in found.items() if entry is not None and data.buffers[i]}
     for entry in sorted(set(shared.values())):
         constants.align(entry, step)

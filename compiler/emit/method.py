@@ -316,8 +316,8 @@ class _Emission:
         node = step.node
         base = self._value(self.steps.resolve(node.args[0]))
         sizes = self.table.literal(list(step.sizes), "SymInt[]")
-        made = self.index[node, 0] = self.table.tensor(self.steps.specs[node, 0], 0, None, None)
-        self._instruction("executorch_prim::et_view", "default", [base, sizes, made], node)
+        built = self.index[node, 0] = self.table.tensor(self.steps.specs[node, 0], 0, None, None)
+        self._instruction("executorch_prim::et_view", "default", [base, sizes, built], node)
 
     def _call(self, step: OperatorCall) -> None:
         node = step.node
@@ -331,8 +331,8 @@ class _Emission:
         if target is executorch_call_delegate:
             self._delegate(node)
             return
-        made = self.index[node, 0] = self.table.add(m.Int(0))
-        args = [*(self.table.literal(a) for a in node.args), made]
+        built = self.index[node, 0] = self.table.add(m.Int(0))
+        args = [*(self.table.literal(a) for a in node.args), built]
         if target in _NUMBER_KERNELS:
             self._instruction(*_NUMBER_KERNELS[target], args, node)
         elif target in NUMBER_OPERATORS:
@@ -361,13 +361,13 @@ class _Emission:
     ) -> list[int]:
         names = [argument.name for argument in target.op._schema.arguments]
         given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-        made = [
+        built = [
             self._nothing() if value is None else self._tensor((node, place))
             for place, value in enumerate(results_of(node))
         ]
-        args = self._with_results(given, variant, made)
+        args = self._with_results(given, variant, built)
         single = isinstance(node.meta["val"], torch.Tensor)
-        return [*args, made[0] if single else self.table.literal_indices(made)]
+        return [*args, built[0] if single else self.table.literal_indices(built)]
 
     def _nothing(self) -> int:
         """Return an empty tensor for a result that a mask omits.
@@ -377,15 +377,15 @@ class _Emission:
         return self.table.tensor(_NO_RESULT, 0, None)
 
     def _with_results(
-        self, given: Mapping[str, Any], variant: OutVariant, made: list[int]
+        self, given: Mapping[str, Any], variant: OutVariant, built: list[int]
     ) -> list[int]:
-        outs = iter(made)
+        outs = iter(built)
         args: list[int] = []
         for formal in variant.arguments:
             if not formal.is_out:
                 args.append(self._argument(given, formal))
             elif "List" in formal.kind:
-                args.append(self.table.literal_indices(made))
+                args.append(self.table.literal_indices(built))
             else:
                 args.append(next(outs))
         return args
@@ -402,9 +402,9 @@ class _Emission:
             args = [self._argument(given, formal) for formal in formals_of(op.op)]
             self._instruction(op.schema_name, op.op._schema.overload_name, args, node)
             return
-        made = [self._tensor((node, place)) for place in range(count)]
-        args = self._with_results(given, variant, made)
-        args.append(made[0] if count == 1 else self.table.literal_indices(made))
+        built = [self._tensor((node, place)) for place in range(count)]
+        args = self._with_results(given, variant, built)
+        args.append(built[0] if count == 1 else self.table.literal_indices(built))
         self._instruction(variant.name, variant.overload, args, node)
 
     def _argument(self, given: Mapping[str, Any], formal: Formal) -> int:

@@ -36,16 +36,16 @@ def with_trained_weights(program: ExportedProgram) -> ExportedProgram:
     given: Any = last.args[0]
     last.args = ((*given, *(nodes[name] for name in names)),)
     plain = OutputKind.USER_OUTPUT
-    told = [OutputSpec(spec.kind, spec.arg, spec.target) for spec in signature.output_specs]
+    reported = [OutputSpec(spec.kind, spec.arg, spec.target) for spec in signature.output_specs]
     weights = [OutputSpec(TRAINED, TensorArgument(name=name), None) for name in names]
-    kinds = [spec.kind for spec in (*told, *weights)]
-    for spec in (*told, *weights):  # torch would refuse these kinds in this order
+    kinds = [spec.kind for spec in (*reported, *weights)]
+    for spec in (*reported, *weights):  # torch would refuse these kinds in this order
         spec.kind = plain if is_user_output(spec) else spec.kind
-    whole = ExportGraphSignature(signature.input_specs, [*told, *weights])
-    made = rebuilt(program, root, graph, signature=whole)
-    for spec, kind in zip((*told, *weights), kinds, strict=True):
+    whole = ExportGraphSignature(signature.input_specs, [*reported, *weights])
+    built = rebuilt(program, root, graph, signature=whole)
+    for spec, kind in zip((*reported, *weights), kinds, strict=True):
         spec.kind = kind
-    return made
+    return built
 
 
 def training_methods(programs: Mapping[str, ExportedProgram]) -> dict[str, Any]:

@@ -311,8 +311,8 @@ class Scheduling:
             return False
         if not self.elide_views or base[0].name in self.not_viewed:  # pyright: ignore[reportUnknownMemberType]
             return False
-        given, made = self.specs[base], self.specs[node, 0]
-        if not given.is_contiguous or not made.is_contiguous or given.nbytes != made.nbytes:
+        given, built = self.specs[base], self.specs[node, 0]
+        if not given.is_contiguous or not built.is_contiguous or given.nbytes != built.nbytes:
             return False
         if self._is_dynamic(node) and _sizes_of_run(node) is None:
             return False

@@ -149,12 +149,12 @@ def named_planning(text: str, **options: Any) -> MemoryPlanningPass:  # noqa: AN
     found = object_in_file(asked.name)
     if isinstance(found, type) and issubclass(found, MemoryPlanningPass):
         return create_named(NamedObject(asked.name, {**options, **asked.options}), found)
-    made = create_named(asked, found)
-    if not callable(made):
+    built = create_named(asked, found)
+    if not callable(built):
         raise UnknownNameError(
             f"{asked.name} is neither a planning algorithm nor a MemoryPlanningPass"
         )
-    return MemoryPlanningPass(made, **options)
+    return MemoryPlanningPass(built, **options)
 
 
 def _is_ours(algorithm: Any) -> bool:  # noqa: ANN401

@@ -56,16 +56,16 @@ class OutGraph:
         self, owner: torch.fx.GraphModule, written: Mapping[torch.fx.Node, Any] | None = None
     ) -> torch.fx.GraphModule:
         graph = torch.fx.Graph()
-        made: dict[torch.fx.Node, torch.fx.Node] = {}
+        built: dict[torch.fx.Node, torch.fx.Node] = {}
         home = torch.nn.Module()
         for node in owner.graph.nodes:
             if node.op == "output":
                 for target, value in (written or {}).items():
                     if self._steps.resolve(value) == self._steps.resolve(target):
                         continue
-                    self._write_back(graph, made[target], made.get(value, value))
-            made[node] = self._node(graph, node, made)
-            made[node].name = node.name
+                    self._write_back(graph, built[target], built.get(value, value))
+            built[node] = self._node(graph, node, built)
+            built[node].name = node.name
             if node.op == "get_attr":
                 found = getattr(owner, str(node.target))
                 setattr(home, str(node.target), self._body(found))
@@ -79,10 +79,10 @@ class OutGraph:
         self,
         graph: torch.fx.Graph,
         node: torch.fx.Node,
-        made: Mapping[torch.fx.Node, torch.fx.Node],
+        built: Mapping[torch.fx.Node, torch.fx.Node],
     ) -> torch.fx.Node:
         def new(leaf: Any) -> Any:  # noqa: ANN401
-            return made[leaf] if isinstance(leaf, torch.fx.Node) else leaf
+            return built[leaf] if isinstance(leaf, torch.fx.Node) else leaf
 
         if node in self._views:
             sizes = [*self._steps.specs[node, 0].sizes]
@@ -114,18 +114,18 @@ class OutGraph:
         self, graph: torch.fx.Graph, node: torch.fx.Node, variant: OutVariant
     ) -> dict[str, Any]:
         outs = [formal for formal in variant.arguments if formal.is_out]
-        made: list[torch.fx.Node | None] = []
+        built: list[torch.fx.Node | None] = []
         for index, value in enumerate(results_of(node)):
             if value is None:  # excluded by a mask
-                made.append(None)
+                built.append(None)
                 continue
             spec = self._spec((node, index))
             one = graph.call_function(alloc, ((tuple(spec.shape), spec.dtype),))
             one.meta = {"spec": spec, "val": value}
-            made.append(one)
+            built.append(one)
         if len(outs) == 1 and "List" in outs[0].kind:
-            return {outs[0].name: made}
-        return {formal.name: one for formal, one in zip(outs, made, strict=True)}
+            return {outs[0].name: built}
+        return {formal.name: one for formal, one in zip(outs, built, strict=True)}
 
     def _note(self, result: torch.fx.Node, node: torch.fx.Node) -> None:
         values = results_of(node)

@@ -18,14 +18,14 @@ _PLANNED: WeakKeyDictionary[Any, PlannedMethod] = WeakKeyDictionary()
 def out_program(planned: PlannedMethod) -> ExportedProgram:
     """Return a method as a graph of out variants whose specs have the place of each value."""
     plan = planned.plan
-    made = OutGraph(planned.program, planned.steps)
-    for block, spec in made.of_block.items():
+    built = OutGraph(planned.program, planned.steps)
+    for block, spec in built.of_block.items():
         if plan.offsets[block] >= 0:
             spec.mem_id, spec.mem_offset = plan.place(block)
-    made.module.meta["non_const_buffer_sizes"] = [0, *plan.arena_sizes]
+    built.module.meta["non_const_buffer_sizes"] = [0, *plan.arena_sizes]
     # A verifier of torch would refuse calls that write, and has no option for it.
     program: Any = copy.copy(planned.program)
-    program._graph_module = made.module
+    program._graph_module = built.module
     _PLANNED[program] = planned
     return program
 

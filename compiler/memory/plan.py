@@ -55,17 +55,17 @@ def _plan_by_user(
     options: Any,  # noqa: ANN401
     padding: int,
 ) -> BlockPlacement:
-    made = OutGraph(program, steps)
-    made.module.meta[PADDING] = padding
+    built = OutGraph(program, steps)
+    built.module.meta[PADDING] = padding
     run = getattr(options, "run", None)
     if run is None:
-        options(made.module)
+        options(built.module)
     else:
-        run(made.module, program.graph_signature)
-    sizes = made.module.meta.get(SIZES)
+        run(built.module, program.graph_signature)
+    sizes = built.module.meta.get(SIZES)
     if not sizes:
         raise PlanError(f"{type(options).__name__} planned nothing: it must call super().run()")
-    places = [_place(block, made, index) for index, block in enumerate(steps.blocks)]
+    places = [_place(block, built, index) for index, block in enumerate(steps.blocks)]
     alignment = int(getattr(options, "alignment", 1))
     plan = BlockPlacement(
         offsets=tuple(offset for _, offset in places),
@@ -85,10 +85,10 @@ def _name(options: Any) -> str:  # noqa: ANN401
     return getattr(algorithm, "__name__", type(options).__name__)
 
 
-def _place(block: MemoryBlock, made: OutGraph, index: int) -> tuple[int, int]:
+def _place(block: MemoryBlock, built: OutGraph, index: int) -> tuple[int, int]:
     if not block.planned:
         return 1, -1
-    spec = made.of_block.get(index)
+    spec = built.of_block.get(index)
     if spec is None or spec.mem_id is None or spec.mem_offset is None:
         raise PlanError(f"the algorithm assigned no offset to {block.name}")
     if spec.mem_id < 1:

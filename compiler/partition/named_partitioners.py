@@ -44,10 +44,10 @@ def create_partitioner(asked: NamedObject) -> Any:  # noqa: ANN401 - ours or any
     Raises: PartitionerNameError if it is unknown or does not accept the options;
         errors of its file or class
     """
-    made = create_named(asked, _class_of(asked))
-    if not callable(getattr(made, "partition", None)):
+    built = create_named(asked, _class_of(asked))
+    if not callable(getattr(built, "partition", None)):
         raise PartitionerNameError(f"{asked.name} is not a partitioner: it has no method partition")
-    return made
+    return built
 
 
 def _class_of(asked: NamedObject) -> type:

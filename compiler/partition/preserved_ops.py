@@ -29,12 +29,12 @@ class OpsToPreserve:
     Attributes:
         partitioner: its name
         ops: operators
-        wanted: filter of their nodes, None for all
+        requested: filter of their nodes, None for all
     """
 
     partitioner: str
     ops: frozenset[Any]
-    wanted: NodeFilter | None
+    requested: NodeFilter | None
 
 
 @dataclass
@@ -121,11 +121,11 @@ def preserved_ops_of(partitioners: Sequence[Any], program: ExportedProgram) -> P
     """
     found: list[OpsToPreserve] = []
     for partitioner in partitioners:
-        ops, wanted = ops_to_preserve(partitioner, program)
+        ops, requested = ops_to_preserve(partitioner, program)
         given = [op.op if isinstance(op, EdgeOp) else op for op in ops]
         kept = frozenset(op for op in given if isinstance(op, OpOverload) and _may_stay(op))
         if kept:
-            found.append(OpsToPreserve(name_of(partitioner), kept, wanted))
+            found.append(OpsToPreserve(name_of(partitioner), kept, requested))
     return PreservedOps(tuple(found))
 
 
@@ -134,7 +134,9 @@ def _may_stay(op: Any) -> bool:  # noqa: ANN401
 
 
 def _wants(request: OpsToPreserve, node: Node) -> bool:
-    return node.target in request.ops and (request.wanted is None or bool(request.wanted(node)))
+    return node.target in request.ops and (
+        request.requested is None or bool(request.requested(node))
+    )
 
 
 def _stand_in(op: Any, args: Any, kwargs: Any) -> Node:  # noqa: ANN401

@@ -108,8 +108,8 @@ def _in_order(
     found = [node for key in keys for node in members[key]]
     if len(found) == len(keys):
         return found
-    wanted = set(found)
-    return [node for node in nodes if node in wanted]
+    requested = set(found)
+    return [node for node in nodes if node in requested]
 
 
 def _with_results(group: Iterable[Node]) -> list[Node]:

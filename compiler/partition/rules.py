@@ -152,9 +152,9 @@ class PartitionRules:
         """Return the forced node and its partitioner, empty for any; None if not forced."""
         names = names_behind(node)
         for text in self.force_nodes:
-            wanted, _, partitioner = text.partition("=")
-            if fits_any(names, wanted):
-                return wanted, partitioner
+            requested, _, partitioner = text.partition("=")
+            if fits_any(names, requested):
+                return requested, partitioner
         return None
 
     def cuts(self, node: Node) -> tuple[bool, bool]:

@@ -98,19 +98,21 @@ def ops_to_preserve(
     ask = getattr(partitioner, "ops_to_not_decompose", None)
     answer: Any = ask(program) if ask is not None else ([], None)
     try:
-        ops, wanted = answer
+        ops, requested = answer
         kept = list(ops)
     except (TypeError, ValueError) as error:
         raise PartitionError(
             f"ops_to_not_decompose of {name_of(partitioner)} returned {answer!r}, not a list "
             "of operators and a filter"
         ) from error
-    return kept, _listened_to(wanted) if wanted is not None and is_foreign(partitioner) else wanted
+    return kept, _listened_to(requested) if requested is not None and is_foreign(
+        partitioner
+    ) else requested
 
 
-def _listened_to(wanted: NodeFilter) -> NodeFilter:
+def _listened_to(requested: NodeFilter) -> NodeFilter:
     def listened(node: torch.fx.Node) -> bool:
         with noting_stock_reasons():
-            return wanted(node)
+            return requested(node)
 
     return listened

@@ -59,13 +59,13 @@ class SteeredPartitioner(Partitioner):
         """Return the wrapped partitioner's operators without those excluded by the rules."""
         steering = Steering(lambda _: False, self.rules.turns_off)
         with steered_by(steering):
-            ops, wanted = ops_to_preserve(self.inner, ep)
+            ops, requested = ops_to_preserve(self.inner, ep)
         kept = [op for op in ops if self._may_keep(op)]
         inside = operators_inside(ep)
 
         def may_stay(node: Node) -> bool:
             with steered_by(steering):
-                if wanted is not None and not wanted(node):
+                if requested is not None and not requested(node):
                     return False
             if self._is_forced(node):
                 return True
@@ -169,8 +169,8 @@ class SteeredPartitioner(Partitioner):
         if not self.rules.deny_rules:
             return False
         reason = noted(node)
-        told = reason is not None and reason.outcome is NodeOutcome.DELEGATED
-        rule = reason.rule if reason is not None and told else self.verdict_name
+        reported = reason is not None and reason.outcome is NodeOutcome.DELEGATED
+        rule = reason.rule if reason is not None and reported else self.verdict_name
         if not self.rules.turns_off(rule):
             return False
         note(node, rule, NodeOutcome.VETOED, f"vetoed by the user: {rule} is disabled")
@@ -198,9 +198,9 @@ class SteeredPartitioner(Partitioner):
         if most is None or len(groups) <= most:
             return list(groups)
         by_size = sorted(groups, key=_size, reverse=True)
-        wanted = [group for group in by_size if any(map(self._is_forced, group))]
-        others = [group for group in by_size if group not in wanted]
-        kept = {id(group) for group in (*wanted, *others[: max(0, most - len(wanted))])}
+        requested = [group for group in by_size if any(map(self._is_forced, group))]
+        others = [group for group in by_size if group not in requested]
+        kept = {id(group) for group in (*requested, *others[: max(0, most - len(requested))])}
         for group in groups:
             if id(group) not in kept:
                 parts = "partition" if most == 1 else "partitions"

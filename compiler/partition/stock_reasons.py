@@ -56,8 +56,8 @@ def _listening(
     original: Callable[..., Any], ours: Mapping[Node, Node] | None
 ) -> Callable[..., Any]:
     def listening(door: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        said: dict[str, Any] = {**dict(zip(("node", "reason"), args, strict=False)), **kwargs}
-        node, reason = said.get("node"), said.get("reason")
+        message: dict[str, Any] = {**dict(zip(("node", "reason"), args, strict=False)), **kwargs}
+        node, reason = message.get("node"), message.get("reason")
         if isinstance(node, Node) and isinstance(reason, str):
             logger: Any = getattr(door, "logger", None)
             rule = str(getattr(logger, "name", type(door).__name__)).removeprefix(_PACKAGE)
@@ -89,11 +89,13 @@ def _proposing(propose: Callable[..., Any], ours: Mapping[Node, Node] | None) ->
             found = propose(partitioner)
         finally:
             partitioner.operator_support = support
-        answers = {node: said for node, said in asked.answers.items() if unit_of(node) is node}
+        answers = {
+            node: message for node, message in asked.answers.items() if unit_of(node) is node
+        }
         note_refused(answers, ours)
         if not partitioner.allows_single_node_partition:
             kept = {node for partition in found for node in partition.nodes}
-            dropped = (node for node, said in answers.items() if said.supported)
+            dropped = (node for node, message in answers.items() if message.supported)
             for node in dropped:
                 if node not in kept and node.op == "call_function":
                     mine = node if ours is None else ours.get(node, node)

@@ -122,11 +122,17 @@ class _Any(ExplainedSupport):
             answers.append(explain(support, submodules, node))
             if answers[-1].supported:
                 return answers[-1]
-        told = [a for a in answers if a.has_rule] or [a for a in answers if a.has_rule is None]
-        told = told or answers
-        knows = True if any(a.has_rule for a in told) else told[0].has_rule if told else False
-        rule = " | ".join(dict.fromkeys(answer.rule for answer in told))
-        text = "; ".join(dict.fromkeys(answer.text for answer in told))
+        reported = [a for a in answers if a.has_rule] or [a for a in answers if a.has_rule is None]
+        reported = reported or answers
+        knows = (
+            True
+            if any(a.has_rule for a in reported)
+            else reported[0].has_rule
+            if reported
+            else False
+        )
+        rule = " | ".join(dict.fromkeys(answer.rule for answer in reported))
+        text = "; ".join(dict.fromkeys(answer.text for answer in reported))
         return SupportAnswer(False, rule or "any_chain", text or "no support objects", knows)
 
 

@@ -154,13 +154,13 @@ def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
     _tag_data(edge_program, lambda name, written: name in written)
 
 
-def _tag_data(program: ExportedProgram, wanted: Callable[[str, frozenset[str]], bool]) -> None:
+def _tag_data(program: ExportedProgram, requested: Callable[[str, frozenset[str]], bool]) -> None:
     data = data_of(program)
     for node in program.graph.nodes:
         if node.op != "placeholder" or node.name not in data.specs:
             continue
         tags = {tag_of(user) for user in node.users} - {None}
-        if tags and wanted(node.name, data.written):
+        if tags and requested(node.name, data.written):
             node.meta[TAG] = min(str(tag) for tag in tags)
 
 

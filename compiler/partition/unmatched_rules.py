@@ -58,10 +58,10 @@ def unmatched_rules(
         for member, one in given:
             if not fits_any(names, _pattern(kind, member, one)):
                 found.append((member, str(one)))
-    wanted = dict.fromkeys(name for rule in rules.deny_tensors for name in rule.dtypes)
-    there = set(map(_dtypes_of, nodes)) if wanted else set[frozenset[str]]()
+    requested = dict.fromkeys(name for rule in rules.deny_tensors for name in rule.dtypes)
+    there = set(map(_dtypes_of, nodes)) if requested else set[frozenset[str]]()
     seen = frozenset[str]().union(*there)
-    return found + [("deny_dtypes", name) for name in wanted if name not in seen]
+    return found + [("deny_dtypes", name) for name in requested if name not in seen]
 
 
 def _dtypes_of(node: torch.fx.Node) -> frozenset[str]:

@@ -119,10 +119,10 @@ class _Judging:
         size = self._sizes[node.graph, tag]
         nodes = "node" if size == 1 else "nodes"
         text = f"one of {size} {nodes} of partition {tag}, delegated to {backend}"
-        told = self._reasons.get(unit_of(node))
+        reported = self._reasons.get(unit_of(node))
         rule = self._partitioner
-        if told is not None and told.outcome is NodeOutcome.DELEGATED:
-            rule, text = told.rule, f"{told.text}; {text}"
+        if reported is not None and reported.outcome is NodeOutcome.DELEGATED:
+            rule, text = reported.rule, f"{reported.text}; {text}"
         reason = Reason(rule, NodeOutcome.DELEGATED, text)
         return self._verdict(node, reason, backend, tag)
 

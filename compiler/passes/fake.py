@@ -47,10 +47,10 @@ def fake_result(target: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa:
         return target(*args, **kwargs)
     view = _view_of(target.op)
     if view is None:
-        made = target.op(*args, **kwargs)
-        if changes_order(target.op, args, made) and is_contiguous(tensors_in(args)[0]):
-            return walk(_fresh, made)  # as the kernels of the runtime lay it out
-        return made
+        built = target.op(*args, **kwargs)
+        if changes_order(target.op, args, built) and is_contiguous(tensors_in(args)[0]):
+            return walk(_fresh, built)  # as the kernels of the runtime lay it out
+        return built
     # Fake *_copy kernels fail for symbolic sizes; their result is contiguous anyway.
     return walk(_fresh, view(*args, **kwargs))
 

@@ -59,9 +59,9 @@ def without_writes(program: ExportedProgram, verifiers: list[Any] | None = None)
         _return_what_is_written(node, base)
         spec = specs.get(base.name) if base.op == "placeholder" else None
         if spec is not None:
-            made = _write_back(spec, node, outputs)
-            if made is not None:
-                outputs.insert(0, made)
+            built = _write_back(spec, node, outputs)
+            if built is not None:
+                outputs.insert(0, built)
                 last.args = ((node, *last.args[0]),)
     values: Any = last.args[0]
     pairs = zip(outputs, values, strict=True)

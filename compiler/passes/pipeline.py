@@ -97,7 +97,7 @@ class _PassState:
         graph = self.module.graph
         if self.module is self.given.graph_module:  # a pass changed the program that it holds
             root, graph = copied_root(root), copied_graph(graph)
-        made = rebuilt(
+        built = rebuilt(
             self.base,
             root,
             graph,
@@ -106,8 +106,8 @@ class _PassState:
             constants=self.constants,
             verifiers=verifiers,
         )
-        made.graph_module.meta.update(self.module.meta)
-        return made
+        built.graph_module.meta.update(self.module.meta)
+        return built
 
 
 def _set(program: Any, parts: Iterable[tuple[str, Any]]) -> None:  # noqa: ANN401
@@ -218,10 +218,10 @@ def _stage(
     work: _PassState, one: PassType, config: EdgeCompileConfig, stages: Stages, method: str
 ) -> bool:
     name = pass_name(one)
-    with stages.stage(f"pass {name}", method) as told:
+    with stages.stage(f"pass {name}", method) as reported:
         modified = _run(work, one, config, name)
-        told.graph = work.module.graph
-        told.modules = {method: work.module}
+        reported.graph = work.module.graph
+        reported.modules = {method: work.module}
     return modified
 
 
@@ -270,10 +270,10 @@ def _informed(one: PassType, work: _PassState) -> PassType:
 
 def _run_on_program(work: _PassState, one: PassType, name: str) -> bool:
     result = program_result(one, _called(one, work.program([EdgeVerifier]), name))
-    made = result.exported_program
-    work.base, work.module = made, made.graph_module
-    work.signature, work.constants = made.graph_signature, dict(made.constants)
-    work.state = dict(made.state_dict)
+    built = result.exported_program
+    work.base, work.module = built, built.graph_module
+    work.signature, work.constants = built.graph_signature, dict(built.constants)
+    work.state = dict(built.state_dict)
     return result.modified
 
 

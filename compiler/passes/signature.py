@@ -87,10 +87,10 @@ def _inputs(signature: ExportGraphSignature, graph: torch.fx.Graph, name: str) -
 def _input(spec: InputSpec, node: Node) -> InputSpec:
     if spec.arg.name == node.name:
         return spec
-    made = copy.copy(spec)
-    made.arg = copy.copy(spec.arg)
-    made.arg.name = node.name
-    return made
+    built = copy.copy(spec)
+    built.arg = copy.copy(spec.arg)
+    built.arg.name = node.name
+    return built
 
 
 def _outputs(signature: ExportGraphSignature, graph: torch.fx.Graph, name: str) -> list[OutputSpec]:

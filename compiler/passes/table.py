@@ -36,7 +36,7 @@ def named_pass(text: str) -> Any:  # noqa: ANN401
             known = ", ".join(sorted(STANDARD_PASSES))
             raise UnknownNameError(f"unknown pass {asked.name!r}; available: {known}, file.py:NAME")
         return standard_pass(asked.name, **asked.options)
-    made = create_named(asked, object_in_file(asked.name))
-    if not callable(made):
+    built = create_named(asked, object_in_file(asked.name))
+    if not callable(built):
         raise UnknownNameError(f"{asked.name} is not a pass: expected a class or a function")
-    return made
+    return built

@@ -195,9 +195,9 @@ class EdgeProgramManager:
             NotImplementedError: unknown backend
         """
         stages = Stages(observer, cancelled)
-        wanted = partitioners_by_method(partitioner, self._programs)
+        requested = partitioners_by_method(partitioner, self._programs)
         return EdgeProgramManager(
-            delegate(_completed(self._programs), wanted, stages),
+            delegate(_completed(self._programs), requested, stages),
             self._constants,
             self._config,
             record=self._etrecord,
@@ -353,16 +353,16 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     Raises: CompileError and SpecViolationError as ``to_edge`` and ``to_backend`` do
     """
     named, stages = named_programs(programs), Stages(observer, cancelled)
-    wanted = partitioners_by_method(partitioner, named)
+    requested = partitioners_by_method(partitioner, named)
     config = compile_config or EdgeCompileConfig()
     lowered = lower_for(
-        named, wanted, config, transforming(transform_passes, named, stages), stages, kept
+        named, requested, config, transforming(transform_passes, named, stages), stages, kept
     )
     record = _record(named, lowered.recorded) if generate_etrecord else None
     if record is not None and transform_passes:
         record.add_extra_export_modules({AFTER_PASSES: lowered.programs})
     return EdgeProgramManager(
-        delegate(lowered.programs, wanted, stages),
+        delegate(lowered.programs, requested, stages),
         constant_methods,
         lowered.config,
         record=record,

@@ -106,7 +106,7 @@ def lower_for(
     recorded: dict[str, ExportedProgram] = {}
     found: dict[str, ExportedProgram] = {}
     rounds: dict[str, list[Tagged]] = {}
-    wanted: set[Any] = set()
+    requested: set[Any] = set()
     for name, program in programs.items():
         mine = partitioners.get(name, ())
         source = store.source(before_decomposition(program, mine))
@@ -130,7 +130,7 @@ def lower_for(
             source: ExportedProgram = source,
             make: Make = make,
         ) -> ExportedProgram:
-            wanted.update(preserved.ops)
+            requested.update(preserved.ops)
             recorded[name], changed = store.lowered(source, preserved, make)
             return changed
 
@@ -139,7 +139,7 @@ def lower_for(
         found[name] = lowered.program
         if lowered.rounds is not None:
             rounds[name] = lowered.rounds
-    return Lowered(recorded, found, config.with_exceptions(wanted), rounds)
+    return Lowered(recorded, found, config.with_exceptions(requested), rounds)
 
 
 def delegate(
@@ -149,13 +149,13 @@ def delegate(
 
     Raises: CompileError if a partitioner breaks a rule or a backend fails
     """
-    made = dict(programs)
+    built = dict(programs)
     for turn in in_rounds(partitioners):
         with stages.stage("delegate", ", ".join(sorted(turn))) as result:
-            made = lower_methods(made, turn)
-            result.nodes = sum(calls_of(program) for program in made.values())
-            result.modules = {name: made[name].graph_module for name in sorted(turn)}
-    return made
+            built = lower_methods(built, turn)
+            result.nodes = sum(calls_of(program) for program in built.values())
+            result.modules = {name: built[name].graph_module for name in sorted(turn)}
+    return built
 
 
 def passes_before_planning(config: ExecutorchBackendConfig) -> list[Any]:

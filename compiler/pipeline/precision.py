@@ -137,15 +137,15 @@ class _Casting:
 
     def run(self, precisions: Precisions) -> bool:
         nodes = [node for node in self._graph.nodes if _may_change(node)]
-        wanted = [(node, dtype) for node in nodes for dtype in [precisions.of(node)] if dtype]
-        if not wanted:
+        requested = [(node, dtype) for node in nodes for dtype in [precisions.of(node)] if dtype]
+        if not requested:
             return False
         with fake_run(fake_mode_of(self._graph.nodes)):
-            for node, dtype in wanted:
+            for node, dtype in requested:
                 self._change(node, dtype)
-        for made in reversed(list(self._casts.values())):
-            if not made.users:
-                self._graph.erase_node(made)
+        for built in reversed(list(self._casts.values())):
+            if not built.users:
+                self._graph.erase_node(built)
         return True
 
     def _change(self, node: Node, dtype: torch.dtype) -> None:
@@ -180,17 +180,17 @@ class _Casting:
         return self._casts[given, dtype]
 
     def _cast_back(self, node: Node, dtype: torch.dtype) -> None:
-        made = self._new(node, dtype, node)
-        self._casts[node, dtype] = made
-        node.replace_all_uses_with(made, delete_user_cb=lambda user: user is not made)
+        built = self._new(node, dtype, node)
+        self._casts[node, dtype] = built
+        node.replace_all_uses_with(built, delete_user_cb=lambda user: user is not built)
 
     def _new(self, given: Node, dtype: torch.dtype, after: Node) -> Node:
         order = [*dim_order_of(given.meta["val"])]
         with self._graph.inserting_after(after):
-            made = self._graph.call_function(_CAST, (given,), {"dtype": dtype, "dim_order": order})
-        inherit(made, given.meta if given.op == "call_function" else {})
-        made.meta["val"] = value_of(made)
-        return made
+            built = self._graph.call_function(_CAST, (given,), {"dtype": dtype, "dim_order": order})
+        inherit(built, given.meta if given.op == "call_function" else {})
+        built.meta["val"] = value_of(built)
+        return built
 
 
 def _last_placeholder(graph: torch.fx.Graph) -> Node:
@@ -223,5 +223,5 @@ class FoldCastsPass(ExportedProgramPassBase):
         """Return a program with casts of weights evaluated."""
         nodes = exported_program.graph.nodes
         others: Collection[Any] = {node.target for node in nodes} - {_CAST}
-        made = constant_prop_pass(exported_program, others)
-        return ExportedProgramPassResult(made, made is not exported_program)
+        built = constant_prop_pass(exported_program, others)
+        return ExportedProgramPassResult(built, built is not exported_program)

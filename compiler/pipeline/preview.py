@@ -58,16 +58,16 @@ def previewed(
     Raises: CompileError as ``to_edge_transform_and_lower`` does, except errors of backends
     """
     stages, config = Stages(observer), compile_config or EdgeCompileConfig()
-    wanted = partitioners_by_method(partitioner, programs)
+    requested = partitioners_by_method(partitioner, programs)
     transform = transforming(passes, programs, stages)
-    lowered = lower_for(programs, wanted, config, transform, stages, kept)
+    lowered = lower_for(programs, requested, config, transform, stages, kept)
     return {
-        name: Previewed(program, tuple(_rounds(lowered.rounds.get(name), program, wanted, name)))
+        name: Previewed(program, tuple(_rounds(lowered.rounds.get(name), program, requested, name)))
         for name, program in lowered.programs.items()
     }
 
 
 def _rounds(
-    known: list[Tagged] | None, program: ExportedProgram, wanted: Mapping[str, Any], name: str
+    known: list[Tagged] | None, program: ExportedProgram, requested: Mapping[str, Any], name: str
 ) -> list[Tagged]:
-    return known if known is not None else DryRun(program).rounds(wanted.get(name, ()))
+    return known if known is not None else DryRun(program).rounds(requested.get(name, ()))

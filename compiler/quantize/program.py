@@ -65,12 +65,12 @@ def named_quantizer(text: str) -> SupportsAnnotate:
     asked = parse_named(text)
     if not asked.in_file:
         raise UnknownNameError(f"{text!r}: expected a quantizer as file.py:NAME")
-    made: Any = create_named(asked, object_in_file(asked.name))
-    if not hasattr(made, "annotate") and callable(made):
-        made = made()
-    if not callable(getattr(made, "annotate", None)):
+    built: Any = create_named(asked, object_in_file(asked.name))
+    if not hasattr(built, "annotate") and callable(built):
+        built = built()
+    if not callable(getattr(built, "annotate", None)):
         raise UnknownNameError(f"{asked.name} is not a quantizer: it has no method annotate")
-    return made
+    return built
 
 
 def quantize_program(

@@ -70,9 +70,9 @@ class Previews(QObject):
         """Preview a recipe and its baseline; older requests are dropped."""
         if refusal(job):
             return
-        wanted = [one for one in (base, job) if one not in self._known]
+        requested = [one for one in (base, job) if one not in self._known]
         at_work = self._run.job.compile if self._run is not None else None
-        self._queue = [one for one in wanted if one != at_work]
+        self._queue = [one for one in requested if one != at_work]
         self._next()
 
     def effect(self, job: CompileJob, base: CompileJob) -> str:

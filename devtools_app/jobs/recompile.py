@@ -101,18 +101,18 @@ class Measure(RecompileStep):
 Steps: TypeAlias = Generator[RecompileStep, Any, None]
 
 
-def recompile(wanted: RecompileJob) -> Steps:
+def recompile(requested: RecompileJob) -> Steps:
     """Yield the steps for a variant in order.
 
     A program that cannot be run is still opened, with the outcome of the run.
     """
     from inspector.jobs.messages import Ended
 
-    outcome: Outcome = yield Compile(wanted)
+    outcome: Outcome = yield Compile(requested)
     if outcome.ended is not Ended.FINISHED:
-        yield Failed(replace(wanted, phase=Phase.FAILED, outcome=outcome))
+        yield Failed(replace(requested, phase=Phase.FAILED, outcome=outcome))
         return
-    result = replace(wanted, phase=Phase.RUN, files=output_files(wanted.folder, outcome))
+    result = replace(requested, phase=Phase.RUN, files=output_files(requested.folder, outcome))
     target = str(Path(result.folder) / RUN_FOLDER)
     outcome = yield Run(result, run_job(result), target)
     if outcome.ended is Ended.FINISHED:

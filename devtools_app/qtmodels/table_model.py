@@ -103,16 +103,16 @@ class TableModel(QAbstractTableModel):
         self.layoutChanged.emit()
         self.headerDataChanged.emit(_HORIZONTAL, 0, max(0, len(self.table.columns) - 1))
 
-    def set_filter(self, wanted: Filter) -> None:
+    def set_filter(self, requested: Filter) -> None:
         """Show only the rows a filter keeps.
 
         Raises: TooSlowError; the rows shown stay unchanged
         """
-        if wanted == self._filter:
+        if requested == self._filter:
             return
-        order = self._rows.rows(self._sort, wanted)
+        order = self._rows.rows(self._sort, requested)
         self.beginResetModel()
-        self._filter = wanted
+        self._filter = requested
         self._set_order(order)
         self.endResetModel()
 

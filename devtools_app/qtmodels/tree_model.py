@@ -114,16 +114,16 @@ class TreeModel(QAbstractItemModel):
         self.layoutChanged.emit()
         self.headerDataChanged.emit(_HORIZONTAL, 0, max(0, len(self.tree.columns) - 1))
 
-    def set_filter(self, wanted: Filter) -> None:
+    def set_filter(self, requested: Filter) -> None:
         """Show only the matches of a filter, with their ancestors and descendants.
 
         Raises: TooSlowError; the rows shown stay unchanged
         """
-        if wanted == self._filter:
+        if requested == self._filter:
             return
-        shown = self._order.arrange(self._sort, wanted)
+        shown = self._order.arrange(self._sort, requested)
         self.beginResetModel()
-        self._filter = wanted
+        self._filter = requested
         self._shown = shown
         self.endResetModel()
 

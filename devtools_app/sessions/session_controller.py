@@ -223,8 +223,8 @@ class SessionController(QObject):
             partial: accept readable files only; by default a session is unchanged if one of its
                 files is unreadable
         """
-        wanted = ids or (self._store.state.current,)
-        found = [one for one in self._store.state.sessions if one.id in wanted]
+        requested = ids or (self._store.state.current,)
+        found = [one for one in self._store.state.sessions if one.id in requested]
         self._start(tuple(OpenTarget(one.paths, one.id, partial=partial) for one in found))
 
     def _changed_on_disk(self, ids: tuple[str, ...]) -> None:

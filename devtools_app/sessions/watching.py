@@ -62,12 +62,12 @@ class Watcher(QObject):
 
     def _rewatch(self) -> None:
         old = [*self._watcher.files(), *self._watcher.directories()]
-        wanted = {path for path in self._mapped if os.path.exists(path)}
+        requested = {path for path in self._mapped if os.path.exists(path)}
         if self._on:
-            wanted |= {path for path in self._files if os.path.exists(path)}
-            wanted |= {os.path.dirname(path) for path in self._files}
-        gone = [path for path in old if path not in wanted]
-        new = [path for path in wanted if path not in old and os.path.exists(path)]
+            requested |= {path for path in self._files if os.path.exists(path)}
+            requested |= {os.path.dirname(path) for path in self._files}
+        gone = [path for path in old if path not in requested]
+        new = [path for path in requested if path not in old and os.path.exists(path)]
         if gone:
             self._watcher.removePaths(gone)
         if new:

@@ -74,24 +74,24 @@ class DockRoom(QObject):
         short = _CENTRE[way] - (
             middle.width() if way is Qt.Orientation.Horizontal else middle.height()
         )
-        wanted = self._smaller(sizes, short, way) if short > 0 else self._larger(sizes, -short)
-        changed = [area for area, size in wanted.items() if size != sizes[area]]
+        requested = self._smaller(sizes, short, way) if short > 0 else self._larger(sizes, -short)
+        changed = [area for area, size in requested.items() if size != sizes[area]]
         if changed:
             self._window.resizeDocks(
-                [docks[area] for area in changed], [wanted[area] for area in changed], way
+                [docks[area] for area in changed], [requested[area] for area in changed], way
             )
 
     def _smaller(self, sizes: dict[Area, int], short: int, way: Qt.Orientation) -> dict[Area, int]:
-        wanted = shares(sizes, short, _LEAST[way])
-        for area, size in wanted.items():
+        requested = shares(sizes, short, _LEAST[way])
+        for area, size in requested.items():
             if size != sizes[area]:
                 if self._given.get(area) != sizes[area]:
                     self._requested[area] = sizes[area]
                 self._given[area] = size
-        return wanted
+        return requested
 
     def _larger(self, sizes: dict[Area, int], spare: int) -> dict[Area, int]:
-        wanted = dict(sizes)
+        requested = dict(sizes)
         for area, size in sizes.items():
             if area not in self._given:
                 continue
@@ -100,10 +100,10 @@ class DockRoom(QObject):
                 continue
             more = min(spare, self._requested[area] - size)
             spare -= more
-            wanted[area] = self._given[area] = size + more
-            if wanted[area] == self._requested[area]:
+            requested[area] = self._given[area] = size + more
+            if requested[area] == self._requested[area]:
                 del self._given[area], self._requested[area]
-        return wanted
+        return requested
 
     def _outer(self) -> dict[Area, QDockWidget]:
         """Return one visible panel of each side."""

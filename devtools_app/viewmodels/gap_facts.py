@@ -71,10 +71,10 @@ def _measures(metrics: Metrics) -> list[Fact]:
     if metrics.ulp is not None:
         near = "  near zero" if metrics.near_zero else ""
         facts.append(Fact("ULP", f"{metrics.ulp:.4g}{near}", repr(metrics.ulp)))
-    for name, found, wanted in (
+    for name, found, requested in (
         ("NaN", metrics.nan, metrics.nan_reference),
         ("infinite", metrics.inf, metrics.inf_reference),
     ):
-        if found or wanted:
-            facts.append(Fact(name, f"{found:,}, the reference has {wanted:,}"))
+        if found or requested:
+            facts.append(Fact(name, f"{found:,}, the reference has {requested:,}"))
     return facts

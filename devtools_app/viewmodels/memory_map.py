@@ -156,5 +156,5 @@ def selected_values(arena: Arena, selection: Selection, index: JoinIndex) -> tup
     if not related.values and not related.reads:
         return ()
     by_value = {value.value: place for place, value in enumerate(arena.values)}
-    wanted = related.values if any(v in by_value for v in related.values) else related.reads
-    return tuple(by_value[value] for value in wanted if value in by_value)
+    requested = related.values if any(v in by_value for v in related.values) else related.reads
+    return tuple(by_value[value] for value in requested if value in by_value)

@@ -140,12 +140,12 @@ def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:
     graph = index.graph
     if graph is None:
         return FactGroup("Tensors")
-    wanted = set(node.node.inputs)
+    requested = set(node.node.inputs)
     result = {
         value.name: (value, other)
         for other in graph.nodes
         for value in other.values
-        if value.name in wanted
+        if value.name in requested
     }
     folded = {weight.name for weight in node.weights}
     names = [name for name in dict.fromkeys(node.node.inputs) if name in result]
@@ -209,12 +209,12 @@ def memory_group(session: Session, method: str, related: Related, units: Units) 
     program = session.program
     if program is None or method not in session.methods:
         return FactGroup("Memory")
-    wanted = set(related.values)
+    requested = set(related.values)
     facts = [
         _place(arena.mem_id, value, units)
         for arena in analyse_memory(program, method).arenas
         for value in arena.values
-        if value.value in wanted
+        if value.value in requested
     ]
     return shortened("Memory", facts)
 

@@ -23,13 +23,13 @@ def search_nodes(graph: GraphScene, text: str) -> tuple[str, ...] | None:
     Returns: None without a search
     Raises: FilterError when it is not a regular expression, or takes too long
     """
-    wanted = parse_filter(text, Table())
-    if not wanted:
+    requested = parse_filter(text, Table())
+    if not requested:
         return None
     pairs = zip(graph.graph.nodes, graph.scene.labels, strict=True)
     texts = [_searched(node, title) for node, title in pairs]
     found: Mask = np.ones(len(texts), np.bool_)
-    for term in wanted.terms:
+    for term in requested.terms:
         found &= matches(term)(texts)
     return tuple(graph.scene.names[index] for index in _numbers(found))
 

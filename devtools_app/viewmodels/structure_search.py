@@ -35,8 +35,8 @@ class _TooManyError(Exception):
 class _Search:
     """Walks the lines in the order shown, without opening lines before the start."""
 
-    def __init__(self, wanted: Filter, check: Check, most: int) -> None:
-        self._tests = [matches(term) for term in wanted.terms]
+    def __init__(self, requested: Filter, check: Check, most: int) -> None:
+        self._tests = [matches(term) for term in requested.terms]
         self._check, self._most = check, most
         self.looked_at = 0
 
@@ -59,7 +59,7 @@ class _Search:
 
 def find_next(
     nodes: Sequence[StructureNode],
-    wanted: Filter,
+    requested: Filter,
     after: Way,
     check: Check = lambda: None,
     *,
@@ -69,12 +69,12 @@ def find_next(
 
     Args:
         nodes: lines of the top
-        wanted: words that must all occur in name, type or value
+        requested: words that must all occur in name, type or value
         after: path of rows to the line to start after; empty for the top
         check: called periodically; may raise to end the search
         most: limit of searched lines
     """
-    search = _Search(wanted, check, most)
+    search = _Search(requested, check, most)
     try:
         for start in (after, ()):
             way = next(search.found(nodes, start), None)
@@ -87,14 +87,14 @@ def find_next(
 
 def find_before(
     nodes: Sequence[StructureNode],
-    wanted: Filter,
+    requested: Filter,
     before: Way,
     check: Check = lambda: None,
     *,
     most: int = MOST_LINES,
 ) -> StructureMatch:
     """Return the last matching line before a line, else the last one; see ``find_next``."""
-    search = _Search(wanted, check, most)
+    search = _Search(requested, check, most)
     last: Way = ()
     try:
         for way in search.found(nodes, ()):

@@ -126,10 +126,10 @@ def one_run(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
 
 def aligned_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
     """Return the lanes of the executions, each starting at 0, one below another."""
-    wanted = tuple(run for run in runs if run.executes) or runs
-    result = _timeline(session, wanted[:MOST_ALIGNED], aligned=True)
-    if len(wanted) > MOST_ALIGNED:
-        more = f"the first {MOST_ALIGNED} of {len(wanted):,} runs"
+    requested = tuple(run for run in runs if run.executes) or runs
+    result = _timeline(session, requested[:MOST_ALIGNED], aligned=True)
+    if len(requested) > MOST_ALIGNED:
+        more = f"the first {MOST_ALIGNED} of {len(requested):,} runs"
         return replace(result, note=" · ".join(filter(None, (more, result.note))))
     return result
 

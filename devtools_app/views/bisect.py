@@ -36,7 +36,7 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.words import BisectFinding, kept_out, sentence_of
+from inspector.experiments.bisect.summary import BisectFinding, kept_out, sentence_of
 from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended, Trying
@@ -83,10 +83,10 @@ class BisectView(QWidget):
         self._listed: object = None
         self._placing = Latest("places of nodes", self)
         self._placing.ready.connect(self._placed)
-        self.wanted = ToolbarCombo(
+        self.requested = ToolbarCombo(
             context.theme, "metric", "Condition that the program has to meet"
         )
-        self.wanted.show_choices(
+        self.requested.show_choices(
             [(one.words, one.metric) for one in OFFERED_REQUIREMENTS],
             OFFERED_REQUIREMENTS[0].metric,
         )
@@ -114,7 +114,7 @@ class BisectView(QWidget):
         self._empty = EmptyState(context.theme, _EMPTY)
         self._pages = QStackedWidget()
         self._lay_out()
-        self.wanted.activated.connect(lambda _index: self._metric_chosen())
+        self.requested.activated.connect(lambda _index: self._metric_chosen())
         self.method.activated.connect(lambda _index: self._refresh())
         self.value.textEdited.connect(lambda _text: self._refresh())
         self.value.returnPressed.connect(self._entered)
@@ -177,7 +177,7 @@ class BisectView(QWidget):
     # -- what is wanted --------------------------------------------------------------------
 
     def _metric_chosen(self) -> None:
-        one = offered_requirement(str(self.wanted.currentData()))
+        one = offered_requirement(str(self.requested.currentData()))
         self.sign.setText(_SIGNS.get(one.sign, ""))
         self.sign.setVisible(bool(one.sign))
         self.value.setVisible(one.metric != LOADS)
@@ -196,7 +196,7 @@ class BisectView(QWidget):
         form, method = self._jobs.run_form, str(self.method.currentData() or "")
         return BisectJob(
             one.draft.present,
-            bound_text(str(self.wanted.currentData()), self.value.text()),
+            bound_text(str(self.requested.currentData()), self.value.text()),
             "" if method == _EVERYWHERE or self.method.count() < 2 else method,
             form.file if form.inputs == FILE else "",
             threads=form.fixed_threads,
@@ -228,7 +228,7 @@ class BisectView(QWidget):
         wrong = "" if busy else self._wrong(job)
         self._problem.setText(wrong)
         self._problem.setVisible(bool(wrong))
-        for field in (self.wanted, self.value, self.method):
+        for field in (self.requested, self.value, self.method):
             field.setEnabled(not busy)
         self._cancel.setVisible(busy)
         self._cancel.setEnabled(found is not None and not found.cancelling)
@@ -308,7 +308,7 @@ class BisectView(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(12, 6, 12, 6)
         bar.setSpacing(8)
-        for part in (self.wanted, self.sign, self.value, self.method):
+        for part in (self.requested, self.sign, self.value, self.method):
             bar.addWidget(part)
         bar.addWidget(self._title, 1)
         for button in (self._anew, self._cancel, self._go):

@@ -349,8 +349,10 @@ def _compare(
 ) -> _CompareContent:
     sessions, job = [one.session for one in shown], None
     if errors is None:
-        wanted = errors_job(sessions, RunJob(""))
-        job, errors = (None, wanted) if isinstance(wanted, OutputErrors) else (wanted, None)
+        requested = errors_job(sessions, RunJob(""))
+        job, errors = (
+            (None, requested) if isinstance(requested, OutputErrors) else (requested, None)
+        )
     reports = [None if one is None else GapReport(one.runs) for one in gaps]
     found = compare_sessions(sessions, measurement, reports, errors=errors)
     runs = ""

@@ -213,12 +213,12 @@ class EvaluatePane(Pane):
         self._preparing = True
         self.request(("prepare", self._asked), lambda: _prepared(request, sessions))
 
-    def _begin(self, wanted: _PreparedEvaluation) -> None:
-        job = wanted.job
+    def _begin(self, requested: _PreparedEvaluation) -> None:
+        job = requested.job
         agree(_code_of(job))
         self._content = None
         folder = evaluation_folder(job.variants[0].program)
-        problem = self.runner.start(job, folder, about=wanted.sessions)
+        problem = self.runner.start(job, folder, about=requested.sessions)
         if problem:
             self._refuse(problem)
 
@@ -234,14 +234,14 @@ class EvaluatePane(Pane):
         elif isinstance(result, _Figures):
             self._show_figures(result)
 
-    def _confirm(self, wanted: _PreparedEvaluation) -> None:
+    def _confirm(self, requested: _PreparedEvaluation) -> None:
         """Start, unless the code of a recipe's source would run that is not trusted yet."""
-        source = wanted.job.reference.source
+        source = requested.job.reference.source
         runs = source is not None and source.kind is SourceKind.PYTHON
         if source is None or not runs or is_agreed(source.path):
-            self._begin(wanted)
+            self._begin(requested)
             return
-        self._unconfirmed = wanted
+        self._unconfirmed = requested
         words = f"the float program is that of {source}: press Evaluate again to run its code"
         self._refuse(words, "The reference runs code")
 

@@ -144,10 +144,10 @@ class GapPane(PanelActions, Pane):
             return
         files = tuple(file.path for file in session.files if not file.error)
         reference = str(self.references.currentData() or "edge")
-        wanted = "" if reference == "edge" else reference  # the best there is, else that one
+        requested = "" if reference == "edge" else reference  # the best there is, else that one
         self._session = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
-        job = GapJob(files, reference=wanted, keep=_KEPT_BYTES, libraries=self._libraries())
+        job = GapJob(files, reference=requested, keep=_KEPT_BYTES, libraries=self._libraries())
         self.gap_runner.start(job, replace_running=True)
         if here and self._cancel.isVisible():  # the keyboard stays where it was
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)

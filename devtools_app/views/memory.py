@@ -187,9 +187,9 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.canvas.set_selected(found[0] if found else -1)
         self.canvas.set_step(state.selection.instruction)
         self.curve.set_step(state.selection.instruction)
-        wanted = {content.map.arena.values[place].value for place in found}
+        requested = {content.map.arena.values[place].value for place in found}
         rows = self.table.rows
-        highlighted = [row for row in range(rows.length) if _value_of(rows.key(row)) in wanted]
+        highlighted = [row for row in range(rows.length) if _value_of(rows.key(row)) in requested]
         self.table.highlight(highlighted)
         if state.selection.kind is SelectionKind.VALUE:
             self.table.show_current(rows.key(highlighted[0]) if highlighted else None)

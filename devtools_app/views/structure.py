@@ -223,18 +223,18 @@ class StructurePane(Pane):
     def seek(self, by: int) -> None:
         """Search the next or previous match in a thread."""
         try:
-            wanted = parse_filter(self.search.text(), Table())
+            requested = parse_filter(self.search.text(), Table())
         except FilterError as error:
             self.search.show_error(str(error))
             return
         self.search.show_error("")
-        if not wanted:
+        if not requested:
             self.tree.setFocus()
             return
         nodes, at = self._nodes, self.model.way_to(self.tree.currentIndex())
         look = find_next if by > 0 else find_before
         self.busy.start("Searching the structure")
-        self._finding.submit(lambda token: look(nodes, wanted, at, token.check))
+        self._finding.submit(lambda token: look(nodes, requested, at, token.check))
 
     def _show_found(self, result: object) -> None:
         if not isinstance(result, StructureMatch):

@@ -144,10 +144,12 @@ class TimelinePane(CanvasImage, Pane):
             return
         selection = state.selection
         if selection.kind is SelectionKind.EVENT and selection.event is not None:
-            wanted: tuple[int, ...] = (selection.event,)
+            requested: tuple[int, ...] = (selection.event,)
         else:
-            wanted = related_to(selection, content.index).events
-        found = np.flatnonzero(np.isin(content.timeline.rows, wanted)).tolist() if wanted else []
+            requested = related_to(selection, content.index).events
+        found = (
+            np.flatnonzero(np.isin(content.timeline.rows, requested)).tolist() if requested else []
+        )
         if set(found) != set(self.canvas.marks.selected):
             self.canvas.set_selected(found)
 

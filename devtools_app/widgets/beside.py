@@ -34,10 +34,10 @@ class Beside(QSplitter):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         wide = self.width() > _WIDE * self.height()
-        wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
+        requested = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
         super().resizeEvent(event)
-        if wanted != self.orientation():
-            self.setOrientation(wanted)
+        if requested != self.orientation():
+            self.setOrientation(requested)
             self._share()
 
 

@@ -117,6 +117,6 @@ class CardPage(QScrollArea):
         # what is side by side in small text is one below the other in large text
         line = max(QFontMetrics(self.font()).height(), _LINE)
         wide = self.viewport().width() >= _WIDE * line / _LINE
-        wanted = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
-        if self._columns.direction() != wanted:
-            self._columns.setDirection(wanted)
+        requested = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
+        if self._columns.direction() != requested:
+            self._columns.setDirection(requested)

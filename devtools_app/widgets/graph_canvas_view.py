@@ -212,9 +212,9 @@ class GraphView(ZoomCanvas):
         if self.legend.isHidden():
             return camera
         left = -camera.x * camera.sx
-        wanted = self.legend.geometry().right() + 2.0 * _EDGE
-        room = self.width() - wanted - placed.width * camera.sx - _EDGE
-        return camera.panned(wanted - left, 0.0) if left < wanted and room >= 0 else camera
+        requested = self.legend.geometry().right() + 2.0 * _EDGE
+        room = self.width() - requested - placed.width * camera.sx - _EDGE
+        return camera.panned(requested - left, 0.0) if left < requested and room >= 0 else camera
 
     def _open_view(self, placed: Placed) -> None:
         """Show the whole graph, or the beginning of a large one at a readable scale."""

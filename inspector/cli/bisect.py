@@ -27,7 +27,7 @@ from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Result
-from inspector.experiments.bisect.words import BisectFinding, kept_out, sentence_of, value_of
+from inspector.experiments.bisect.summary import BisectFinding, kept_out, sentence_of, value_of
 from inspector.experiments.gates.requirement import Kind, RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import STATE, BisectState, CandidateNode, StateError, Trial

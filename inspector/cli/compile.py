@@ -211,10 +211,10 @@ def _lines(report: Mapping[str, Any], folder: str) -> list[str]:
         lines.append(f"{method}: {words}")
     for method, counts in report["verdicts"].items():
         if counts:
-            told = ", ".join(
+            reported = ", ".join(
                 f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items()
             )
-            lines.append(f"{method}: {told}")
+            lines.append(f"{method}: {reported}")
     return lines
 
 

@@ -26,8 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> Answer:
     """Return the counts of every method."""
     session = open_files(options)
-    wanted = methods(session, options)
-    found = [entry for entry in analyse_delegation(session) if entry.method in wanted]
+    requested = methods(session, options)
+    found = [entry for entry in analyse_delegation(session) if entry.method in requested]
     if not found:
         issue = Issue(Severity.INFO, session.name, needs("delegation", "a program or an ETRecord"))
         return Answer({"methods": {}}, issues=(issue,))

@@ -68,10 +68,10 @@ def run(options: Namespace) -> Answer:
     )
 
 
-def _most_samples(wanted: int | None) -> int:
-    if wanted is not None and wanted < 0:
-        raise CommandError(f"--max-samples expects a number of elements, found {wanted}", USAGE)
-    return MOST_SAMPLES if wanted is None else wanted
+def _most_samples(requested: int | None) -> int:
+    if requested is not None and requested < 0:
+        raise CommandError(f"--max-samples expects a number of elements, found {requested}", USAGE)
+    return MOST_SAMPLES if requested is None else requested
 
 
 def _sides(options: Namespace) -> tuple[list[str], list[str]]:

@@ -193,11 +193,11 @@ def _judged(
     """
     found: dict[int, Judgement] = {}
     for kind in Kind:
-        wanted = [(number, one) for number, one in enumerate(asked) if one.kind is kind]
-        relative = any(one.relative for _, one in wanted)
+        requested = [(number, one) for number, one in enumerate(asked) if one.kind is kind]
+        relative = any(one.relative for _, one in requested)
         sides = [subject, base] if relative and base is not None else [subject]
-        known = _evidence(kind, sides, options) if wanted else []
-        for number, one in wanted:
+        known = _evidence(kind, sides, options) if requested else []
+        for number, one in requested:
             found[number] = judge_requirement(one, *known)
     return [found[number] for number in range(len(asked))]
 

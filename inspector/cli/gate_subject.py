@@ -150,7 +150,7 @@ def measured(
 
 
 def _run_job(subject: GateSubject, program: str, method: str, options: Namespace) -> RunJob:
-    made = {"inputs": options.run_inputs} if options.run_inputs else {}
+    built = {"inputs": options.run_inputs} if options.run_inputs else {}
     record = subject.file("etrecord")
     return RunJob(
         program,
@@ -161,7 +161,7 @@ def _run_job(subject: GateSubject, program: str, method: str, options: Namespace
         threads=options.threads,
         engine=options.engine,
         device=options.device,
-        **made,
+        **built,
     )
 
 
@@ -200,8 +200,8 @@ def _gap_of_run(subject: GateSubject, method: str, options: Namespace) -> GapRep
     assert subject.folder is not None
     program = subject.file(*_PROGRAMS)
     job = _run_job(subject, program, method, options)
-    with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=subject.folder) as made:
-        folder = Path(made) / "run"
+    with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=subject.folder) as built:
+        folder = Path(built) / "run"
         recording = replace(job, debug_level="intermediate", timed=False)
         try:
             running = JobRun(recording, folder, timeout=options.timeout)
@@ -247,8 +247,8 @@ def evaluation_of(subject: GateSubject, options: Namespace) -> VariantFigures:
         job = evaluation_job([subject.session], request, replace(how, record=""))
     except EvalRequestError as error:
         raise CommandError(str(error), USAGE) from error
-    with tempfile.TemporaryDirectory(prefix=HIDDEN) as made:
-        report, _ = evaluated(job, Path(made) / "eval", options)
+    with tempfile.TemporaryDirectory(prefix=HIDDEN) as built:
+        report, _ = evaluated(job, Path(built) / "eval", options)
     if report.unreferenced:
         raise CommandError(f"{report.settings.reference}: {report.sentence}", FAILED)
     return report.variants[0]
@@ -256,9 +256,9 @@ def evaluation_of(subject: GateSubject, options: Namespace) -> VariantFigures:
 
 def _stored_evaluation(folder: Path, program: str, what: str) -> VariantFigures:
     report = evaluation_report(read_evaluation(folder))
-    wanted = fingerprint(program)
+    requested = fingerprint(program)
     for number, name in enumerate(report.settings.names):
-        if wanted in report.settings.key.get(program_part(name), ""):
+        if requested in report.settings.key.get(program_part(name), ""):
             return report.variants[number]
     names = ", ".join(report.settings.names)
     raise CommandError(f"{folder} is an evaluation of {names}, not of the program of {what}", USAGE)

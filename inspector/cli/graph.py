@@ -70,8 +70,8 @@ def _code(session: Session, options: Namespace) -> Answer:
     lines: list[str] = []
     for method in methods(session, options):
         names = text_names(session, method)
-        wanted = names if options.graph == COMPILED else (options.graph,)
-        for name in wanted:
+        requested = names if options.graph == COMPILED else (options.graph,)
+        for name in requested:
             if name not in names:
                 raise CommandError(
                     f"unknown graph {name!r} of {method}; available: {', '.join(names)}", USAGE

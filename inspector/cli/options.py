@@ -124,12 +124,12 @@ def open_sides(options: Namespace, sides: Sequence[Sequence[str]]) -> list[Sessi
 
     Raises: FormatError, OSError; CommandError for a method that no side has
     """
-    wanted, options.method = options.method, None
+    requested, options.method = options.method, None
     sessions = [open_files(options, side, strict=True) for side in sides]
-    options.method = wanted
+    options.method = requested
     known = dict.fromkeys(name for session in sessions for name in session.methods)
-    if wanted and known and wanted not in known:
-        raise CommandError(f"unknown method {wanted!r}; available: {', '.join(known)}", USAGE)
+    if requested and known and requested not in known:
+        raise CommandError(f"unknown method {requested!r}; available: {', '.join(known)}", USAGE)
     return sessions
 
 

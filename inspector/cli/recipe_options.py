@@ -111,16 +111,16 @@ def check_recipe_options(job: CompileJob) -> None:
         raise CommandError("rules for partitioners need a --partitioner", USAGE)
 
 
-def _check_quantization(wanted: Quantization) -> None:
-    if not wanted.wanted and wanted != Quantization():
+def _check_quantization(requested: Quantization) -> None:
+    if not requested.requested and requested != Quantization():
         raise CommandError("options about quantization need --quantize MODE", USAGE)
-    if wanted.quantizer and replace(wanted, calibration="", quantizer="") != Quantization():
+    if requested.quantizer and replace(requested, calibration="", quantizer="") != Quantization():
         raise CommandError("--quantizer replaces --quantize and modules", USAGE)
-    if wanted.quantizer and not in_file(wanted.quantizer):
-        raise CommandError(f"--quantizer {wanted.quantizer}: expected file.py:NAME", USAGE)
-    if wanted.calibration:
-        check_inputs(wanted.calibration)
-    for text in (*wanted.modules, *wanted.operators, *wanted.nodes):
+    if requested.quantizer and not in_file(requested.quantizer):
+        raise CommandError(f"--quantizer {requested.quantizer}: expected file.py:NAME", USAGE)
+    if requested.calibration:
+        check_inputs(requested.calibration)
+    for text in (*requested.modules, *requested.operators, *requested.nodes):
         _check_pair(text, "MODE", OVERRIDES)
 
 

@@ -202,8 +202,8 @@ def _lines(report: Mapping[str, Any]) -> list[str]:
     for place, output in enumerate(report["outputs"]):
         if output["kind"] != "tensor":
             continue
-        said = f"output {place}: {output['dtype']} {output['shape']}"
+        message = f"output {place}: {output['dtype']} {output['shape']}"
         if output["difference"] is not None:
-            said += f", {output['difference']:.6g} from the run without replacements"
-        lines.append(said)
+            message += f", {output['difference']:.6g} from the run without replacements"
+        lines.append(message)
     return lines

@@ -229,12 +229,12 @@ def _runner(options: Namespace, folder: Path, plan: Plan) -> Runner:
 
 def _answer(results: Results, folder: Path, issues: Sequence[Issue]) -> Answer:
     failed = [one for one in results.points if one.status is Status.FAILED]
-    told = [Issue(Severity.ERROR, _changes(one), one.sentence) for one in failed]
+    reported = [Issue(Severity.ERROR, _changes(one), one.sentence) for one in failed]
     return Answer(
         {**results.content(), "folder": str(folder)},
         lines=_lines(results, folder),
         tables=(shown(sweep_table(results)),),
-        issues=[*issues, *told],
+        issues=[*issues, *reported],
         code=FAILED if failed else FINE,
     )
 

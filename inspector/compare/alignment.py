@@ -194,9 +194,9 @@ def _changed(old: ModelNode, new: ModelNode, pair: NodePair) -> NodeChange | Non
 
 
 def _types(node: ModelNode) -> str:
-    made = ", ".join(describe(value) for value in node.values)
+    built = ", ".join(describe(value) for value in node.values)
     weights = ", ".join(weight.description for weight in node.weights)
-    return f"{made} (weights {weights})" if weights else made
+    return f"{built} (weights {weights})" if weights else built
 
 
 def origin(node: ModelNode) -> str:

@@ -65,10 +65,13 @@ def _unequal(
 ) -> tuple[list[StoredTensor], list[StoredTensor]]:
     """Return the tensors of each side whose content the other has not as often, in order."""
     here, there = [_content(one) for one in left], [_content(one) for one in right]
-    spare, wanted = Counter(there), Counter(here)
+    spare, requested = Counter(there), Counter(here)
     gone: list[StoredTensor] = []
     come: list[StoredTensor] = []
-    for tensors, contents, other, kept in ((left, here, spare, gone), (right, there, wanted, come)):
+    for tensors, contents, other, kept in (
+        (left, here, spare, gone),
+        (right, there, requested, come),
+    ):
         for one, content in zip(tensors, contents, strict=True):
             if other[content]:
                 other[content] -= 1

@@ -207,11 +207,11 @@ class _RowReader:
         graph = self._graph
         if graph is None or graph.source == "record" or link.delegate is None:
             return ()
-        wanted = set(link.payload_nodes)
+        requested = set(link.payload_nodes)
         found = (
             node
             for node in self._by_delegate.get(link.delegate, ())
-            if graph.nodes[node].name.rpartition("/")[2] in wanted
+            if graph.nodes[node].name.rpartition("/")[2] in requested
         )
         return tuple(sorted(found))
 

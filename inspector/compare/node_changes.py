@@ -78,8 +78,8 @@ def _title(method: str, node: ModelNode) -> str:
 
 
 def _kind(node: ModelNode) -> str:
-    made = ", ".join(describe(value) for value in node.values)
-    return f"{node.node.target} {made}".rstrip()
+    built = ", ".join(describe(value) for value in node.values)
+    return f"{node.node.target} {built}".rstrip()
 
 
 def _targets(nodes: Sequence[ModelNode]) -> str:

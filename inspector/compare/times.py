@@ -160,9 +160,11 @@ def node_rows(
 
 
 def _members(
-    groups: _Groups, graphs: Graphs, wanted: Iterable[tuple[int, int]]
+    groups: _Groups, graphs: Graphs, requested: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], list[list[str]]]:
-    found: dict[tuple[int, int], list[list[str]]] = {root: [[] for _ in graphs] for root in wanted}
+    found: dict[tuple[int, int], list[list[str]]] = {
+        root: [[] for _ in graphs] for root in requested
+    }
     for number, graph in enumerate(graphs):
         for node in graph.nodes if graph is not None else ():
             root = groups.root((number, node.id))

@@ -222,8 +222,8 @@ def find_op_names(
     target_debug_handle: Handles, debug_handle_to_op_names: Mapping[Handles, Sequence[str]]
 ) -> list[str]:
     """Return the names whose debug handles are all included, in order."""
-    wanted = set(target_debug_handle)
-    keys = [key for key in debug_handle_to_op_names if wanted.issuperset(key)]
+    requested = set(target_debug_handle)
+    keys = [key for key in debug_handle_to_op_names if requested.issuperset(key)]
     return [name for key in keys for name in debug_handle_to_op_names[key]]
 
 

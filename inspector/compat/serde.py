@@ -177,8 +177,8 @@ def _restore_call(
         node.target, node.args = view, tuple(given)
     else:
         written = modules_of(program)[kind]
-        made = _lowered_module(written, inside_of(program)[kind], numbers)
-        module.add_module(written["name"], made)
+        built = _lowered_module(written, inside_of(program)[kind], numbers)
+        module.add_module(written["name"], built)
         with module.graph.inserting_before(node):
             home = module.graph.get_attr(written["name"])
         node.target, node.args = executorch_call_delegate, (home, *given)
@@ -240,10 +240,10 @@ def _reconstruct_fake_tensor(serialized_tensor_meta: bytes, is_parameter: bool) 
     sizes, strides = ([entry["as_int"] for entry in meta[key]] for key in ("sizes", "strides"))
     dtype: torch.dtype = getattr(torch, serde_dtype_names(MAJOR)[meta["dtype"]])
     with _CURRENT_DESERIALIZER[-1].fake_tensor_mode:
-        made = torch.empty_strided(sizes, strides, dtype=dtype)
+        built = torch.empty_strided(sizes, strides, dtype=dtype)
     if not is_parameter:
-        return made
-    return torch.nn.Parameter(made, dtype.is_floating_point or dtype.is_complex)
+        return built
+    return torch.nn.Parameter(built, dtype.is_floating_point or dtype.is_complex)
 
 
 def serialize_torch_artifact(artifact: Any) -> bytes:  # noqa: ANN401

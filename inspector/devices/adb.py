@@ -48,19 +48,19 @@ class AdbTransport(ShellTransport):
     def _copy(self, words: list[str], size: int) -> None:
         self._connect()
         timeout = _SECONDS + size / _SLOWEST
-        called, said = self._called(["-s", self.device.address, *words], timeout)
+        called, message = self._called(["-s", self.device.address, *words], timeout)
         if called.code:
-            raise self.failed(called, timeout, said)
+            raise self.failed(called, timeout, message)
 
     def _connect(self) -> None:
         if self._is_connected:
             return
-        called, said = self._called(["connect", self.device.address], _SECONDS)
-        if called.code or "connected to" not in said:  # older clients fail with the exit code 0
-            raise self.failed(Called(1, called.error or said), _SECONDS, said)
+        called, message = self._called(["connect", self.device.address], _SECONDS)
+        if called.code or "connected to" not in message:  # older clients fail with the exit code 0
+            raise self.failed(Called(1, called.error or message), _SECONDS, message)
         self._is_connected = True
 
     def _called(self, words: list[str], timeout: float) -> tuple[Called, str]:
-        said = bytearray()
-        called = call(["adb", *words], said.extend, timeout=timeout, limit=_LITTLE)
-        return called, said.decode("utf-8", "replace")
+        message = bytearray()
+        called = call(["adb", *words], message.extend, timeout=timeout, limit=_LITTLE)
+        return called, message.decode("utf-8", "replace")

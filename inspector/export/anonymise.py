@@ -67,15 +67,15 @@ def anonymise(session: Session) -> tuple[AnonymousFile, ...]:
     names = Names()
     # names are collected first
     order = sorted(session.files, key=lambda file: file.kind == "etdump")
-    made = {file.path: _file(session, file, names) for file in order if file.artifact is not None}
+    built = {file.path: _file(session, file, names) for file in order if file.artifact is not None}
     counts: dict[str, int] = {}
     found: list[AnonymousFile] = []
     for file in session.files:
-        if file.path in made:
+        if file.path in built:
             number = counts[file.kind] = counts.get(file.kind, 0) + 1
             stem, suffix = _FILES[file.kind].split(".")
             name = f"{stem}.{suffix}" if number == 1 else f"{stem}_{number}.{suffix}"
-            found.append(AnonymousFile(name, file.kind, file.path, made[file.path]))
+            found.append(AnonymousFile(name, file.kind, file.path, built[file.path]))
     return tuple(found)
 
 

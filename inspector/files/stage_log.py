@@ -204,14 +204,14 @@ class StageLog:
         later = self.steps[number + 1 : to + 1]
         return any((one.stage, one.method) == (EDGE, method) for one in later)
 
-    def find(self, wanted: str) -> list[int]:
+    def find(self, requested: str) -> list[int]:
         """Return the steps with a number or a name, those with a graph first."""
-        if wanted.isdecimal() and int(wanted) < len(self.steps):
-            return [int(wanted)]
+        if requested.isdecimal() and int(requested) < len(self.steps):
+            return [int(requested)]
         named = [
             at
             for at, step in enumerate(self.steps)
-            if wanted
+            if requested
             in (step.stage, step.stage.removeprefix("pass "), f"{step.stage} {step.method}")
         ]
         return sorted(named, key=lambda at: self.steps[at].after is None)

@@ -88,12 +88,12 @@ def _problems(session: Session) -> list[Finding]:
 
 
 def _missing(session: Session) -> list[Finding]:
-    wanted = (
+    requested = (
         (session.program is None, "program (.pte): no memory plan, sizes or instructions"),
         (session.record is None, "ETRecord: no source lines, modules or graph names"),
         (not session.dumps, "ETDump: no times"),
     )
-    absent = [words for missing, words in wanted if missing]
+    absent = [words for missing, words in requested if missing]
     return [
         Finding(Tone.NEUTRAL, f"There is no {words}", weight=1.5 - 0.1 * place)
         for place, words in enumerate(absent)

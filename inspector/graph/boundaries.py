@@ -130,6 +130,6 @@ def _moved(graph: Graph, node: GraphNode, side: str) -> Iterator[str]:
         moves = [one for one in inner.nodes if one.target == _TRANSPOSING]
         for inside, outside in zip(names, outer, strict=False):
             read = any(inside in move.inputs for move in moves)
-            made = any(inside in move.outputs for move in moves)
-            if read if side == "inputs" else made:
+            built = any(inside in move.outputs for move in moves)
+            if read if side == "inputs" else built:
                 yield outside

@@ -52,8 +52,8 @@ class InsideNode:
     @property
     def output_bytes(self) -> int | None:
         """Return the bytes it writes, None if shape or type leave them unknown."""
-        made = [one.value.tensor for one in self.values if one.role.startswith("output")]
-        sizes = [None if tensor is None else tensor.nbytes for tensor in made]
+        built = [one.value.tensor for one in self.values if one.role.startswith("output")]
+        sizes = [None if tensor is None else tensor.nbytes for tensor in built]
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 

@@ -217,8 +217,8 @@ class Worker:
         if self._reported is not None:
             if finished or self._reported.file or not file:
                 return self._reported
-            told = f"{file}:{line}: {self._reported.sentence}"
-            return replace(self._reported, sentence=told, file=file, line=line)
+            reported = f"{file}:{line}: {self._reported.sentence}"
+            return replace(self._reported, sentence=reported, file=file, line=line)
         place = f"{file}:{line}: " if file else ""
         sentence = f"{place}{_crash_text(code)} in stage {self._stage}"
         details = "\n".join(self._tail)

@@ -232,9 +232,9 @@ class JobRun:
     def _read(self, timeout: float = 0.0) -> None:
         if self._worker is None:
             return
-        heard = self._worker.take(timeout)
+        listener = self._worker.take(timeout)
         with self._lock:
-            for message in heard:
+            for message in listener:
                 try:
                     noted = self._supervisor.note(message)
                 except FolderError as error:

@@ -113,10 +113,10 @@ def _taken_in(shown: MethodPreview) -> Iterator[_Candidate]:
             edit_that_takes(node.name, verdicts.get(node.name), node.exported) for node in group
         ]
         if len(group) <= _MOST_NODES and all(edits):
-            made = tuple(edit for edit in edits if edit is not None)
+            built = tuple(edit for edit in edits if edit is not None)
             which = "this node" if len(group) == 1 else f"these {len(group)} nodes"
             names = ", ".join(node.name for node in group)
-            yield _Candidate(f"taking {which} in ({names})", made)
+            yield _Candidate(f"taking {which} in ({names})", built)
 
 
 def _groups_outside(nodes: tuple[NodePreview, ...]) -> list[list[NodePreview]]:

@@ -67,15 +67,15 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     taken = [Counter(handles.get(number, ())) for number in calls]
     delegates = _delegate_indices(session.program, method, calls)
     backends = tuple(entries[number].name for number in calls)
-    told = _recorded_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
-    if told is not None:
-        return Ownership(nodes, told, calls, delegates, backends)
+    reported = _recorded_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
+    if reported is not None:
+        return Ownership(nodes, reported, calls, delegates, backends)
     left = _operators_left(session.program, method, handles)
     owners: list[int | None] = [None] * len(nodes)
     for handle, places in _by_handle(nodes).items():
-        wanted = [index for index, counts in enumerate(taken) for _ in range(counts[handle])]
-        chosen = choose(nodes, places, left.get(handle, Counter()), len(wanted))
-        for place, call in zip(chosen, wanted, strict=False):
+        requested = [index for index, counts in enumerate(taken) for _ in range(counts[handle])]
+        chosen = choose(nodes, places, left.get(handle, Counter()), len(requested))
+        for place, call in zip(chosen, requested, strict=False):
             owners[place] = call
     return Ownership(nodes, tuple(owners), calls, delegates, backends)
 

@@ -83,11 +83,11 @@ def is_product(name: str) -> bool:
 
 def quantized_matmul(nodes: Sequence[GraphNode]) -> str:
     """Return the operator of the first matmul here whose left operand is dequantized."""
-    made = {name: node for node in nodes for name in node.outputs}
+    built = {name: node for node in nodes for name in node.outputs}
     for node in nodes:
         if base_operator(node.target).split("::")[-1] not in _PRODUCTS:
             continue
-        makers = [made.get(name) for name in node.inputs]
+        makers = [built.get(name) for name in node.inputs]
         if len(makers) > 1 and all(_dequantises(maker) for maker in makers[:2]):
             return base_operator(node.target)
     return ""

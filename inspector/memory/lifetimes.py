@@ -249,8 +249,8 @@ def lifetimes(plan: m.ExecutionPlan) -> Lifetimes:
     for value in walk.outputs:
         first[value] = max(int(first[value]), 0)
         last[value] = max(steps - 1, 0)  # a method without instructions is one moment
-    for value, made in walk.created_at.items():
-        first[value] = max(made, 0)
+    for value, built in walk.created_at.items():
+        first[value] = max(built, 0)
     _extend_over_sized_views(plan, last)
     state = walk.state()
     for value in state:

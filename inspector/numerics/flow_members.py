@@ -248,11 +248,11 @@ class _MemberWalk:
         self, nodes: Sequence[FlatNode], reads: Sequence[Value], constants: Sequence[bytes]
     ) -> tuple[FlatNode | None, bool]:
         """Return the first node that reads exactly some values, and whether it is the only one."""
-        wanted = Counter(map(self._flat.root, reads))
+        requested = Counter(map(self._flat.root, reads))
         fitting = [
             node
             for node in nodes
-            if self._roots(self._in_order(node)) <= wanted <= self._roots(node.reads)
+            if self._roots(self._in_order(node)) <= requested <= self._roots(node.reads)
         ]
         if not fitting:
             return None, True

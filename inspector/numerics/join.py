@@ -199,7 +199,7 @@ class _Joining:
                 return False
         pairs = self._pairs(step, node, certain=certain)
         return self.facts.moves_alike(step, node) and all(
-            self.flat.root(known) == self.flat.root(wanted) for known, wanted in pairs
+            self.flat.root(known) == self.flat.root(requested) for known, requested in pairs
         )
 
     def _evidence(self, step: int, node: FlatNode) -> bool:
@@ -212,12 +212,12 @@ class _Joining:
         reads = self.facts.tensor_reads(step)
         if len(reads) != len(node.reads):
             return
-        for index, wanted in zip(reads, node.reads, strict=True):
+        for index, requested in zip(reads, node.reads, strict=True):
             known = self.known.get(index)
             if certain and index in self.doubted:
                 continue
-            if known is not None and known[0] == wanted[0]:
-                yield known, wanted
+            if known is not None and known[0] == requested[0]:
+                yield known, requested
 
     def _take(self, step: int, node: FlatNode, grade: str) -> None:
         self.used.add(node.place)
@@ -226,9 +226,9 @@ class _Joining:
         handle = node.node.debug_handle
         handles = self.handles.get(step, ()) or ((handle,) if handle else ())
         outputs, writes = self.outputs[step], self.facts.made_by(step, node)
-        for index, wanted in zip(self.facts.tensor_reads(step), node.reads, strict=False):
+        for index, requested in zip(self.facts.tensor_reads(step), node.reads, strict=False):
             if len(self.facts.tensor_reads(step)) == len(node.reads):
-                self._use(index, wanted, certain=grade != ORDER)
+                self._use(index, requested, certain=grade != ORDER)
         for output in outputs:
             if output.slot < len(writes):
                 value = writes[output.slot]
@@ -243,11 +243,11 @@ class _Joining:
             else:
                 self._define(output, None)
 
-    def _use(self, index: int, wanted: Value, *, certain: bool = True) -> None:
+    def _use(self, index: int, requested: Value, *, certain: bool = True) -> None:
         definer = self.definer.get(index)
         if definer is not None:
             known = self.uses.setdefault(definer, {})
-            known[wanted] = known.get(wanted, False) or certain
+            known[requested] = known.get(requested, False) or certain
 
     def _define(
         self, output: InstructionOutput, target: JoinTarget | None, flow: Value | None = None
@@ -368,8 +368,8 @@ class _Joining:
             sure = True
             inside = self.facts.inside(step)
             for slot in list(left):
-                wanted = self.uses.get((step, slot), {})
-                inner = ((inside(value), certain) for value, certain in wanted.items())
+                requested = self.uses.get((step, slot), {})
+                inner = ((inside(value), certain) for value, certain in requested.items())
                 value, certain = next((found for found in inner if found[0]), (None, True))
                 if value in leaving and self.facts.alike(left[slot], value):
                     sure = sure and certain
@@ -390,26 +390,26 @@ class _Joining:
                 place = (step, output.slot)
                 if place in self.targets or place in self.boundaries:
                     continue
-                wanted = self.uses.get(place, {})
-                value = _one_value(set(wanted))
+                requested = self.uses.get(place, {})
+                value = _one_value(set(requested))
                 if value is not None and self.facts.alike(output, value):
-                    grade = FLOW if all(wanted.values()) else ORDER
+                    grade = FLOW if all(requested.values()) else ORDER
                     self.boundaries[place] = value, grade
 
 
-def _one_value(wanted: set[Value]) -> Value | None:
+def _one_value(requested: set[Value]) -> Value | None:
     """Return the only value that is read, also by both graphs of a loop; None for several."""
-    asked = min(wanted, default=None)
-    if asked is None or len(wanted) == 1:
+    asked = min(requested, default=None)
+    if asked is None or len(requested) == 1:
         return asked
-    outer = min(wanted, key=lambda value: len(value[0]))
+    outer = min(requested, key=lambda value: len(value[0]))
     depth = len(outer[0])
     if all(
-        value == outer or len(value[0]) > depth == len(_shared(value, outer)) for value in wanted
+        value == outer or len(value[0]) > depth == len(_shared(value, outer)) for value in requested
     ):
         return outer  # the others are what branches inside of it were given
-    inner = {(scope[:-1], scope[-1].rpartition("/")[0], name) for scope, name in wanted if scope}
-    return asked if len(inner) == 1 and all(scope for scope, _ in wanted) else None
+    inner = {(scope[:-1], scope[-1].rpartition("/")[0], name) for scope, name in requested if scope}
+    return asked if len(inner) == 1 and all(scope for scope, _ in requested) else None
 
 
 def _shared(one: Value, other: Value) -> list[str]:

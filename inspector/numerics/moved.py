@@ -24,9 +24,9 @@ def moves_alike(plan: m.ExecutionPlan, call: m.KernelCall, node: FlatNode) -> bo
         if argument.values or argument.name not in names:
             continue
         found = _integers(plan, call.args, names.index(argument.name))
-        wanted = argument.literal
-        wanted = [wanted] if isinstance(wanted, int) else wanted
-        if found and isinstance(wanted, (list, tuple)) and [*cast("Any", wanted)] != found:
+        requested = argument.literal
+        requested = [requested] if isinstance(requested, int) else requested
+        if found and isinstance(requested, (list, tuple)) and [*cast("Any", requested)] != found:
             return False
     return True
 

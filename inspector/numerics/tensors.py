@@ -197,10 +197,10 @@ def _bytes(
 
 def logged_blocks(session: Session) -> tuple[Block, ...]:
     """Return the blocks of the traces with logged values; of all traces where none has any."""
-    wanted = session.value_dumps
+    requested = session.value_dumps
     dumps = session.dumps
     blocks = trace_blocks(dumps).blocks
-    return tuple(one for one in blocks if any(dumps[one.dump] is dump for dump in wanted))
+    return tuple(one for one in blocks if any(dumps[one.dump] is dump for dump in requested))
 
 
 def logged_tensors(session: Session, run: int = 0) -> tuple[LoggedTensor, ...]:

@@ -136,8 +136,8 @@ def logged_run(program: ProgramFile, method: str, block: Block, run: int) -> Log
         args = steps[step][2].instr_args if 0 <= step < len(steps) else None
         if not outputs or not tensors:
             continue
-        wanted = _logged(plan, args, outputs)
-        passes = _passes(plan, wanted, tensors)
+        requested = _logged(plan, args, outputs)
+        passes = _passes(plan, requested, tensors)
         if passes is None:
             mismatched.add(step)
             continue
@@ -173,8 +173,8 @@ def _add_results(
     if any(isinstance(each[2].instr_args, m.JumpFalseCall) for each in instructions(plan)):
         return
     tensors = [tensor for value in logged if value is not None for tensor in value.all_tensors()]
-    wanted = [index for index in plan.outputs if tensor_of(plan, index) is not None]
-    passes = _passes(plan, wanted, tensors) or []
+    requested = [index for index in plan.outputs if tensor_of(plan, index) is not None]
+    passes = _passes(plan, requested, tensors) or []
     if len(passes) != 1:
         return
     makers = {output.value: output for step in sorted(outputs) for output in outputs[step]}
@@ -295,14 +295,14 @@ def _logged(plan: m.ExecutionPlan, args: object, outputs: Sequence[InstructionOu
 
 
 def _passes(
-    plan: m.ExecutionPlan, wanted: Sequence[int], tensors: Sequence[DebugTensor]
+    plan: m.ExecutionPlan, requested: Sequence[int], tensors: Sequence[DebugTensor]
 ) -> list[dict[int, DebugTensor]] | None:
     """Tell which logged tensor is which value; None where that is unknown.
 
     Runtimes leave out values of dtypes they do not log, so that fewer may be there.
     """
     codes = {tensor.scalar_type for tensor in tensors}
-    for chosen in (wanted, [value for value in wanted if _code(plan, value) in codes]):
+    for chosen in (requested, [value for value in requested if _code(plan, value) in codes]):
         width = len(chosen)
         if not width or len(tensors) % width:
             continue

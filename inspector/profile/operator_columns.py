@@ -180,7 +180,7 @@ class _Maker:
         label, labels = self._labels(placed)
         kernel_ns, has_kernel = self._kernels(placed.kernel)
         samples = self._samples(placed)
-        made = BlockRows(
+        built = BlockRows(
             name=name,
             method=self.ran,
             links=links,
@@ -206,10 +206,10 @@ class _Maker:
             joined=self.joined,
         )
         if self.method_ns is None:
-            return made
+            return built
         rest = self.method_ns - _sum(self._ns(attribution(self.block).indices()))
         whole = float(self._mean(self.method_ns)) if self.shared else 0.0
-        last = _appended(made, LEFT, rest, float(self._mean(rest)))
+        last = _appended(built, LEFT, rest, float(self._mean(rest)))
         return _with_shares(last, whole)
 
     def _mean(self, samples: Floats) -> Floats:

@@ -122,22 +122,24 @@ class OperatorRows(Sequence[OperatorRow]):
 
     def of_events(self, events: Iterable[int]) -> list[OperatorRow]:
         """Return the rows that stand for rows of the profile."""
-        wanted = np.array(sorted(events), np.int64)
-        return self._where(np.isin(part.events, wanted) & (part.event >= 0) for part in self.parts)
+        requested = np.array(sorted(events), np.int64)
+        return self._where(
+            np.isin(part.events, requested) & (part.event >= 0) for part in self.parts
+        )
 
     def of_calls(self, instructions: Iterable[int]) -> list[OperatorRow]:
         """Return the rows of instructions, without those inside of delegates."""
-        wanted = np.array(sorted(instructions), np.int64)
+        requested = np.array(sorted(instructions), np.int64)
         return self._where(
-            np.isin(part.instruction, wanted) & (part.event >= 0) & (part.kind != INNER)
+            np.isin(part.instruction, requested) & (part.event >= 0) & (part.kind != INNER)
             for part in self.parts
         )
 
     def of_instructions(self, instructions: Iterable[int]) -> list[OperatorRow]:
         """Return the rows of instructions with those inside delegates."""
-        wanted = np.array(sorted(instructions), np.int64)
+        requested = np.array(sorted(instructions), np.int64)
         return self._where(
-            np.isin(part.instruction, wanted) & (part.event >= 0) for part in self.parts
+            np.isin(part.instruction, requested) & (part.event >= 0) for part in self.parts
         )
 
     def of_delegate(self, index: int) -> list[OperatorRow]:

@@ -200,7 +200,7 @@ class Quantization:
     )
 
     @property
-    def wanted(self) -> bool:
+    def requested(self) -> bool:
         """Return whether the program is to be quantized."""
         return bool(self.mode or self.quantizer)
 

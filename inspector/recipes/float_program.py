@@ -53,7 +53,7 @@ def float_program(session: Session, method: str) -> ProgramSource | str:
         words = str(error).removeprefix(f"{session.name}: ")
         return f"{unknown}: {words}"
     source = recipe.job.source
-    if not recipe.job.quantising.wanted:
+    if not recipe.job.quantising.requested:
         if source.kind is SourceKind.RECORD or recorded is None:
             return f"{unknown}: its source is not on this machine or not in its recipe"
         return f"{unknown}: the source {source} returns a program that is quantized already"

@@ -63,7 +63,7 @@ def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:
         job, source=Source(str(Path(file.path).absolute())), python="", quantising=Quantization()
     )
     words = f"its source {job.source} is not on this machine: the recorded program is used instead"
-    if job.quantising.wanted:
+    if job.quantising.requested:
         words += ", and is not quantized again"
     unknown = "; ".join(part for part in (found.unknown, words) if part)
     return FoundRecipe(replace(found.recipe, job=again, source_sha256=""), unknown)

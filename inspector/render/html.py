@@ -63,8 +63,8 @@ def make_page(
             kept.append((name, body))
         elif body:
             dropped.append(name)
-    said = [*notes, *([f"Omitted, too large: {', '.join(dropped)}."] if dropped else [])]
-    html = _page(title, heading, kept, said)
+    message = [*notes, *([f"Omitted, too large: {', '.join(dropped)}."] if dropped else [])]
+    html = _page(title, heading, kept, message)
     return Page(html, tuple(name for name, _ in kept), tuple(dropped))
 
 

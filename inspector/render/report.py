@@ -96,10 +96,10 @@ def _summary(session: Session, methods: tuple[str, ...], words: Words) -> Markup
     lines = (
         (f"{one.tone.shape} {one.text}", one.tone.value, one.line) for one in findings(session)
     )
-    said = sentences(lines, words)
+    message = sentences(lines, words)
     files = table_html(file_facts_table(session), _MOST_ROWS, words=words)
     listed = paragraph(f"Methods: {', '.join(methods)}") if methods else Markup()
-    return said + files + listed
+    return message + files + listed
 
 
 def _check(session: Session, _methods: tuple[str, ...], words: Words) -> Markup:
@@ -161,12 +161,12 @@ def _operators(session: Session, methods: tuple[str, ...], _words: Words) -> Mar
     return Markup().join(found)
 
 
-def _known(table: Table, wanted: Sequence[str]) -> list[str]:
+def _known(table: Table, requested: Sequence[str]) -> list[str]:
     """Return the requested columns that a table has; ticks without a unit have other columns."""
     return [
         one.id
         for one in table.columns
-        if one.id in wanted or (one.kind is ColumnKind.SHARE and one.id not in _LIMITS)
+        if one.id in requested or (one.kind is ColumnKind.SHARE and one.id not in _LIMITS)
     ]
 
 

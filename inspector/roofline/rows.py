@@ -211,11 +211,11 @@ def rows_at_limits(
     session: Session, method: str, rows: Sequence[OperatorRow], limits: Limits
 ) -> list[RooflineRow]:
     """Return some operators held against limits, without those of the rest of the method."""
-    wanted = {row.event for row in rows if row.kind in COUNTED}
+    requested = {row.event for row in rows if row.kind in COUNTED}
     steps = {row.instruction for row in rows if row.instruction is not None}
     same = operator_rows(session, method).of_instructions(steps)  # events of one node count once
     known = _works(method_work(session, method), [row for row in same if row.kind in COUNTED])
-    return [_timed(row, found, limits) for row, found in known if row.event in wanted]
+    return [_timed(row, found, limits) for row, found in known if row.event in requested]
 
 
 def _missing(rows: list[RooflineRow]) -> tuple[tuple[str, str], ...]:
@@ -264,7 +264,7 @@ def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
     time = row.mean_ns
     link = row.link
     node = (link.payload_nodes or (link.node,) if row.kind == KINDS[INNER] else (link.node,))[0]
-    made = RooflineRow(
+    built = RooflineRow(
         row.label,
         row.module,
         row.delegate,
@@ -279,7 +279,7 @@ def _timed(row: OperatorRow, work: Work, limits: Limits) -> RooflineRow:
         row.share,
         is_coarse=time is not None and time < _STEPS * row.tick_ns * max(1, row.passes),
     )
-    return measured(made, limits)
+    return measured(built, limits)
 
 
 def only_work(work: Work) -> RooflineRow:

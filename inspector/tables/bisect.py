@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from inspector.compare.alignment import origin
 from inspector.experiments.bisect.bound import LOADS, Bound
-from inspector.experiments.bisect.words import value_of
+from inspector.experiments.bisect.summary import value_of
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.graph.node_text import operator_title

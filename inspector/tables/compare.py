@@ -142,9 +142,9 @@ class Toned(str):
 
     def __new__(cls, text: str, tone: str) -> Toned:
         """Return a text with its tone."""
-        made = super().__new__(cls, text)
-        made.tone = tone
-        return made
+        built = super().__new__(cls, text)
+        built.tone = tone
+        return built
 
 
 def difference_column(rows: Sequence[Delta], number: int, letters: Sequence[str]) -> Column:

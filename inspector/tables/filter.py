@@ -136,10 +136,10 @@ def _comparison(word: str, table: Table) -> FilterTerm | None:
 
 
 def _column_named(name: str, table: Table) -> int | None:
-    wanted = name.casefold()
+    requested = name.casefold()
     for index, column in enumerate(table.columns):
         title = column.title.casefold().replace(" ", "")
-        if column.kind in (ColumnKind.NUMBER, ColumnKind.SHARE) and title.startswith(wanted):
+        if column.kind in (ColumnKind.NUMBER, ColumnKind.SHARE) and title.startswith(requested):
             return index
     return None
 

@@ -128,10 +128,10 @@ def _step(step: int) -> int | None:
 
 
 def _maker(value: PlannedValue, labels: Sequence[str]) -> str:
-    made = value.made_by
-    if made is None or made >= len(labels):
+    built = value.made_by
+    if built is None or built >= len(labels):
         return f"not written: {value.role}"
-    return f"{labels[made]} · {made}"
+    return f"{labels[built]} · {built}"
 
 
 def _labels(session: Session, method: str) -> list[str]:

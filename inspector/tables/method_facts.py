@@ -113,10 +113,10 @@ def _recorded(session: Session, method: str) -> list[Fact]:
     inputs = [node for node in graph.nodes if node.node.kind is NodeKind.PLACEHOLDER]
     outputs = [node for node in graph.nodes if node.node.kind is NodeKind.OUTPUT]
     passive = len(inputs) + len(outputs)
-    made = {value.name: value for node in graph.nodes for value in node.values}
+    built = {value.name: value for node in graph.nodes for value in node.values}
     return [
         *_values("input", [_label(node) for node in inputs]),
-        *_values("output", _output_labels(outputs, made)),
+        *_values("output", _output_labels(outputs, built)),
         Fact("operators", f"{len(graph.nodes) - passive:,}"),
     ]
 
@@ -125,9 +125,9 @@ def _label(node: ModelNode) -> str:
     return value_text(node.values[0]) if node.values else short_description(node.node.target)
 
 
-def _output_labels(outputs: list[ModelNode], made: dict[str, GraphValue]) -> list[str]:
+def _output_labels(outputs: list[ModelNode], built: dict[str, GraphValue]) -> list[str]:
     names = [name for node in outputs for name in node.node.inputs]
-    return [value_text(made[name]) if name in made else name for name in names]
+    return [value_text(built[name]) if name in built else name for name in names]
 
 
 def _delegation(entry: MethodDelegation, units: Units, *, sized: bool) -> list[Fact]:

@@ -267,14 +267,14 @@ def _tree(
     return Tree(table, np.array([row.parent for row in rows], np.int64))
 
 
-def counts_text(made: Partitions) -> str:
+def counts_text(built: Partitions) -> str:
     """Return a line about nodes that the stock tool does not count."""
-    return " · ".join(words for _, _, words in _counts(made))
+    return " · ".join(words for _, _, words in _counts(built))
 
 
-def _counts(made: Partitions) -> list[tuple[str, str, str]]:
+def _counts(built: Partitions) -> list[tuple[str, str, str]]:
     """Return name and value of each count, and a line with both."""
-    facts = made.facts
+    facts = built.facts
     share = f"{facts.compute_delegated:,} of "
     share += f"{facts.compute_delegated + facts.compute_non_delegated:,}"
     found = [("delegated", share, f"{share} nodes that compute are delegated")]
@@ -282,8 +282,8 @@ def _counts(made: Partitions) -> list[tuple[str, str, str]]:
         more = f"{facts.nested_non_delegated:,} more"
         words = f"{more} in branches and loop bodies are not"
         found.append(("not, in branches and loops", more, words))
-    if made.times is not None and made.times.method_ns > 0 and facts.delegates:
-        inside = format_share(sum(made.times.delegate_ns.values()) / made.times.method_ns)
+    if built.times is not None and built.times.method_ns > 0 and facts.delegates:
+        inside = format_share(sum(built.times.delegate_ns.values()) / built.times.method_ns)
         found.append(("time in delegates", inside, f"{inside} of the time is in delegates"))
     nbytes = sum(one.nbytes + one.named_bytes for one in facts.delegates)
     if nbytes:
@@ -299,9 +299,9 @@ COUNTING = {
 }
 
 
-def delegate_sheet(made: Partitions, index: int) -> FactSheet:
+def delegate_sheet(built: Partitions, index: int) -> FactSheet:
     """Return the facts of a delegate; may be empty."""
-    delegate = next((one for one in made.facts.delegates if one.index == index), None)
+    delegate = next((one for one in built.facts.delegates if one.index == index), None)
     if delegate is None:
         return FactSheet()
     groups = [
@@ -314,16 +314,16 @@ def delegate_sheet(made: Partitions, index: int) -> FactSheet:
         groups.append(FactGroup("Payload", _lines([("format", payload.format), *facts])))
         odd = [(issue.where, issue.message) for issue in payload.issues]
         groups.append(FactGroup("Odd", _lines(odd)))
-    groups[1:1] = made.sheets.get(index, ())
+    groups[1:1] = built.sheets.get(index, ())
     title = f"{short_backend(delegate.backend_id)} · delegate {delegate.index}"
     return FactSheet(title, delegate.backend_id, tuple(one for one in groups if one.facts))
 
 
-def method_sheet(made: Partitions) -> FactSheet:
+def method_sheet(built: Partitions) -> FactSheet:
     """Return the counts of a method: those of the stock tool, and further ones."""
-    facts = made.facts
+    facts = built.facts
     stock = [tuple(line.split(": ", 1)) for line in facts.summary.splitlines()]
-    honest = [(label, value) for label, value, _ in _counts(made)]
+    honest = [(label, value) for label, value, _ in _counts(built)]
     both = [(op.op_type, f"{op.delegated:,} / {op.non_delegated:,}") for op in facts.by_operator]
     groups = (
         FactGroup("As the stock tool counts", _lines((pair[0], pair[-1]) for pair in stock)),
@@ -347,9 +347,9 @@ def _delegate_lines(delegate: DelegateFacts) -> list[tuple[str, str]]:
     return [*lines, ("called at instruction", calls)]
 
 
-def boundary_table(made: Partitions, delegate: int | None, size_unit: str = "auto") -> Table:
+def boundary_table(built: Partitions, delegate: int | None, size_unit: str = "auto") -> Table:
     """Return the tensors at the border of a delegate, or of all."""
-    own = [one for one in made.boundaries if delegate in (None, one.delegate)]
+    own = [one for one in built.boundaries if delegate in (None, one.delegate)]
     columns = (
         text_column("tensor", [one.value.name for one in own], mono=True),
         badge_column("way", ["in" if one.inward else "out" for one in own]),
@@ -361,15 +361,15 @@ def boundary_table(made: Partitions, delegate: int | None, size_unit: str = "aut
         text_column("from or to", [one.other for one in own], mono=True),
         number_column("delegate", [one.delegate for one in own], Quantity.COUNT),
     )
-    keys = [Selection(SelectionKind.NODE, made.facts.method, "compiled", one.other) for one in own]
+    keys = [Selection(SelectionKind.NODE, built.facts.method, "compiled", one.other) for one in own]
     return Table(columns, len(own), keys, noun="tensors")
 
 
-def constants_table(made: Partitions, delegate: int | None, size_unit: str = "auto") -> Table:
+def constants_table(built: Partitions, delegate: int | None, size_unit: str = "auto") -> Table:
     """Return the constants of the payload of a delegate, or of all."""
     found = [
         (one.index, constant)
-        for one in made.facts.delegates
+        for one in built.facts.delegates
         if delegate in (None, one.index) and one.payload is not None
         for constant in one.payload.constants
     ]

@@ -71,8 +71,8 @@ def select(source: Table | Tree, query: Query) -> Selected:
         return _of_tree(source, query)
     source = _with_more(source, query)
     order = RowOrder(source)
-    wanted = parse_filter(query.filter, source)
-    rows = order.rows(_sort_keys(source, query.sort), wanted)
+    requested = parse_filter(query.filter, source)
+    rows = order.rows(_sort_keys(source, query.sort), requested)
     if query.group_by:
         by = column_index(source, query.group_by)
         if not source.columns[by].is_text:
@@ -98,14 +98,16 @@ def column_index(table: Table, name: str) -> int:
 
     Raises: QueryError for an unknown or ambiguous name
     """
-    wanted = name.strip().casefold()
-    exact = [n for n, one in enumerate(table.columns) if wanted in (one.id, one.title.casefold())]
-    found = exact[:1] or [n for n, one in enumerate(table.columns) if one.id.startswith(wanted)]
-    if wanted and len(found) == 1:
+    requested = name.strip().casefold()
+    exact = [
+        n for n, one in enumerate(table.columns) if requested in (one.id, one.title.casefold())
+    ]
+    found = exact[:1] or [n for n, one in enumerate(table.columns) if one.id.startswith(requested)]
+    if requested and len(found) == 1:
         return found[0]
     more = map(title_id, table.more.titles if table.more is not None else ())
     known = ", ".join([*(column.id for column in table.columns), *more])
-    problem = "unknown" if not wanted or not found else "ambiguous"
+    problem = "unknown" if not requested or not found else "ambiguous"
     raise QueryError(f"{problem} column {name!r}; available: {known}")
 
 

@@ -103,23 +103,23 @@ class RowOrder:
                 self.factors(index)
         return self
 
-    def rows(self, sort: Sequence[SortKey] = (), wanted: Filter | None = None) -> Order:
+    def rows(self, sort: Sequence[SortKey] = (), requested: Filter | None = None) -> Order:
         """Return the shown rows in their order.
 
         Raises:
             TooSlowError: a regular expression took too long over the strings of the table
         """
         order = self._sorted(sort)
-        if wanted is None or not wanted:
+        if requested is None or not requested:
             return order
-        return order[self.mask(wanted)[order]]
+        return order[self.mask(requested)[order]]
 
-    def mask(self, wanted: Filter) -> Mask:
+    def mask(self, requested: Filter) -> Mask:
         """Return which rows a filter keeps."""
         keep = np.ones(self.table.length, np.bool_)
-        for comparison in wanted.comparisons:
+        for comparison in requested.comparisons:
             keep &= self._compare(comparison)
-        for term in wanted.terms:
+        for term in requested.terms:
             keep &= self._mentions(matches(term))
         return keep
 

@@ -60,8 +60,8 @@ def step_table(log: StageLog, numbers: Sequence[int] | None = None) -> Table:
         log: the stages
         numbers: of the requested stages, None for all; they are the keys of the rows
     """
-    wanted = range(len(log.steps)) if numbers is None else numbers
-    steps = [log.steps[number] for number in wanted]
+    requested = range(len(log.steps)) if numbers is None else numbers
+    steps = [log.steps[number] for number in requested]
     return Table(
         (
             text_column("stage", [one.stage for one in steps], width=14),
@@ -74,7 +74,7 @@ def step_table(log: StageLog, numbers: Sequence[int] | None = None) -> Table:
             _counts("gone", [one.change.minus if one.change else None for one in steps]),
         ),
         len(steps),
-        keys=list(wanted),
+        keys=list(requested),
         noun="stages",
     )
 
@@ -156,9 +156,9 @@ def _rows(step: Step, new: dict[str, StageNode], which: str) -> Iterator[_StepRo
     yield from (_StepRow("added", (), (name,)) for name in change.added)
     yield from (_StepRow("removed", (name,), ()) for name in change.removed)
     if which == ALL:
-        told = {name for row in change.replaced for name in row[1]} | set(change.added)
+        reported = {name for row in change.replaced for name in row[1]} | set(change.added)
         for name in new:
-            if name not in told:
+            if name not in reported:
                 yield _StepRow("", change.behind(name), (name,))
 
 
@@ -222,11 +222,11 @@ class ShownNodes:
 
 def rows_of(table: Table, names: Sequence[str]) -> list[int]:
     """Return the rows that are about nodes of the compiled graph."""
-    wanted = set(names)
+    requested = set(names)
     return [
         row
         for row in range(table.length)
-        if isinstance(key := table.key(row), Selection) and key.node in wanted
+        if isinstance(key := table.key(row), Selection) and key.node in requested
     ]
 
 

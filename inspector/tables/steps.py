@@ -177,8 +177,8 @@ def value_table(values: Mapping[int, Mapping[str, Any]]) -> Table:
 
 
 def _age(value: Mapping[str, Any]) -> int:
-    made = value["made_by"]
-    return -1 if made is None else int(made)
+    built = value["made_by"]
+    return -1 if built is None else int(built)
 
 
 def _maker(value: Mapping[str, Any]) -> str:

@@ -60,8 +60,8 @@ def logged_json(one: LoggedTensor, values: bool) -> dict[str, Any]:
 def _cells(row: Mapping[str, Any], note: str) -> tuple[Any, ...]:
     facts: Mapping[str, Any] = row["statistics"] or {}
     low, mean, high, nan, inf = (facts.get(name) for name in _STATISTICS)
-    said = row["missing"] or note
-    return str(row["sizes"]), row["bytes"], low, high, said, row["dtype"], nan, inf, mean
+    message = row["missing"] or note
+    return str(row["sizes"]), row["bytes"], low, high, message, row["dtype"], nan, inf, mean
 
 
 def stored_table(rows: Sequence[Mapping[str, Any]]) -> Table:

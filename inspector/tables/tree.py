@@ -90,7 +90,7 @@ class TreeOrder:
         self._rows.prepare()
         return self
 
-    def arrange(self, sort: Sequence[SortKey] = (), wanted: Filter | None = None) -> Arrangement:
+    def arrange(self, sort: Sequence[SortKey] = (), requested: Filter | None = None) -> Arrangement:
         """Return the arrangement for a sort order and a filter.
 
         Raises:
@@ -98,8 +98,8 @@ class TreeOrder:
         """
         parents = self.tree.parents
         order = self._rows.rows(sort)
-        if wanted is not None and wanted:
-            order = order[self._around(self._rows.mask(wanted))[order]]
+        if requested is not None and requested:
+            order = order[self._around(self._rows.mask(requested))[order]]
         children = order[np.argsort(parents[order], kind="stable")]
         counts = np.bincount(parents[children] + 1, minlength=len(parents) + 1)
         first = np.zeros(len(parents) + 2, np.int64)
@@ -108,9 +108,9 @@ class TreeOrder:
         place[children] = np.arange(len(children)) - first[parents[children] + 1]
         return Arrangement(first, children, place)
 
-    def matching(self, wanted: Filter) -> Nodes:
+    def matching(self, requested: Filter) -> Nodes:
         """Return the nodes that themselves match a filter, to open the way to them."""
-        return np.flatnonzero(self._rows.mask(wanted))
+        return np.flatnonzero(self._rows.mask(requested))
 
     def _around(self, hit: Mask) -> Mask:
         parents: list[int] = self.tree.parents.tolist()

@@ -30,10 +30,10 @@ _VETO = "vetoed by the user: "
 _DENIED = re.compile(r"(?:\w+ )?(\S+) is denied by \1")  # not a pattern that names it among others
 
 
-def verdict_table(made: Partitions, delegate: int | None) -> Table:
+def verdict_table(built: Partitions, delegate: int | None) -> Table:
     """Return the verdicts on all nodes of a method, or on those that a delegate took."""
-    inside = {name for one in made.facts.delegates if one.index == delegate for name in one.nodes}
-    own = [one for one in made.facts.verdicts if delegate is None or one.node in inside]
+    inside = {name for one in built.facts.delegates if one.index == delegate for name in one.nodes}
+    own = [one for one in built.facts.verdicts if delegate is None or one.node in inside]
     columns = (
         text_column("node", [one.node for one in own], mono=True),
         text_column("operator", [operator_title(one.operator) for one in own]),
@@ -43,13 +43,13 @@ def verdict_table(made: Partitions, delegate: int | None) -> Table:
         text_column("rule", [one.rule for one in own], mono=True),
         text_column("source", [one.source for one in own], mono=True),
     )
-    names = _names(made)
-    keys = [_key(made.facts.method, names.get(one.node)) for one in own]
+    names = _names(built)
+    keys = [_key(built.facts.method, names.get(one.node)) for one in own]
     return Table(columns, len(own), keys, noun="verdicts")
 
 
-def _names(made: Partitions) -> dict[str, str]:
-    nodes = made.graph.nodes if made.graph is not None else ()
+def _names(built: Partitions) -> dict[str, str]:
+    nodes = built.graph.nodes if built.graph is not None else ()
     return {node.node.name: node.name for node in nodes}
 
 

@@ -241,19 +241,21 @@ class Interpreter:
 
     def _no_python(self) -> str:
         if self._silent:
-            said = f"no output for {GREETING_SECONDS:.0f} seconds"
+            output_text = f"no output for {GREETING_SECONDS:.0f} seconds"
         elif self._garbage > _MOST_GARBAGE:
-            said = "it prints other output endlessly"
+            output_text = "it prints other output endlessly"
         else:
-            said = f"it {_end_text(self._process.returncode)}{self._last_error()}"
-        return f"{self._python} is not a Python interpreter that can run executorch: {said}"
+            output_text = f"it {_end_text(self._process.returncode)}{self._last_error()}"
+        return f"{self._python} is not a Python interpreter that can run executorch: {output_text}"
 
     def _last_error(self) -> str:
         """Return the last error of the runtime, else the last printed line."""
         lines = [line.strip() for line in self._tail if line.strip()]
         fatal = next((at for at, line in enumerate(lines) if line.startswith(_FATAL)), len(lines))
-        told = [line for line in lines[:fatal] if _RUNTIME.match(line) and "cpuinfo" not in line]
-        chosen = told or lines[:fatal]
+        reported = [
+            line for line in lines[:fatal] if _RUNTIME.match(line) and "cpuinfo" not in line
+        ]
+        chosen = reported or lines[:fatal]
         return f": {chosen[-1][:_SHOWN]}" if chosen else ""
 
 

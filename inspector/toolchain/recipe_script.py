@@ -103,7 +103,7 @@ def _lower(job: CompileJob) -> str:
 
 
 def _quantization_lines(how: Quantization) -> Iterator[str]:
-    if not how.wanted:
+    if not how.requested:
         return
     plain = how.calibration and not in_file(how.calibration) and Path(how.calibration).suffix
     calls = "None"

@@ -59,14 +59,14 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
 
     Raises: AnswerError, RequirementError, and errors of the source or its first compile
     """
-    heard = MessageCollector(notify)
-    exporter.redirect_logs(heard)
+    listener = MessageCollector(notify)
+    exporter.redirect_logs(listener)
     bound = parse_bound(job.bound)
     warm = Warm()
-    source = warm.source(job.compile, lambda: source_of(job.compile, folder, heard), heard)
-    source = warm.quantize_source(job.compile.quantising, source, heard)
-    trying = _Trials(job, bound, Probe(job, bound, source, folder), warm, heard)
-    with timed_stage(heard, "lower"):
+    source = warm.source(job.compile, lambda: source_of(job.compile, folder, listener), listener)
+    source = warm.quantize_source(job.compile.quantising, source, listener)
+    trying = _Trials(job, bound, Probe(job, bound, source, folder), warm, listener)
+    with timed_stage(listener, "lower"):
         nodes = trying.candidates()
     return searched(nodes, trying.trial, notify, how)
 
@@ -75,13 +75,13 @@ class _Trials:
     """Builds and evaluates trial programs."""
 
     def __init__(
-        self, job: BisectJob, bound: Bound, probe: Probe, warm: Warm, heard: MessageCollector
+        self, job: BisectJob, bound: Bound, probe: Probe, warm: Warm, listener: MessageCollector
     ) -> None:
         self._job = job
         self._bound = bound
         self._probe = probe
         self._warm = warm
-        self._counts = heard
+        self._counts = listener
         self._nodes: list[CandidateNode] = []
 
     def candidates(self) -> list[CandidateNode]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.bisect.search import Ranges, Search
-from inspector.experiments.bisect.words import BisectFinding
+from inspector.experiments.bisect.summary import BisectFinding
 from inspector.jobs.bisect_trials import CandidateNode, Trial, numbers_of
 from inspector.recipes.compile_job import CompileJob
 from inspector.worker.exporter import Say, sentence_of
@@ -56,9 +56,9 @@ def tried(
     except unhelpful as error:
         found, words = None, sentence_of(error)
     spent = time.perf_counter() - start
-    made = Trial(removed, found, bound.holds(found), words, spent)
-    notify("tried", trial=to_json(made))
-    return made
+    built = Trial(removed, found, bound.holds(found), words, spent)
+    notify("tried", trial=to_json(built))
+    return built
 
 
 def without(job: CompileJob, nodes: Sequence[CandidateNode], removed: Ranges) -> CompileJob:

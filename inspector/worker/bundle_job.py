@@ -114,9 +114,9 @@ def _compiled(
     from inspector.worker.compile_job import MessageCollector
     from inspector.worker.lowering import backend_config, lowered
 
-    job, heard = CompileJob(parse_source(text)), MessageCollector(notify)
-    edge = lowered(job, programs, constants, heard.observe)
-    return bytes(edge.to_executorch(backend_config(job), observer=heard.observe).buffer)
+    job, listener = CompileJob(parse_source(text)), MessageCollector(notify)
+    edge = lowered(job, programs, constants, listener.observe)
+    return bytes(edge.to_executorch(backend_config(job), observer=listener.observe).buffer)
 
 
 def _methods(
@@ -180,13 +180,13 @@ def _check(plan: m.ExecutionPlan, number: int, case: _Case) -> None:
                 f"case {number} has {len(values)} {what}, method {plan.name!r} has {len(places)}"
             )
         for at, (place, value) in enumerate(zip(places, values, strict=True)):
-            wanted = _kind_of(plan.values[place].val)
+            requested = _kind_of(plan.values[place].val)
             about = described(value)
             found = about.get("dtype", about["kind"])
-            if found != wanted:
+            if found != requested:
                 raise AnswerError(
                     f"case {number} of method {plan.name!r}: {what[:-1]} {at} is {found}, "
-                    f"the program has {wanted}"
+                    f"the program has {requested}"
                 )
 
 
@@ -199,12 +199,12 @@ def _kind_of(held: m.KernelType) -> str:
 
 
 def _bundle(buffer: bytes, suites: Mapping[str, Sequence[_Case]]) -> bytes:
-    made = [
+    built = [
         MethodTestSuite(name, [MethodTestCase(case.inputs, case.expected) for case in cases])
         for name, cases in suites.items()
     ]
     try:
-        return serialize_from_bundled_program_to_flatbuffer(BundledProgram(_Holder(buffer), made))
+        return serialize_from_bundled_program_to_flatbuffer(BundledProgram(_Holder(buffer), built))
     except AssertionError as error:
         raise AnswerError(str(error).splitlines()[0]) from error
 

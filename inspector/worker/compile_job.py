@@ -142,70 +142,70 @@ def compile_into(
 
     Raises: errors of the user's code, torch or the compiler
     """
-    heard, warm = MessageCollector(notify, StageTables() if stages else None), warm or Warm()
-    exporter.redirect_logs(heard)
+    listener, warm = MessageCollector(notify, StageTables() if stages else None), warm or Warm()
+    exporter.redirect_logs(listener)
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
-    source = warm.source(job, lambda: source_of(job, folder, heard), heard)
-    _note_exported(heard, ("export", "load"), source)
-    source = warm.quantize_source(job.quantising, source, heard)
-    if job.quantising.wanted:
-        _note_exported(heard, (QUANTIZE,), source)
+    source = warm.source(job, lambda: source_of(job, folder, listener), listener)
+    _note_exported(listener, ("export", "load"), source)
+    source = warm.quantize_source(job.quantising, source, listener)
+    if job.quantising.requested:
+        _note_exported(listener, (QUANTIZE,), source)
     try:
-        done = _lower_and_write(job, source, folder, heard, guarding, warm)
+        done = _lower_and_write(job, source, folder, listener, guarding, warm)
     except (UnboundedShapeError, UnsupportedError, SpecViolationError) as error:
         exporter.point_to(error, source.asked)
         raise
     job = done.job
     noted = rules_without_effect(job, source.programs, done.edge)
     for text in filter(None, (*noted, kernels_missing(done.program))):
-        heard("warning", text=text, file="", line=0)
-    with timed_stage(heard, "record"):
+        listener("warning", text=text, file="", line=0)
+    with timed_stage(listener, "record"):
         write_record(done, folder, replace(recipe, job=replace(recipe.job, rules=job.rules)))
-    if heard.tables is not None:
-        log = replace(heard.tables.log, program_sha256=sha256_of(str(folder / PROGRAM)))
+    if listener.tables is not None:
+        log = replace(listener.tables.log, program_sha256=sha256_of(str(folder / PROGRAM)))
         written = json.dumps(log.content(), ensure_ascii=False, separators=(",", ":"))
         save(folder / STAGES, lambda stream: stream.write(written.encode()))
-    told_of = report(job, done, folder, heard.stages, heard.warnings)
+    told_of = report(job, done, folder, listener.stages, listener.warnings)
     text = json.dumps(told_of, indent=1, ensure_ascii=False) + "\n"
     save(folder / REPORT, lambda stream: stream.write(text.encode()))
     return told_of
 
 
-def _note_exported(heard: MessageCollector, stages: tuple[str, ...], source: Exported) -> None:
-    for method, program in source.programs.items() if heard.tables is not None else ():
-        assert heard.tables is not None
-        heard.tables.attach(stages, method, program.graph_module)
+def _note_exported(listener: MessageCollector, stages: tuple[str, ...], source: Exported) -> None:
+    for method, program in source.programs.items() if listener.tables is not None else ():
+        assert listener.tables is not None
+        listener.tables.attach(stages, method, program.graph_module)
 
 
 def _lower_and_write(
     job: CompileJob,
     source: Exported,
     folder: Path,
-    heard: MessageCollector,
+    listener: MessageCollector,
     guarding: str,
     warm: Warm,
 ) -> JobResult:
     """Lower, write and guard; to exclude refused nodes, repeat until none is refused."""
     vetoed: list[str] = []
-    for made in itertools.count(1):
-        edge = warm.lowered(job, source, heard.observe)
-        if heard.tables is not None:
-            heard.tables.complete(edge)
-        program = edge.to_executorch(backend_config(job), observer=heard.observe)
-        with timed_stage(heard, "write"):
+    for built in itertools.count(1):
+        edge = warm.lowered(job, source, listener.observe)
+        if listener.tables is not None:
+            listener.tables.complete(edge)
+        program = edge.to_executorch(backend_config(job), observer=listener.observe)
+        with timed_stage(listener, "write"):
             write_program(program, folder)
         if guarding == OFF or not is_checkable(program.delegate_map):
-            return JobResult(job, edge, program, _nothing_left(made, vetoed))
-        with timed_stage(heard, "guard"):
+            return JobResult(job, edge, program, _nothing_left(built, vetoed))
+        with timed_stage(listener, "guard"):
             found = guard_file(folder, edge, program, always=guarding != AUTO)
-        found = replace(found, rounds=made, vetoed=tuple(vetoed)) if found else None
+        found = replace(found, rounds=built, vetoed=tuple(vetoed)) if found else None
         again = repaired(job, found.refusals) if found and guarding == FIX else job
-        if again == job or made == MOST_ROUNDS:
+        if again == job or built == MOST_ROUNDS:
             return JobResult(job, edge, program, found)
         vetoed += again.rules.deny_nodes[len(job.rules.deny_nodes) :]
         job = again
-        if heard.tables is not None:
-            heard.tables.begin_anew()
+        if listener.tables is not None:
+            listener.tables.begin_anew()
     raise AssertionError  # it counts without end
 
 
@@ -214,27 +214,27 @@ def _nothing_left(rounds: int, vetoed: list[str]) -> GuardReport | None:
     return GuardReport(rounds=rounds, vetoed=tuple(vetoed)) if vetoed else None
 
 
-def source_of(job: CompileJob, folder: Path, heard: MessageCollector) -> Exported:
+def source_of(job: CompileJob, folder: Path, listener: MessageCollector) -> Exported:
     """Return the programs of a job before any change.
 
     Raises: whatever the user's code raises; AnswerError, UnreadableError, InterpreterError
     """
     load_libraries(job.libraries)
     if job.source.kind is not SourceKind.PYTHON:
-        with timed_stage(heard, "load"):
-            return _stored(job.source.path, job.methods, heard)
+        with timed_stage(listener, "load"):
+            return _stored(job.source.path, job.methods, listener)
     if job.python:
-        return _exported_elsewhere(job, folder, heard)
-    return exporter.exported(job.source.path, job.source.function, job.methods, heard)
+        return _exported_elsewhere(job, folder, listener)
+    return exporter.exported(job.source.path, job.source.function, job.methods, listener)
 
 
-def _stored(path: str, methods: tuple[str, ...], heard: MessageCollector) -> Exported:
+def _stored(path: str, methods: tuple[str, ...], listener: MessageCollector) -> Exported:
     """Return the programs of a file, of the kind that its content has."""
     with open(path, "rb") as stream:
         head = stream.read(_HEAD)
     if is_record(head) or (head.startswith(_ZIP) and Path(path).suffix == ".etrecord"):
         try:
-            return Exported(recorded_programs(path, methods, heard.warn), {})
+            return Exported(recorded_programs(path, methods, listener.warn), {})
         except KeyError as error:
             raise AnswerError(str(error.args[0])) from error
         except RebuildError as error:
@@ -257,7 +257,7 @@ def export_of_file(path: str, methods: tuple[str, ...]) -> Exported:
     return Exported({exporter.FORWARD: read_exported(path)}, {})
 
 
-def _exported_elsewhere(job: CompileJob, folder: Path, heard: MessageCollector) -> Exported:
+def _exported_elsewhere(job: CompileJob, folder: Path, listener: MessageCollector) -> Exported:
     """Export in another interpreter, which needs torch but none of our packages."""
     handed = folder / "exported"
     handed.mkdir()
@@ -274,7 +274,7 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: MessageCollector) 
         raise AnswerError(f"{job.python} cannot be started: {error.strerror or error}") from error
     with process:
         assert process.stdout is not None
-        reported = [_pass_on(line, heard) for line in process.stdout]
+        reported = [_pass_on(line, listener) for line in process.stdout]
     if any(reported):
         raise ReportedError
     manifest = handed / exporter.MANIFEST
@@ -305,14 +305,14 @@ def _why_ended(python: str, code: int) -> str:
     return f"the interpreter {python} ended with exit code {code} before it had exported"
 
 
-def _pass_on(line: bytes, heard: MessageCollector) -> bool:
+def _pass_on(line: bytes, listener: MessageCollector) -> bool:
     """Pass a message of the other interpreter on; return whether it is a failure."""
     try:
         message: dict[str, Any] = json.loads(line)
         kind = message.pop("type")
     except (ValueError, KeyError, TypeError, AttributeError):
         return False  # not one of ours
-    heard(kind, **message)
+    listener(kind, **message)
     return kind == "failed"
 
 

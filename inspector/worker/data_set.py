@@ -113,8 +113,8 @@ def open_data(
     if source.generated:
         if plan is None:
             raise AnswerError(f"{text}: {EXPECTED.replace(', or one of', ', not one of')}")
-        made = (generated_inputs(plan, text, seed) for seed in itertools.count())
-        return DataSet(source, None, made)
+        built = (generated_inputs(plan, text, seed) for seed in itertools.count())
+        return DataSet(source, None, built)
     if source.name:
         return _of_code(source, notify)
     if Path(source.path).is_dir():
@@ -138,8 +138,8 @@ def example_data(program: torch.export.ExportedProgram | None, plan: m.Execution
     leaves = _known(given)
     if len(leaves) == len(plan.inputs) and leaves:
         return DataSet(data_source(EXAMPLE), 1, [leaves])
-    made = [generated_inputs(plan, GENERATED[0], seed) for seed in range(_EXAMPLES)]
-    return DataSet(data_source(GENERATED[0]), len(made), made)
+    built = [generated_inputs(plan, GENERATED[0], seed) for seed in range(_EXAMPLES)]
+    return DataSet(data_source(GENERATED[0]), len(built), built)
 
 
 def _of_code(source: DataSource, notify: Say) -> DataSet:
@@ -224,11 +224,11 @@ def calibration_calls(
     spec: Any = program.call_spec.in_spec
     unflatten: Callable[..., Any] = cast("Any", torch).utils._pytree.tree_unflatten
     found = open_data(text, None, notify or _unheard, method)
-    wanted = list(itertools.islice(found.samples(spec.num_leaves), MOST_CALLS + 1))
-    if len(wanted) > MOST_CALLS:
+    requested = list(itertools.islice(found.samples(spec.num_leaves), MOST_CALLS + 1))
+    if len(requested) > MOST_CALLS:
         words = f"the first {MOST_CALLS:,} samples of {text} calibrate; there are more"
         (notify or _unheard)("warning", text=words, file=found.source.path, line=0)
-    return [tuple(unflatten(one.inputs, spec)[0]) for one in wanted[:MOST_CALLS]]
+    return [tuple(unflatten(one.inputs, spec)[0]) for one in requested[:MOST_CALLS]]
 
 
 def _unheard(*_kind: object, **_content: object) -> None:
@@ -257,7 +257,7 @@ def inputs_named(text: str, seed: int, plan: m.ExecutionPlan) -> list[Any]:
 def _sample_inputs(source: DataSource, plan: m.ExecutionPlan) -> list[Any]:
     found = open_data(source.text, plan, _unheard, plan.name)
     index = source.index or 0
-    wanted = next(itertools.islice(found.samples(len(plan.inputs)), index, None), None)
-    if wanted is None:
+    requested = next(itertools.islice(found.samples(len(plan.inputs)), index, None), None)
+    if requested is None:
         raise AnswerError(f"{source.text} has no sample {index}")
-    return wanted.inputs
+    return requested.inputs

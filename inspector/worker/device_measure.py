@@ -108,8 +108,8 @@ def _block(
         )
         return
     if block < 0:
-        wanted = math.ceil(1e3 * job.seconds / max(times[0], 1e-3))
-        entry.runs = max(job.least_runs, min(wanted, job.most_runs))
+        requested = math.ceil(1e3 * job.seconds / max(times[0], 1e-3))
+        entry.runs = max(job.least_runs, min(requested, job.most_runs))
         return
     facts = {
         "method": program.given.plan.name,

@@ -116,13 +116,13 @@ def work(job: RunJob, task: Task) -> dict[str, Any]:
 
 def _check(job: RunJob, device: Device) -> None:
     """Raise DeviceError for a request that the runner has no placeholder for."""
-    wanted = {
+    requested = {
         "debug_buffer": (job.logs_values, "values are logged with --debug-level"),
         "etdump": (job.traced, "a trace is written (--no-trace goes without)"),
         "output": (True, "outputs are written"),
         "data": (bool(job.data_files), "the program has a .ptd"),
     }
-    for name, (needed, what) in wanted.items():
+    for name, (needed, what) in requested.items():
         if needed and not has_placeholder(device.runner, name):
             words = f"the runner of {device.name} has no {{{name}}}, but {what}"
             raise DeviceError(f"{words}: etscope device edit {device.name} --runner", "usage")
@@ -240,8 +240,8 @@ def _passes(
     if False in tried and not times[False]:
         program.warn("the runner prints no times: those of its trace are shown")
     runs_of = tuple(times[True]), tuple(times[False])
-    early, wanted = len(tried) < len(turns), sum(sizes) * len(kinds)
-    return Passes((), None, *runs_of, stopped=early, wanted=wanted), whole
+    early, requested = len(tried) < len(turns), sum(sizes) * len(kinds)
+    return Passes((), None, *runs_of, stopped=early, requested=requested), whole
 
 
 def _tell(run_ms: float, turns: Sequence[tuple[int, int, bool]], warmup: int, notify: Say) -> None:
@@ -264,8 +264,8 @@ def _plan(program: DeviceProgram, first_ms: float | None) -> tuple[list[int], in
         return [len(range(at, job.runs, blocks)) for at in range(blocks)], warmup
     if slow:
         return [1] * _SLOW_BLOCKS, warmup
-    wanted = math.ceil(_BLOCK_MS / first_ms) if first_ms else _MOST_RUNS
-    return [max(_LEAST_RUNS, min(wanted, _MOST_RUNS))] * _BLOCKS, warmup
+    requested = math.ceil(_BLOCK_MS / first_ms) if first_ms else _MOST_RUNS
+    return [max(_LEAST_RUNS, min(requested, _MOST_RUNS))] * _BLOCKS, warmup
 
 
 def _dump(

@@ -111,8 +111,8 @@ def place_of(error: BaseException) -> tuple[str, int]:
                 return frame.filename, frame.lineno
     asked: tuple[str, int] = getattr(error, _ASKED, ("", 0))
     text = _text_of(error)
-    said = _places_in(text.strip().partition("\n")[0]) or _places_in(text)
-    return next((one for one in reversed(said) if is_users(one[0])), asked)
+    output_text = _places_in(text.strip().partition("\n")[0]) or _places_in(text)
+    return next((one for one in reversed(output_text) if is_users(one[0])), asked)
 
 
 def _places_in(text: str) -> list[tuple[str, int]]:

@@ -148,8 +148,8 @@ def guard(program: ProgramFile, external: Iterable[FlatTensor], known: CompileFa
             partitions.append(Guarded(plan.name, number, entry.id, verdict, engine, time_ms=spent))
             if found is not None:
                 place = (plan.name, number, called.get(number, -1))
-                made = _PayloadNodes(known, place, decode(entry.id, program.delegate_data(entry)))
-                refusals += _explained(found, made, engine)
+                built = _PayloadNodes(known, place, decode(entry.id, program.delegate_data(entry)))
+                refusals += _explained(found, built, engine)
     return GuardReport(tuple(partitions), tuple(refusals))
 
 
@@ -202,13 +202,13 @@ class _PayloadNodes:
         reached = set(ends[place][0 if backwards else 1])
         places = reversed(range(place)) if backwards else range(place + 1, len(ends))
         for other in places:
-            read, made = ends[other]
-            if reached.isdisjoint(made if backwards else read):
+            read, built = ends[other]
+            if reached.isdisjoint(built if backwards else read):
                 continue
             found = self._handles.get(node_identity(other), ())
             if found:
                 return found
-            reached |= read if backwards else made
+            reached |= read if backwards else built
         return ()
 
     def _ends(self) -> list[tuple[set[str], set[str]]]:
@@ -218,16 +218,16 @@ class _PayloadNodes:
         return [({*node.inputs}, {*node.outputs}) for node in nodes]
 
 
-def _explained(found: LoadFailure, made: _PayloadNodes, engine: str) -> Iterator[Refusal]:
+def _explained(found: LoadFailure, built: _PayloadNodes, engine: str) -> Iterator[Refusal]:
     """Yield a refusal for each faulty node, one per edge node."""
     seen: set[str] = set()
     for error in found.errors:
         at, kind = getattr(error, "node", None), getattr(error, "kind", "")
-        told: list[int] = [
+        reported: list[int] = [
             *_own_handle(error),
-            *(made.handles(at) if at is not None else ()),
+            *(built.handles(at) if at is not None else ()),
         ]
-        nodes = _nodes_of(told, made.verdicts)
+        nodes = _nodes_of(reported, built.verdicts)
         if _BOUNDS in error.reason:  # those of an activation that became a part of its operand
             nodes.sort(key=lambda v: v.operator not in _ACTIVATIONS)
         main = nodes[0] if nodes else None
@@ -235,16 +235,16 @@ def _explained(found: LoadFailure, made: _PayloadNodes, engine: str) -> Iterator
             continue
         seen.add(main.node if main is not None else "")
         yield Refusal(
-            method=made.method,
-            delegate=made.number,
-            backend=made.backend,
+            method=built.method,
+            delegate=built.number,
+            backend=built.backend,
             engine=engine,
             phase=found.phase,
             reason=_why(error),
             place=at,
             kind=kind,
             node=main.node if main else "",
-            exported=made.exported.get(main.node, "") if main else "",
+            exported=built.exported.get(main.node, "") if main else "",
             operator=main.operator if main else "",
             partitioner=main.partitioner if main else "",
             rule=main.rule if main else "",

@@ -25,21 +25,21 @@ class ValuesError(Exception):
     """A file that holds no list of tensors."""
 
 
-def chosen_method(file: ProgramFile, wanted: str) -> str:
+def chosen_method(file: ProgramFile, requested: str) -> str:
     """Return the selected method.
 
     Args:
         file: the program
-        wanted: its name; empty for ``forward``, or for the only one
+        requested: its name; empty for ``forward``, or for the only one
 
     Raises: AnswerError listing the available methods
     """
     names = [plan.name for plan in file.plans]
     there = ", ".join(names) or "none"
-    if wanted and wanted not in names:
-        raise AnswerError(f"unknown method {wanted!r}; available: {there}")
-    if wanted or "forward" in names:
-        return wanted or "forward"
+    if requested and requested not in names:
+        raise AnswerError(f"unknown method {requested!r}; available: {there}")
+    if requested or "forward" in names:
+        return requested or "forward"
     if len(names) != 1:
         raise AnswerError(f"no method selected; available: {there}")
     return names[0]
@@ -61,15 +61,15 @@ def generated_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
     """
     generator = torch.Generator().manual_seed(seed)
     rows = _embedding_rows(plan)
-    made: list[Any] = []
+    built: list[Any] = []
     for place in plan.inputs:
         value = plan.values[place].val
         if isinstance(value, m.Tensor):
             make = _generator(kind, generator, rows.get(place, 2))
-            made.append(make(value.sizes, dtype_of(value.scalar_type)))
+            built.append(make(value.sizes, dtype_of(value.scalar_type)))
         else:
-            made.append(_number(value))
-    return made
+            built.append(_number(value))
+    return built
 
 
 def _generator(

@@ -54,16 +54,16 @@ def write_program(program: ExecutorchProgramManager, folder: Path) -> None:
         raise _not_written("the files of constants", error) from error
 
 
-def write_record(made: JobResult, folder: Path, recipe: Recipe) -> None:
+def write_record(built: JobResult, folder: Path, recipe: Recipe) -> None:
     """Write the record of a program, and its recipe.
 
     Raises: NotWrittenError
     """
     text = recipe.text.encode()
-    record = made.program.get_etrecord()
+    record = built.program.get_etrecord()
     record.update_recipe(text)
-    if made.guard is not None and made.guard.refusals:
-        record.update_refusals(made.guard.refusals)
+    if built.guard is not None and built.guard.refusals:
+        record.update_refusals(built.guard.refusals)
     save(folder / RECORD, record.write_to_file)
     save(folder / RECIPE, lambda stream: stream.write(text))
 
@@ -89,7 +89,7 @@ def _ignore(_result: object) -> None:
 
 def report(
     job: CompileJob,
-    made: JobResult,
+    built: JobResult,
     folder: Path,
     stages: Sequence[Mapping[str, Any]],
     warnings: Sequence[Mapping[str, Any]],
@@ -98,12 +98,12 @@ def report(
 
     Args:
         job: as finally run
-        made: its result
+        built: its result
         folder: with the other files
         stages: completed stages
         warnings: received warnings
     """
-    edge, program = made.edge, made.program
+    edge, program = built.edge, built.program
     files = [{"path": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
     return {
         "etscope": __version__,
@@ -119,7 +119,7 @@ def report(
             folder / PROGRAM, {name: plan.planner for name, plan in program.memory_plans.items()}
         ),
         "verdicts": verdict_counts(edge),
-        "guard": None if made.guard is None else made.guard.content(),
+        "guard": None if built.guard is None else built.guard.content(),
         "stages": stages,
         "total_ms": sum(stage["time_ms"] for stage in stages),
         "warnings": warnings,

@@ -9,7 +9,7 @@ import torch
 
 from inspector.jobs.executing import StepJob
 from inspector.jobs.live_steps import FINISH, LOOK, REPLACE, RUN_TO
-from inspector.worker.blaming import located_errors
+from inspector.worker.error_source import located_errors
 from inspector.worker.exporter import AnswerError, Say, timed_stage
 from inspector.worker.inputs import ValuesError
 from inspector.worker.step_job import StepRun, StepSubject, answer, filling, subject_of

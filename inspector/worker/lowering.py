@@ -150,11 +150,11 @@ def precisions_of(job: CompileJob) -> Precisions:
 
     Raises: AnswerError for settings other than ``NAME=TYPE``
     """
-    wanted = job.precision
+    requested = job.precision
     try:
         tables = [
             dict(parse_assignment(text, "TYPE", tuple(TYPES)) for text in words)
-            for words in (wanted.modules, wanted.operators, wanted.nodes)
+            for words in (requested.modules, requested.operators, requested.nodes)
         ]
     except AssignmentError as error:
         raise AnswerError(str(error)) from error

@@ -68,7 +68,7 @@ class Passes:
         bare: runs without
         rehearsed: runs with a trace before the timed ones
         stopped: whether they were ended early by the user
-        wanted: timed and bare runs that were asked for; None where their number was open
+        requested: timed and bare runs that were asked for; None where their number was open
     """
 
     warmup: tuple[float, ...] = ()
@@ -77,7 +77,7 @@ class Passes:
     bare: tuple[float, ...] = ()
     rehearsed: int = 0
     stopped: bool = False
-    wanted: int | None = None
+    requested: int | None = None
 
 
 def run_passes(
@@ -117,9 +117,9 @@ def run_passes(
     with timed_stage(notify, "measure"):
         timed, bare = measured(kinds.bare, kinds.timed, count, counted, stopped)
     each = _runs_wanted(count, min((first_ms, *times, *bare)))
-    wanted = None if each is None else each * (1 if kinds.timed is None else 2)
-    early = stopped() and (wanted is None or len(timed) + len(bare) < wanted)
-    return Passes(times, steady, timed, bare, rehearsed, early, wanted)
+    requested = None if each is None else each * (1 if kinds.timed is None else 2)
+    early = stopped() and (requested is None or len(timed) + len(bare) < requested)
+    return Passes(times, steady, timed, bare, rehearsed, early, requested)
 
 
 def _tell(kinds: Kinds, counts: tuple[int | None, int | None], run_ms: float, notify: Say) -> None:
@@ -193,14 +193,14 @@ def measured(
         passes.append((timed, timed_times))
     most = _MOST if count is None else count
     share = most if count is None else math.ceil(count / _BLOCKS)
-    said = time.monotonic()
+    message = time.monotonic()
     while not stopped() and not all(_enough(times, count) for _, times in passes):
         for once, times in passes:
             if not stopped() and not _enough(times, count):
                 times += _block(once, _BLOCK_MS, min(share, most - len(times)), stopped)
         passes.reverse()  # neither always follows the other
-        if time.monotonic() - said > _SAY_EVERY:
-            said = time.monotonic()
+        if time.monotonic() - message > _SAY_EVERY:
+            message = time.monotonic()
             fastest = min((min(times) for _, times in passes if times), default=0.0)
             total = (_runs_wanted(count, fastest) or most) * len(passes)
             counted(sum(len(times) for _, times in passes), total)

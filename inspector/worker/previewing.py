@@ -55,31 +55,33 @@ failure = compile_job.failure
 
 def preview(job: PreviewJob, task: Task) -> dict[str, Any]:
     """Return a preview of the delegation, as JSON content."""
-    wanted, warm, heard = job.compile, task.warm or Warm(), MessageCollector(task.notify)
-    check_names(wanted)
-    return to_json(preview_of(wanted, _source(wanted, warm, heard), warm, heard.observe))
+    requested, warm, listener = job.compile, task.warm or Warm(), MessageCollector(task.notify)
+    check_names(requested)
+    return to_json(
+        preview_of(requested, _source(requested, warm, listener), warm, listener.observe)
+    )
 
 
 def suggest(job: SuggestJob, task: Task) -> dict[str, Any]:
     """Return changes of a compile that reduce boundaries, as JSON content."""
-    wanted, warm, heard = job.compile, task.warm or Warm(), MessageCollector(task.notify)
-    check_names(wanted)
-    source = _source(wanted, warm, heard)
+    requested, warm, listener = job.compile, task.warm or Warm(), MessageCollector(task.notify)
+    check_names(requested)
+    source = _source(requested, warm, listener)
 
     def tried(changed: CompileJob) -> Preview:
         task.notify("stage", stage="try a suggestion")
-        return preview_of(changed, source, warm, heard.observe)
+        return preview_of(changed, source, warm, listener.observe)
 
-    return to_json(Suggestions(suggestions_of(wanted, tried)))
+    return to_json(Suggestions(suggestions_of(requested, tried)))
 
 
-def _source(job: CompileJob, warm: Warm, heard: MessageCollector) -> Exported:
+def _source(job: CompileJob, warm: Warm, listener: MessageCollector) -> Exported:
     """Return the exported and quantized programs of a job."""
     if not warm.knows(job):
-        exporter.redirect_logs(heard)
+        exporter.redirect_logs(listener)
     with tempfile.TemporaryDirectory() as folder:
-        source = warm.source(job, lambda: source_of(job, Path(folder), heard), heard)
-    return warm.quantize_source(job.quantising, source, heard)
+        source = warm.source(job, lambda: source_of(job, Path(folder), listener), listener)
+    return warm.quantize_source(job.quantising, source, listener)
 
 
 def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer) -> Preview:

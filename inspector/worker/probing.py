@@ -135,8 +135,12 @@ class Probe:
         """Return the loaded method, its inputs, and its expected outputs."""
         loaded = self._loaded(program)
         name = chosen_method(loaded.file, self._job.method)
-        wanted = self._probe_reference(loaded.file, name)
-        return loaded.load_method(name, engine=self._job.engine), wanted.inputs, wanted.outputs
+        requested = self._probe_reference(loaded.file, name)
+        return (
+            loaded.load_method(name, engine=self._job.engine),
+            requested.inputs,
+            requested.outputs,
+        )
 
     def _probe_reference(self, file: ProgramFile, name: str) -> _ProbeReference:
         if self._reference is None:
@@ -210,10 +214,10 @@ class Probe:
             loaded = self._loaded(program)
             name = chosen_method(loaded.file, self._job.method)
             return worst_distance(self._probe_reference(loaded.file, name).outputs, found, metric)
-        method, inputs, wanted = self._method(program)
+        method, inputs, requested = self._method(program)
         found = method.execute(inputs)
         method.close()
-        return worst_distance(wanted, found, metric)
+        return worst_distance(requested, found, metric)
 
     def _gap(self, program: ExecutorchProgramManager, metric: str) -> tuple[float | None, str]:
         """Return a metric of the numeric gap, as ``etscope gap`` finds it."""
@@ -245,19 +249,21 @@ class Probe:
         run_into(job, Task(self._folder, lambda *_, **__: None))
 
 
-def worst_distance(wanted: Sequence[Any], found: Sequence[Any], metric: str) -> tuple[float, str]:
+def worst_distance(
+    requested: Sequence[Any], found: Sequence[Any], metric: str
+) -> tuple[float, str]:
     """Return the largest difference between outputs and expected ones, and a description.
 
     Raises: ProbeError if it cannot be determined
     """
-    if len(wanted) != len(found):
-        raise ProbeError(f"{len(found)} outputs, where the exported program has {len(wanted)}")
+    if len(requested) != len(found):
+        raise ProbeError(f"{len(found)} outputs, where the exported program has {len(requested)}")
     pairs = [
-        (reference, made)
-        for reference, made in zip(wanted, found, strict=True)
+        (reference, built)
+        for reference, built in zip(requested, found, strict=True)
         if isinstance(reference, torch.Tensor)
     ]
-    measured = [_metrics(reference, made) for reference, made in pairs]
+    measured = [_metrics(reference, built) for reference, built in pairs]
     values = [getattr(one, metric) for one in measured]
     known: list[float] = [float(value) for value in values if value is not None]
     if not known:

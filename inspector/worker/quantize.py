@@ -25,22 +25,22 @@ from inspector.worker.data_set import calibration_calls
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
 
 
-def quantize_source(wanted: Quantization, source: Exported, notify: Say) -> Exported:
+def quantize_source(requested: Quantization, source: Exported, notify: Say) -> Exported:
     """Return the programs quantized according to a job, reporting stages.
 
     Raises: AnswerError naming what is missing or wrong
     """
-    if not wanted.wanted:
+    if not requested.requested:
         return source
-    chosen = _chosen(wanted, source)
+    chosen = _chosen(requested, source)
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
         how = chosen[method]
         with timed_stage(notify, "quantize", method):
             try:
                 calls = None
-                if wanted.calibration:
-                    calls = calibration_calls(wanted.calibration, method, program, notify)
+                if requested.calibration:
+                    calls = calibration_calls(requested.calibration, method, program, notify)
                 programs[method] = quantize_program(
                     program, how, calls, lambda n, of: _count(notify, n, of)
                 )
@@ -50,15 +50,15 @@ def quantize_source(wanted: Quantization, source: Exported, notify: Say) -> Expo
 
 
 def _chosen(
-    wanted: Quantization, source: Exported
+    requested: Quantization, source: Exported
 ) -> Mapping[str, QuantizationModes | SupportsAnnotate]:
     """Return the quantization by method, each with a separate quantizer."""
-    if not wanted.quantizer:
-        return _by_method(how_to(wanted), source)
-    if replace(wanted, calibration="", quantizer="") != Quantization():
+    if not requested.quantizer:
+        return _by_method(how_to(requested), source)
+    if replace(requested, calibration="", quantizer="") != Quantization():
         raise AnswerError("a quantizer replaces the mode and its overrides: use only one of them")
     try:
-        return {method: named_quantizer(wanted.quantizer) for method in source.programs}
+        return {method: named_quantizer(requested.quantizer) for method in source.programs}
     except UnknownNameError as error:
         raise AnswerError(str(error)) from error
 
@@ -82,7 +82,7 @@ def _by_method(how: QuantizationModes, source: Exported) -> dict[str, Quantizati
     }
 
 
-def how_to(wanted: Quantization) -> QuantizationModes:
+def how_to(requested: Quantization) -> QuantizationModes:
     """Return the quantization settings of a job.
 
     Raises: AnswerError for an override that is not ``NAME=MODE``
@@ -90,11 +90,11 @@ def how_to(wanted: Quantization) -> QuantizationModes:
     try:
         modules, operators, nodes = (
             dict(parse_assignment(text, "MODE", OVERRIDES) for text in words)
-            for words in (wanted.modules, wanted.operators, wanted.nodes)
+            for words in (requested.modules, requested.operators, requested.nodes)
         )
     except AssignmentError as error:
         raise AnswerError(str(error)) from error
-    return QuantizationModes(wanted.mode, wanted.per_tensor, modules, operators, nodes)
+    return QuantizationModes(requested.mode, requested.per_tensor, modules, operators, nodes)
 
 
 def _count(notify: Say, done: int, total: int) -> None:

@@ -147,10 +147,10 @@ class Recording:
         First with the complete debug buffer, then with a part of it, with none of it, and finally
         without any trace.
         """
-        wanted = sum(map(len, files.values())) + len(etdump.encode(dump)) + _SPARE
+        requested = sum(map(len, files.values())) + len(etdump.encode(dump)) + _SPARE
         if self._failure:
-            dump = self._make_room(dump, wanted)
-        for room in (wanted, self._buffer.stat().st_size):
+            dump = self._make_room(dump, requested)
+        for room in (requested, self._buffer.stat().st_size):
             try:
                 self._put({**files, VALUES: etdump.encode(dump)})
             except NotWrittenError as error:
@@ -185,10 +185,10 @@ class Recording:
         if self.values is not None:
             self._sink.close()
 
-    def _make_room(self, dump: etdump.ETDump, wanted: int) -> etdump.ETDump:
+    def _make_room(self, dump: etdump.ETDump, requested: int) -> etdump.ETDump:
         """Cut the debug buffer; return the trace without the removed values."""
         size = self._buffer.stat().st_size
-        dump = _within(dump, size - wanted)
+        dump = _within(dump, size - requested)
         ends = [_end(event) for run in dump.run_data for event in run.events]
         with contextlib.suppress(OSError):
             os.truncate(self._buffer, max(ends, default=0))

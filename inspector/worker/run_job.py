@@ -18,10 +18,10 @@ from inspector.memory.plan import state_values
 from inspector.recipes.compile_job import BUILT_IN
 from inspector.trace.run_times import run_times, statistics_json
 from inspector.units import plural
-from inspector.worker.blaming import located_errors
 from inspector.worker.contention import Others, busy_cores, oversubscribed
 from inspector.worker.data_set import inputs_named
 from inspector.worker.debug_filter import chosen_instructions
+from inspector.worker.error_source import located_errors
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.inputs import chosen_method, described, printed
 from inspector.worker.passes import Kinds, Passes, run_passes
@@ -288,7 +288,7 @@ def times_of(first_ms: float | None, passes: Passes) -> dict[str, Any]:
     return {
         "first_run_ms": first_ms,
         "warmup": {"runs": len(passes.warmup), "ms": sum(passes.warmup), "steady": passes.steady},
-        "stopped": {"runs": len(passes.timed) + len(passes.bare), "of": passes.wanted}
+        "stopped": {"runs": len(passes.timed) + len(passes.bare), "of": passes.requested}
         if passes.stopped
         else None,
         "run_ms": list(passes.bare),
@@ -304,7 +304,11 @@ def stopped_words(passes: Passes, *, logs_values: bool) -> list[str]:
     if not passes.stopped:
         return []
     done = len(passes.timed) + len(passes.bare)
-    of = plural(done, "run") if passes.wanted is None else f"{done:,} of {passes.wanted:,} runs"
+    of = (
+        plural(done, "run")
+        if passes.requested is None
+        else f"{done:,} of {passes.requested:,} runs"
+    )
     return [f"stopped after {of}{', before values were logged' if logs_values else ''}"]
 
 

@@ -73,8 +73,8 @@ class StageTables:
         for at in reversed(range(len(self._steps))):
             step = self._steps[at]
             if step.stage in stages and step.nodes is None and step.method in ("", method):
-                made = self._step(step.stage, method, module, step.time_ms)
-                self._steps[at] = made
+                built = self._step(step.stage, method, module, step.time_ms)
+                self._steps[at] = built
                 return
         self._steps.append(self._step(stages[0], method, module, 0.0))
 
@@ -179,7 +179,9 @@ def _operator(node: torch.fx.Node) -> str:
 def _exported(calls: list[tuple[torch.fx.Node, str]], before: Graph) -> dict[str, tuple[str, ...]]:
     """Return the exported node of each node of an edge program."""
     old = {node.name for node in before}
-    return {name: told for node, name in calls if (told := _nearest_ancestor(node, name, old))}
+    return {
+        name: reported for node, name in calls if (reported := _nearest_ancestor(node, name, old))
+    }
 
 
 def _owners(

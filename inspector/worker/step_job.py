@@ -11,8 +11,8 @@ import torch
 
 from inspector.jobs.executing import StepJob
 from inspector.jobs.output_file import MADE
-from inspector.worker.blaming import located_errors
 from inspector.worker.data_set import inputs_named
+from inspector.worker.error_source import located_errors
 from inspector.worker.exporter import AnswerError, Say, timed_stage
 from inspector.worker.inputs import (
     ValuesError,
@@ -47,12 +47,12 @@ def step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
 def _step_through(job: StepJob, folder: Path, notify: Say) -> dict[str, Any]:
     with timed_stage(notify, "load"):
         subject = subject_of(job)
-        wanted = {value: filling(what) for value, what in job.replacements}
+        requested = {value: filling(what) for value, what in job.replacements}
     before: list[Any] = []
     with timed_stage(notify, "run", subject.name):
-        if wanted:
+        if requested:
             before = StepRun(subject, {}).run()
-        walk = StepRun(subject, wanted)
+        walk = StepRun(subject, requested)
         outputs = walk.run()
     if job.save:
         with timed_stage(notify, "write"):
@@ -145,10 +145,10 @@ class StepRun:
     def __init__(
         self,
         subject: StepSubject,
-        wanted: Mapping[int, torch.Tensor | float],
+        requested: Mapping[int, torch.Tensor | float],
     ) -> None:
         self.subject = subject
-        self._job, self._wanted = subject.job, dict(wanted)
+        self._job, self._wanted = subject.job, dict(requested)
         self._method = subject.program.load_method(subject.name, engine=subject.job.engine)
         self._calls = 0
         self._instruction = 0
@@ -196,9 +196,9 @@ class StepRun:
 
     def begin(self, steps: DelegateSteps) -> None:
         """Note the nodes and the values that are given to the call."""
-        made = {value for node in steps.nodes for value in node.outputs}
+        built = {value for node in steps.nodes for value in node.outputs}
         given = dict.fromkeys(
-            value for node in steps.nodes for value in node.inputs if value not in made
+            value for node in steps.nodes for value in node.inputs if value not in built
         )
         for value in given:
             self.arrived(steps, value, None)

@@ -154,15 +154,15 @@ class _ToolchainTrials:
 
         Raises: AnswerError for an unknown method; as ``bisect_with_executorch``
         """
-        made, told = self._made(self._job.compile, self._report)
+        built, reported = self._made(self._job.compile, self._report)
         self._nodes = [
             node
-            for method, verdicts in told.verdicts.items()
+            for method, verdicts in reported.verdicts.items()
             if self._job.method in ("", method)
-            for node in _taken(method, verdicts, told.origins.get(method, {}))
+            for node in _taken(method, verdicts, reported.origins.get(method, {}))
         ]
-        if made.method:
-            self._refer(made.method)
+        if built.method:
+            self._refer(built.method)
         return self._nodes
 
     def trial(self, removed: Ranges) -> Trial:
@@ -172,20 +172,20 @@ class _ToolchainTrials:
         )
 
     def _without(self, removed: Ranges) -> Valued:
-        made, _ = self._made(without(self._job.compile, self._nodes, removed), ignore_message)
-        return self._value(made)
+        built, _ = self._made(without(self._job.compile, self._nodes, removed), ignore_message)
+        return self._value(built)
 
     def _made(self, job: CompileJob, notify: Say) -> tuple[_Program, Compiled]:
         folder = self._folder / "trial"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with self._tool.running() as tool:
-            told = compiled_elsewhere(job, folder, notify, tool, again=True)
+            reported = compiled_elsewhere(job, folder, notify, tool, again=True)
         file = decode_program(memoryview((folder / PROGRAM).read_bytes()), file=PROGRAM)
         methods = tuple(plan.name for plan in file.plans)
         runs = self._bound.kind in (Kind.GAP, Kind.TIME)
         method = chosen_method(file, self._job.method) if runs else ""
-        return _Program(folder, methods, method), told
+        return _Program(folder, methods, method), reported
 
     def _refer(self, method: str) -> None:
         """Compute the expected outputs with the exported program.
@@ -205,48 +205,48 @@ class _ToolchainTrials:
 
     # -- evaluation of a program --------------------------------------------------------------
 
-    def _value(self, made: _Program) -> tuple[float | None, str]:
+    def _value(self, built: _Program) -> tuple[float | None, str]:
         requirement = self._bound.requirement
         if requirement is None:
-            return self._refusals(made)
+            return self._refusals(built)
         if requirement.kind is Kind.PROGRAM:
-            return value_and_text(static_value(requirement.metric, self._evidence(made)))
+            return value_and_text(static_value(requirement.metric, self._evidence(built)))
         if requirement.kind is Kind.TIME:
-            times = self._ran(made, made.method, self._job.runs, _WARM_RUNS)["run_ms"]
+            times = self._ran(built, built.method, self._job.runs, _WARM_RUNS)["run_ms"]
             value, words = time_of_runs(requirement.metric, times)
             return value, words + noise_of_runs(times)
         if self._bound.outputs:
-            self._ran(made, made.method, 1)
-            found = torch.load(made.folder / OUTPUTS, weights_only=True)
+            self._ran(built, built.method, 1)
+            found = torch.load(built.folder / OUTPUTS, weights_only=True)
             return worst_distance(self._outputs(), found, requirement.metric.removeprefix(GAP))
-        return self._gap(made, requirement.metric)
+        return self._gap(built, requirement.metric)
 
-    def _evidence(self, made: _Program) -> Evidence:
-        session = load_session([made.path, str(made.folder / RECORD)])
+    def _evidence(self, built: _Program) -> Evidence:
+        session = load_session([built.path, str(built.folder / RECORD)])
         return Evidence(session, "the program", self._job.method)
 
-    def _refusals(self, made: _Program) -> tuple[float, str]:
+    def _refusals(self, built: _Program) -> tuple[float, str]:
         """Count the methods that the stock runtime refuses to load."""
         refused: list[str] = []
-        for method in made.methods:
+        for method in built.methods:
             try:
-                self._ran(made, method, 0)
+                self._ran(built, method, 0)
             except (ReportedError, ToolchainError) as error:
                 refused.append(f"{method}: {error}")
         return float(len(refused)), refused[0] if refused else "all methods load"
 
-    def _ran(self, made: _Program, method: str, runs: int, warmup: int = 0) -> Mapping[str, Any]:
+    def _ran(self, built: _Program, method: str, runs: int, warmup: int = 0) -> Mapping[str, Any]:
         """Run without a trace; return the measurements. The outputs are in a file."""
-        if len(made.data) > 1:
-            raise ProbeError(f"the stock runtime accepts one .ptd file, found {len(made.data)}")
+        if len(built.data) > 1:
+            raise ProbeError(f"the stock runtime accepts one .ptd file, found {len(built.data)}")
         inputs = self._folder / _INPUTS
         if not inputs.exists():  # only loaded, never read
             torch.save([], inputs)
         question = {
             "do": "run",
-            "program": made.path,
+            "program": built.path,
             "method": method,
-            "data": "".join(made.data),
+            "data": "".join(built.data),
             "libraries": list(self._job.compile.libraries),
             "inputs": str(inputs),
             "runs": runs,
@@ -255,7 +255,7 @@ class _ToolchainTrials:
             "traced": False,
             "debug_bytes": 0,
             "threads": self._job.threads,
-            "folder": str(made.folder),
+            "folder": str(built.folder),
         }
         with self._tool.running() as tool:
             return tool.ask(question, ignore_message).result
@@ -266,24 +266,24 @@ class _ToolchainTrials:
         assert self._wanted is not None
         return self._wanted
 
-    def _gap(self, made: _Program, metric: str) -> tuple[float | None, str]:
+    def _gap(self, built: _Program, metric: str) -> tuple[float | None, str]:
         """Return a metric of the numeric gap of a run on the stock runtime."""
         job = RunJob(
-            made.path,
-            method=made.method,
+            built.path,
+            method=built.method,
             inputs=str(self._folder / _INPUTS),
             debug_level="intermediate",
             timed=False,
-            data_files=made.data,
+            data_files=built.data,
             threads=self._job.threads,
             toolchain=EXECUTORCH,
         )
         with self._tool.running() as tool:
-            run_with_executorch(job, made.folder, ignore_message, tool)
+            run_with_executorch(job, built.folder, ignore_message, tool)
         names = (PROGRAM, RECORD, VALUES, BUFFER)
-        session = load_session([str(made.folder / name) for name in names])
+        session = load_session([str(built.folder / name) for name in names])
         inputs: list[Any] = torch.load(self._folder / _INPUTS, weights_only=True)
-        return gap_of(session, made.method, inputs, metric)
+        return gap_of(session, built.method, inputs, metric)
 
 
 def _taken(

@@ -114,18 +114,18 @@ def compiled_elsewhere(
 
     Raises: ReportedError if the other interpreter has reported why; ToolchainError; OSError
     """
-    heard = _MessageCollector(notify)
+    listener = _MessageCollector(notify)
     python = interpreter(job.python)
     recipe = recipe_of(job, {})  # of the source as it is now, not when all is done
     asked = stock_request(replace(recipe.job, python=python))
     for text in without_effect(job):
-        heard("warning", text=text, file="", line=0)
+        listener("warning", text=text, file="", line=0)
     question = {"do": "compile", "job": asked, "folder": str(folder), "again": again}
-    answer = ask(python, question, heard) if tool is None else tool.ask(question, heard)
+    answer = ask(python, question, listener) if tool is None else tool.ask(question, listener)
     verdicts: dict[str, list[dict[str, Any]]] = json.loads((folder / _VERDICTS).read_text("utf-8"))
     (folder / _VERDICTS).unlink()
     _record(replace(recipe, made_with=made_with(answer.versions)), verdicts, folder)
-    report = _report(job, answer, verdicts, heard, folder)
+    report = _report(job, answer, verdicts, listener, folder)
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     _write(folder / REPORT, text)
     return Compiled(report, verdicts, answer.result.get("origins", {}))
@@ -169,8 +169,8 @@ def stock_request(job: CompileJob) -> dict[str, Any]:
         except PartitionerNameError as error:
             raise ToolchainError(str(error), blame="usage") from error
         partitioners.append({"name": asked.name, "options": dict(asked.options)})
-    told = {"partitioners": partitioners, "backend_config": config, "memory_planning": planning}
-    return {**asdict(job), **told, "stock_quantizer": DEFAULT.stock_quantizer}
+    reported = {"partitioners": partitioners, "backend_config": config, "memory_planning": planning}
+    return {**asdict(job), **reported, "stock_quantizer": DEFAULT.stock_quantizer}
 
 
 def without_effect(job: CompileJob) -> list[str]:
@@ -200,8 +200,10 @@ def _set_fields(value: Any) -> list[tuple[str, Any]]:  # noqa: ANN401 - a datacl
 
 def made_with(versions: Mapping[str, str]) -> dict[str, str]:
     """Return the versions a recipe records."""
-    told = {name: versions[name] for name in (EXECUTORCH, "torch", "python") if name in versions}
-    return {"etscope": __version__, **told}
+    reported = {
+        name: versions[name] for name in (EXECUTORCH, "torch", "python") if name in versions
+    }
+    return {"etscope": __version__, **reported}
 
 
 def _record(recipe: Recipe, verdicts: Mapping[str, Any], folder: Path) -> None:
@@ -240,7 +242,7 @@ def _report(
     job: CompileJob,
     answer: Response,
     verdicts: Mapping[str, list[dict[str, Any]]],
-    heard: _MessageCollector,
+    listener: _MessageCollector,
     folder: Path,
 ) -> dict[str, Any]:
     result = answer.result
@@ -269,7 +271,7 @@ def _report(
             if one["outcome"] != "delegated"
         ],
         "guard": None,
-        "stages": heard.stages,
-        "total_ms": sum(stage["time_ms"] for stage in heard.stages),
-        "warnings": heard.warnings,
+        "stages": listener.stages,
+        "total_ms": sum(stage["time_ms"] for stage in listener.stages),
+        "warnings": listener.warnings,
     }

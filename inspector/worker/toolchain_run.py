@@ -199,11 +199,11 @@ def debug_bytes(job: RunJob, plan: m.ExecutionPlan) -> int:
     """
     if not job.logs_values or os.name == "nt":
         return 0
-    wanted = sum(_logged_bytes(plan)) + _SPARE
-    if wanted > _MOST_LOGGED:
-        words = f"the values of a run may take {wanted:,} bytes"
+    requested = sum(_logged_bytes(plan)) + _SPARE
+    if requested > _MOST_LOGGED:
+        words = f"the values of a run may take {requested:,} bytes"
         raise ToolchainError(f"{words}, more than the {_MOST_LOGGED:,} there may be", blame="usage")
-    return wanted
+    return requested
 
 
 def _logged_bytes(plan: m.ExecutionPlan) -> Iterator[int]:
@@ -280,7 +280,7 @@ def _passes(found: Mapping[str, Any]) -> Passes:
         bare=tuple(found["run_ms"]),
         rehearsed=found["traced_warmup"],
         stopped=found["stopped"],
-        wanted=found["wanted"],
+        requested=found["wanted"],
     )
 
 

@@ -35,22 +35,22 @@ def verify(job: VerifyJob, notify: Say) -> dict[str, Any]:
         data, file = read(job.program)
         found = bundled.decode(data, file=file)
         record = etrecord.decode(read(job.record)[0], file=job.record) if job.record else None
-    wanted = [
+    requested = [
         (suite.method_name, case)
         for suite in found.method_test_suites
         if job.method in ("", suite.method_name)
         for case in range(len(suite.test_cases))
     ]
-    if not wanted:
+    if not requested:
         there = ", ".join(suite.method_name for suite in found.method_test_suites) or "none"
         raise AnswerError(
             f"no cases of {job.method or 'any method'} in {job.program}; available: {there}"
         )
     rows: list[dict[str, Any]] = []
     with timed_stage(notify, "run"):
-        for name, case in wanted:
+        for name, case in requested:
             rows.append(_case(job, (found, record), name, case))
-            notify("counted", done=len(rows), total=len(wanted))
+            notify("counted", done=len(rows), total=len(requested))
     return _report(job, rows)
 
 

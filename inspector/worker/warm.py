@@ -73,13 +73,13 @@ class Warm:
         """
         if self._source is None:
             modules = set(sys.modules)
-            told = len(warned.warnings)
-            made = export()
-            self._messages = warned.warnings[told:]
+            reported = len(warned.warnings)
+            built = export()
+            self._messages = warned.warnings[reported:]
             self._files = {path: _stamp(path) for path in _read_files(job, modules)}
             self._numbers = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
-            self._source = _key(job), made
-            return made
+            self._source = _key(job), built
+            return built
         if self._source[0] != _key(job) or self._has_changed():
             raise StaleError
         for warning in self._messages:
@@ -89,23 +89,23 @@ class Warm:
     def _has_changed(self) -> bool:
         return any(_stamp(path) != stamp for path, stamp in self._files.items())
 
-    def quantize_source(self, wanted: Quantization, source: Exported, notify: Say) -> Exported:
+    def quantize_source(self, requested: Quantization, source: Exported, notify: Say) -> Exported:
         """Return the programs quantized according to a job.
 
         Raises: AnswerError for an invalid quantization
         """
-        if not wanted.wanted:
+        if not requested.requested:
             return source
-        calibration = data_source(wanted.calibration).path if wanted.calibration else ""
-        files = (calibration, file_of(wanted.quantizer) if wanted.quantizer else "")
-        key = wanted, tuple(_stamp(path) for path in files if path)
-        for known, made in self._quantized:
+        calibration = data_source(requested.calibration).path if requested.calibration else ""
+        files = (calibration, file_of(requested.quantizer) if requested.quantizer else "")
+        key = requested, tuple(_stamp(path) for path in files if path)
+        for known, built in self._quantized:
             if known == key:
-                return made
+                return built
         self._restore_numbers()
-        made = quantize_source(wanted, source, notify)
-        self._quantized = [*self._quantized[1 - _MOST :], (key, made)]
-        return made
+        built = quantize_source(requested, source, notify)
+        self._quantized = [*self._quantized[1 - _MOST :], (key, built)]
+        return built
 
     def _restore_numbers(self) -> None:
         """Restore the state of random generators after the export, regardless of later use."""
@@ -136,9 +136,9 @@ class Warm:
                 return manager
         self._restore_numbers()
         kept = self.store_for(job)
-        made = lowered(job, source.programs, source.constants, observe, kept)
-        self._delegated = key, source, made
-        return made
+        built = lowered(job, source.programs, source.constants, observe, kept)
+        self._delegated = key, source, built
+        return built
 
 
 def _key(job: CompileJob) -> Any:  # noqa: ANN401 - compared only

@@ -111,10 +111,10 @@ class Module:
         Raises: ExecutionError InvalidArgument naming an input that is neither given nor preset
         """
         method = self.load_method(method_name)
-        wanted = method.metadata.num_inputs()
-        if len(inputs) > wanted:
-            raise invalid_input(f"expected {wanted} inputs, found {len(inputs)}")
-        values = [*inputs, *self._preset(method_name, wanted)[len(inputs) :]]
+        requested = method.metadata.num_inputs()
+        if len(inputs) > requested:
+            raise invalid_input(f"expected {requested} inputs, found {len(inputs)}")
+        values = [*inputs, *self._preset(method_name, requested)[len(inputs) :]]
         missing = [place for place, value in enumerate(values) if value is _UNSET]
         if missing:
             raise invalid_input(f"{method_name}: input {missing[0]} is missing")

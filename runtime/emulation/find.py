@@ -151,12 +151,12 @@ def _border(
 
 def _owned(graph: Graph, names: ValueMatcher, handles: Handles, place: int) -> list[GraphNode]:
     """Return the nodes of a partition: those with its handles that no kernel call has."""
-    wanted = {*handles.get(place, ())}
+    requested = {*handles.get(place, ())}
     others = {node.name for node in names.nodes.values()}
     return [
         node
         for node in graph.nodes
-        if node.kind is NodeKind.CALL and node.debug_handle in wanted and node.name not in others
+        if node.kind is NodeKind.CALL and node.debug_handle in requested and node.name not in others
     ]
 
 

@@ -26,8 +26,8 @@ def fits(plan: m.ExecutionPlan, index: int, graph: Graph, name: str) -> bool:
     if not isinstance(value, m.Tensor):
         return False
     sizes = len(value.sizes) == len(tensor.sizes) and all(
-        not isinstance(wanted, int) or found == wanted
-        for found, wanted in zip(value.sizes, tensor.sizes, strict=False)
+        not isinstance(requested, int) or found == requested
+        for found, requested in zip(value.sizes, tensor.sizes, strict=False)
     )
     return sizes and value.scalar_type == tensor.scalar_type
 

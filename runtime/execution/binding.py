@@ -331,9 +331,9 @@ def _integer(value: Any, name: str) -> int:  # noqa: ANN401 - any value of a pro
     return value
 
 
-def _check_count(kernel: Kernel, args: Sequence[int], wanted: int) -> None:
-    if len(args) != wanted:
-        raise invalid_program(f"expected {wanted} values, found {len(args)}")
+def _check_count(kernel: Kernel, args: Sequence[int], requested: int) -> None:
+    if len(args) != requested:
+        raise invalid_program(f"expected {requested} values, found {len(args)}")
 
 
 def _kernels_of(plan: m.ExecutionPlan, registry: KernelRegistry) -> list[Kernel]:

@@ -105,11 +105,11 @@ class Method:
 
         Raises: ExecutionError InvalidArgument if there are too many or too few
         """
-        wanted = len(self._plan.inputs)
-        if len(inputs) != wanted:
+        requested = len(self._plan.inputs)
+        if len(inputs) != requested:
             raise invalid_input(
                 f"The length of given input array ({len(inputs)}) must be same as the number of "
-                f"inputs in method ({wanted})."
+                f"inputs in method ({requested})."
             ).located(method=self.name)
         for index, value in enumerate(inputs):
             self.set_input(value, index)
@@ -162,8 +162,8 @@ class Method:
             raise invalid_input(f"expected {slot.tensor.dtype}, found {value.dtype}")
         value = value.detach()
         slot.resize(value.shape)
-        wanted = strides_of(value.shape, slot.dim_order)
-        if slot.planned or value.device.type != "cpu" or value.stride() != wanted:
+        requested = strides_of(value.shape, slot.dim_order)
+        if slot.planned or value.device.type != "cpu" or value.stride() != requested:
             fill(slot.tensor, value)
         else:
             slot.share(value)

@@ -150,8 +150,8 @@ class KernelRegistry:
         if operators is None:
             known = torch_operators.of_libraries(torch_operators.operator_names())
             return self.adopt(known)
-        wanted = [operators] if isinstance(operators, str) else list(operators)
-        found = {name: torch_operators.matching(name) for name in wanted}
+        requested = [operators] if isinstance(operators, str) else list(operators)
+        found = {name: torch_operators.matching(name) for name in requested}
         every = {overload for overloads in found.values() for overload in overloads}
         adopted = self.adopt(every)
         for name, overloads in found.items():

@@ -20,20 +20,20 @@ def operator_names() -> frozenset[str]:
     return frozenset(untyped.operator_names())
 
 
-def matching(wanted: str) -> frozenset[str]:
+def matching(requested: str) -> frozenset[str]:
     """Return the overloads of torch operators that a name selects.
 
     Args:
-        wanted: an overload (``my::scaled.out``), an operator (``my::scaled``), which selects its
+        requested: an overload (``my::scaled.out``), an operator (``my::scaled``), which selects its
             overloads, or a namespace (``my``)
 
     Raises: ExecutionError NotFound if torch has no such operator
     """
-    found = {name for name in operator_names() if wanted in _names_of(name)}
+    found = {name for name in operator_names() if requested in _names_of(name)}
     if not found:
         raise ExecutionError(
             ErrorCode.NotFound,
-            f"torch has no operator {wanted!r}",
+            f"torch has no operator {requested!r}",
             remedy="Import or load the library that registers it first "
             '(torch.ops.load_library("FILE.so")).',
         )
@@ -62,13 +62,13 @@ def overload_named(name: str) -> Any:  # noqa: ANN401 - torch's operators have n
 def functional_variant(overload: Any) -> Any:  # noqa: ANN401
     """Return the functional variant of an out variant, None if it has none."""
     packet = overload.overloadpacket
-    wanted = _inputs(overload)
+    requested = _inputs(overload)
     returned = len([entry for entry in overload._schema.arguments if entry.is_out])
     for name in packet.overloads():
         other = getattr(packet, name)
         schema = other._schema
         functional = not any(entry.is_out for entry in schema.arguments)
-        if functional and len(schema.returns) == returned and _inputs(other) == wanted:
+        if functional and len(schema.returns) == returned and _inputs(other) == requested:
             return other
     return None
 

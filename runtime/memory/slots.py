@@ -177,24 +177,24 @@ class TensorSlot:
                 "Attempted to resize a static tensor. "
                 f"Expected shape {list(self.sizes)}, but received {list(sizes)}."
             )
-        wanted = numel(tuple(sizes))
-        if self._bounded and wanted > self.capacity:
+        requested = numel(tuple(sizes))
+        if self._bounded and requested > self.capacity:
             raise _refused(
                 f"Attempted to resize a bounded tensor with a maximum capacity of {self.capacity} "
-                f"elements to {wanted} elements."
+                f"elements to {requested} elements."
             )
-        return wanted
+        return requested
 
     @property
     def _bounded(self) -> bool:
         return self.dynamism == TensorShapeDynamism.DYNAMIC_BOUND or self.planned
 
-    def _reshape(self, sizes: tuple[int, ...], wanted: int) -> None:
+    def _reshape(self, sizes: tuple[int, ...], requested: int) -> None:
         strides = strides_of(sizes, self.dim_order)
-        if not self._bounded and wanted > self.tensor.untyped_storage().nbytes() // max(
+        if not self._bounded and requested > self.tensor.untyped_storage().nbytes() // max(
             self.tensor.element_size(), 1
         ):
-            fresh = torch.empty(wanted, dtype=self.tensor.dtype)
+            fresh = torch.empty(requested, dtype=self.tensor.dtype)
             self.tensor.set_(fresh.untyped_storage(), 0, sizes, strides)
         else:
             self.tensor.as_strided_(sizes, strides)

@@ -48,12 +48,12 @@ class NamedDataMap:
         layout = entry.layout if entry is not None else None
         if layout is not None:
             found = (layout.scalar_type, layout.sizes, layout.dim_order)
-            wanted = (tensor.scalar_type, tensor.sizes, tensor.dim_order)
-            if found != wanted:
+            requested = (tensor.scalar_type, tensor.sizes, tensor.dim_order)
+            if found != requested:
                 raise _bad(
                     f"external tensor {key!r} has type {found[0]}, sizes {list(found[1])} and "
-                    f"dim_order {list(found[2])}; the program expects type {wanted[0]}, sizes "
-                    f"{list(wanted[1])} and dim_order {list(wanted[2])}"
+                    f"dim_order {list(found[2])}; the program expects type {requested[0]}, sizes "
+                    f"{list(requested[1])} and dim_order {list(requested[2])}"
                 )
         if len(data) < nbytes:
             raise _bad(f"external tensor {key!r} has {len(data)} bytes, expected {nbytes}")

@@ -114,7 +114,7 @@ class TableBuilder:
         for index, value in enumerate(items):
             if isinstance(value, Boxed):
                 optional = isinstance(self._plan.values[index].val, m.OptionalTensorList)
-                wanted = (
+                requested = (
                     int if isinstance(self._plan.values[index].val, m.IntList) else torch.Tensor
                 )
                 for item in value.items:
@@ -124,11 +124,11 @@ class TableBuilder:
                         raise invalid_program(
                             f"value {index} lists value {item}, but the plan has {len(items)}"
                         )
-                    if not isinstance(items[item], wanted) and not (
+                    if not isinstance(items[item], requested) and not (
                         optional and items[item] is None
                     ):
                         raise invalid_program(
-                            f"value {index} lists value {item}, which is not a {wanted.__name__}"
+                            f"value {index} lists value {item}, which is not a {requested.__name__}"
                         )
 
     def _tensor(self, index: int, tensor: m.Tensor) -> torch.Tensor:

@@ -91,9 +91,9 @@ class DebugBuffer:
         extent = kind.item_bytes * (1 + sum((size - 1) * stride for size, stride in steps))
         total = len(self.data)
         # Strides of 0 could declare any number of elements; no runtime logs such tensors.
-        wanted = max(extent, kind.item_bytes * numel(tensor.sizes))
-        if tensor.offset < 0 or tensor.offset + wanted > total:
-            found = f"{wanted} bytes from offset {tensor.offset}"
+        requested = max(extent, kind.item_bytes * numel(tensor.sizes))
+        if tensor.offset < 0 or tensor.offset + requested > total:
+            found = f"{requested} bytes from offset {tensor.offset}"
             raise self._error(tensor, f"a tensor inside a buffer of {total} bytes", found)
         raw = self.data[tensor.offset : tensor.offset + extent]
         return TensorView(kind, tensor.sizes, strides, tensor.offset, raw)

@@ -127,12 +127,12 @@ def _recovered(data: memoryview, limit: int, why: str, notes: Notes) -> tuple[Ru
 def _limit(data: memoryview, prefixed: bool, notes: Notes) -> int:
     if not prefixed:
         return len(data)
-    wanted = struct.unpack_from("<I", data)[0] + 4
-    if wanted > len(data):
-        notes.add(f"the file is cut short: {len(data)} of {wanted} bytes", Severity.ERROR)
-    elif wanted < len(data):
-        notes.add(f"{len(data) - wanted} bytes after the end are ignored")
-    return min(wanted, len(data))
+    requested = struct.unpack_from("<I", data)[0] + 4
+    if requested > len(data):
+        notes.add(f"the file is cut short: {len(data)} of {requested} bytes", Severity.ERROR)
+    elif requested < len(data):
+        notes.add(f"{len(data) - requested} bytes after the end are ignored")
+    return min(requested, len(data))
 
 
 def _root(data: memoryview, limit: int, base: int) -> tuple[int, int]:

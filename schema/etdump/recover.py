@@ -108,7 +108,7 @@ def _is_logged(store: EventStore) -> Flags:
     c = store.values.columns
     dims = (c.sizes_count == c.strides_count) & (c.sizes_count <= _MOST_DIMS)
     sound = np.concatenate([dims & (c.offset >= -1), [False]])  # -1 picks the last: no tensor
-    wanted = {
+    requested = {
         ValueType.INT: c.has & HAS_INT,
         ValueType.FLOAT: c.has & HAS_FLOAT,
         ValueType.DOUBLE: c.has & HAS_DOUBLE,
@@ -117,7 +117,7 @@ def _is_logged(store: EventStore) -> Flags:
         ValueType.TENSOR: sound[c.tensor],
     }
     logged = np.zeros(len(c.type), dtype=np.bool_)
-    for kind, present in wanted.items():
+    for kind, present in requested.items():
         logged |= (c.type == kind) & (present != 0)
     return logged
 

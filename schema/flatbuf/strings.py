@@ -66,9 +66,9 @@ def _numbered(region: Region, starts: Ints, counts: Ints) -> tuple[Ids, Ints]:
 
 def _words(region: Region, starts: Ints, counts: Ints, index: int) -> NDArray[np.uint64]:
     # Bytes past the end of a string are masked, bytes past the file never read.
-    wanted = starts + _WORD * index
-    at = np.minimum(wanted, len(region.buffer) - _WORD)
-    shift = ((wanted - at) * 8).astype(np.uint64)
+    requested = starts + _WORD * index
+    at = np.minimum(requested, len(region.buffer) - _WORD)
+    shift = ((requested - at) * 8).astype(np.uint64)
     unused = (np.maximum(_WORD * (index + 1) - counts, 0) * 8).astype(np.uint64)
     words = region.numbers(at, "<u8")
     return np.bitwise_and(words >> shift, np.right_shift(_ALL, unused))

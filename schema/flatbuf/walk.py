@@ -184,10 +184,10 @@ def _preview(reader: Reader, kind: Vec, at: int, count: int) -> str:
     return f"[{', '.join(shown)}{', …' if count > len(shown) else ''}]"
 
 
-def _elements(reader: Reader, kind: Vec, at: int, wanted: range) -> Iterator[FieldPlace]:
+def _elements(reader: Reader, kind: Vec, at: int, requested: range) -> Iterator[FieldPlace]:
     element = kind.element
     width = element.nbytes if isinstance(element, Scalar) else _POINTER
-    for index in wanted:
+    for index in requested:
         yield _datum(reader, f"[{index}]", element, at + _POINTER + width * index)
 
 

@@ -232,8 +232,10 @@ class _Filled:
         self._inside: dict[int, m.DataSegment] = {}
         self._alignment = alignment_of(program, *files)
         order = {key: at for at, key in enumerate(self._home)}
-        wanted = [t for plan in program.plans for t in map(_tensor, plan.values) if t is not None]
-        outside = {_name(t): t for t in wanted if _is_external(t)}
+        requested = [
+            t for plan in program.plans for t in map(_tensor, plan.values) if t is not None
+        ]
+        outside = {_name(t): t for t in requested if _is_external(t)}
         left = [home for key, home in self._home.items() if key not in outside]
         self._shared = (
             {_place(*home) for home in left} if self._constants.is_first else set[Place]()
@@ -271,12 +273,12 @@ class _Filled:
             text = f"none of {len(self._home)} keys; give the .ptd file that has it"
             raise FormatError(f"external data for {key!r}", text, field="values", file=where)
         number, entry = self._home[key]
-        wanted = TensorLayout(tensor.scalar_type, tensor.sizes, tensor.dim_order)
-        layout = wanted if entry.layout is None else entry.layout
-        if layout != wanted or len(entry.data) < wanted.nbytes:
+        requested = TensorLayout(tensor.scalar_type, tensor.sizes, tensor.dim_order)
+        layout = requested if entry.layout is None else entry.layout
+        if layout != requested or len(entry.data) < requested.nbytes:
             raise FormatError(
-                f"type {wanted.scalar_type}, sizes {list(wanted.sizes)}, dim_order "
-                f"{list(wanted.dim_order)}, {wanted.nbytes} bytes",
+                f"type {requested.scalar_type}, sizes {list(requested.sizes)}, dim_order "
+                f"{list(requested.dim_order)}, {requested.nbytes} bytes",
                 f"type {layout.scalar_type}, sizes {list(layout.sizes)}, dim_order "
                 f"{list(layout.dim_order)}, {len(entry.data)} bytes in external data",
                 field=repr(key),
@@ -286,7 +288,7 @@ class _Filled:
         area = self._constants if tensor.allocation_info is None else self._written
         place = _place(number, entry)
         step = self._alignment if place in self._shared else 1
-        return area.place(place, entry.data[: wanted.nbytes], step)
+        return area.place(place, entry.data[: requested.nbytes], step)
 
     def placed(
         self, table: m.ProgramTable

@@ -234,9 +234,11 @@ def exact_scale(node: Node, facts: Facts) -> str:
     factors = argument(node, "scale_factors")
     if factors is None or argument(node, "align_corners"):
         return ""
-    for size, made, factor in zip(shape_of(given)[2:], shape_of(node)[2:], factors, strict=True):
-        if size * factor != made:
-            return f"scale factor {factor} of size {size} gives {made}, which is a different factor"
+    for size, built, factor in zip(shape_of(given)[2:], shape_of(node)[2:], factors, strict=True):
+        if size * factor != built:
+            return (
+                f"scale factor {factor} of size {size} gives {built}, which is a different factor"
+            )
     return ""
 
 

@@ -164,8 +164,8 @@ def mean(lowering: Lowering, step: PayloadStep) -> None:
     """Write the mean of each image."""
     given: Any = step.node.args[0]
     source = lowering.operand(given, channels_last(4))
-    made = lowering.result(step.node)
-    lowering.add(step, n.Unary("GlobalAvgPooling2d", source, made, KEEP_DIMS))
+    built = lowering.result(step.node)
+    lowering.add(step, n.Unary("GlobalAvgPooling2d", source, built, KEEP_DIMS))
 
 
 def largest(lowering: Lowering, step: PayloadStep) -> None:
@@ -175,7 +175,7 @@ def largest(lowering: Lowering, step: PayloadStep) -> None:
     over = argument(step.node, "dim") % 4
     window = (sizes[2], 1) if over == 2 else (1, sizes[3])
     source = lowering.operand(given, channels_last(4))
-    made = lowering.result(step.node)
+    built = lowering.result(step.node)
     form = n.Pooling(
         "MaxPooling2d",
         pooling_height=window[0],
@@ -185,7 +185,7 @@ def largest(lowering: Lowering, step: PayloadStep) -> None:
         dilation_height=1,
         dilation_width=1,
         input_id=source,
-        output_id=made,
+        output_id=built,
     )
     lowering.add(step, form)
 
@@ -196,6 +196,6 @@ def resize(lowering: Lowering, step: PayloadStep) -> None:
     height, width = (static_size(size) for size in shape_of(step.node)[2:])
     flags = ALIGN_CORNERS if argument(step.node, "align_corners") else 0
     source = lowering.operand(given, channels_last(4))
-    made = lowering.result(step.node)
+    built = lowering.result(step.node)
     kind = "StaticResizeBilinear2D"
-    lowering.add(step, n.StaticResize(kind, height, width, source, made, flags))
+    lowering.add(step, n.StaticResize(kind, height, width, source, built, flags))

@@ -64,7 +64,7 @@ def written(program: ExportedProgram) -> PreprocessResult:
     Raises: UnsupportedError naming an operator the payload has no node for
     """
     lowering = Lowering(program)
-    for node, step in lowering.steps.made.items():
+    for node, step in lowering.steps.built.items():
         lowering.begin(step)
         emit = EMITTERS.get(op_of(node)) or _CONVERSIONS.get(quantizing_name(node))
         if emit is None:

@@ -54,10 +54,10 @@ def in_layout(tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
     return moved.contiguous()
 
 
-def moves_data(sizes: Sequence[Any], source: Layout, wanted: Layout) -> bool:
+def moves_data(sizes: Sequence[Any], source: Layout, requested: Layout) -> bool:
     """Return whether elements are reordered in memory; dimensions of size 1 are ignored."""
     first, second = (
-        [d for d in layout if d != UNIT and not _is_one(sizes[d])] for layout in (source, wanted)
+        [d for d in layout if d != UNIT and not _is_one(sizes[d])] for layout in (source, requested)
     )
     return first != second
 
@@ -66,13 +66,13 @@ def _is_one(size: Any) -> bool:  # noqa: ANN401
     return isinstance(size, int) and size == 1
 
 
-def transposition(source: Layout, wanted: Layout) -> tuple[tuple[int, ...], Layout]:
+def transposition(source: Layout, requested: Layout) -> tuple[tuple[int, ...], Layout]:
     """Return a permutation of memory, and the resulting layout.
 
     It is the requested layout except for memory-only dimensions, which keep their positions from
     the source.
     """
-    order = [dim for dim in wanted if dim != UNIT]
+    order = [dim for dim in requested if dim != UNIT]
     reached = list(order)
     for place, dim in enumerate(source):
         if dim == UNIT:

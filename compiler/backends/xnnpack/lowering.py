@@ -69,7 +69,7 @@ class Lowering:
             )
         for place, node in enumerate(self.steps.outputs, len(self.steps.inputs)):
             key = self.steps.root(node), boundary(value_of(node))
-            if key[0] in self.steps.made:
+            if key[0] in self.steps.built:
                 self._leaving.setdefault(key, place)
 
     def home(self, node: Node) -> Layout:
@@ -120,12 +120,12 @@ class Lowering:
         """Return the id of a value in a layout; None keeps its layout."""
         root = self.read(node)
         if self.steps.is_constant(root):
-            wanted = layout or plain(value_of(node).dim())
-            return self.known(node, wanted)
-        wanted = layout or self._home[root]
-        if (root, wanted) not in self._ids:
-            self._convert(root, wanted)
-        return self._ids[root, wanted]
+            requested = layout or plain(value_of(node).dim())
+            return self.known(node, requested)
+        requested = layout or self._home[root]
+        if (root, requested) not in self._ids:
+            self._convert(root, requested)
+        return self._ids[root, requested]
 
     def rows(self, node: Node, layout: Layout, per_row: int) -> int:
         """Return the id of a dynamically quantized value.
@@ -139,15 +139,15 @@ class Lowering:
         key, handles = (source, per_row), self._chain_handles(node)
         outer, self.writer.origins = self.writer.origins, _chain_names(node)
         if key in self._rows:
-            made, place = self._rows[key]
+            built, place = self._rows[key]
             self.writer.stands_for(place, handles)
         else:
             dims = self._dims(node, layout)
-            made = self.writer.value(QDINT8, dims, quantization=m.PerTokenDynamicQuant(per_row))
-            place = self.writer.node(n.Unary("Convert", source, made), handles)
-            self._rows[key] = made, place
+            built = self.writer.value(QDINT8, dims, quantization=m.PerTokenDynamicQuant(per_row))
+            place = self.writer.node(n.Unary("Convert", source, built), handles)
+            self._rows[key] = built, place
         self.writer.origins = outer
-        return made
+        return built
 
     def _chain_handles(self, node: Node) -> tuple[int, ...]:
         found = [one.meta.get("debug_handle") for one in dynamic_chain(node)]
@@ -201,14 +201,14 @@ class Lowering:
         """Add an internal value of the payload with the dtype of a node."""
         return self._value(like, dims)
 
-    def _convert(self, root: Node, wanted: Layout) -> None:
+    def _convert(self, root: Node, requested: Layout) -> None:
         sizes, home = shape_of(root), self._home[root]
         ident = self._ids[root, home]
-        same = self._dims(root, home) == self._dims(root, wanted)
-        if same and not moves_data(sizes, home, wanted) and not any(map(is_symbolic, sizes)):
-            self._ids[root, wanted] = ident
+        same = self._dims(root, home) == self._dims(root, requested)
+        if same and not moves_data(sizes, home, requested) and not any(map(is_symbolic, sizes)):
+            self._ids[root, requested] = ident
             return
-        self.rearrange(root, ident, (home, wanted), lambda: self._defined(root, wanted))
+        self.rearrange(root, ident, (home, requested), lambda: self._defined(root, requested))
 
     def rearrange(
         self,
@@ -227,23 +227,23 @@ class Lowering:
             define: defines the result
             handles: debug handles of the operator that needs the conversion
         """
-        sizes, (source, wanted) = shape_of(like), layouts
-        if source == wanted:
+        sizes, (source, requested) = shape_of(like), layouts
+        if source == requested:
             self.writer.node(n.Unary("Copy", ident, define()), handles)
             return
         layout = source
         # A reshape infers at most one size; a transposition handles any number of them.
-        if moves_data(sizes, source, wanted) or len(unknown_sizes(sizes)) > 1:
-            order, layout = transposition(source, wanted)
-            made = define() if layout == wanted else self.inner(like, self._dims(like, layout))
-            form = n.StaticTranspose("StaticTranspose", len(order), order, ident, made)
+        if moves_data(sizes, source, requested) or len(unknown_sizes(sizes)) > 1:
+            order, layout = transposition(source, requested)
+            built = define() if layout == requested else self.inner(like, self._dims(like, layout))
+            form = n.StaticTranspose("StaticTranspose", len(order), order, ident, built)
             self.writer.node(form, handles)
-            ident = made
-        if layout != wanted:
-            self.reshape(in_memory(sizes, wanted), ident, define(), handles)
+            ident = built
+        if layout != requested:
+            self.reshape(in_memory(sizes, requested), ident, define(), handles)
 
     def reshape(
-        self, sizes: Sequence[Any], source: int, made: int, handles: Sequence[int] = ()
+        self, sizes: Sequence[Any], source: int, built: int, handles: Sequence[int] = ()
     ) -> None:
         """Add a reshape; a size that is only known at run time is inferred.
 
@@ -258,7 +258,7 @@ class Lowering:
                 f"partition, or export with one of them fixed{step}"
             )
         shape = tuple(0 if is_symbolic(size) else size for size in sizes)
-        form = n.StaticReshape("StaticReshape", len(shape), shape, source, made)
+        form = n.StaticReshape("StaticReshape", len(shape), shape, source, built)
         self.writer.node(form, handles)
 
     def finish(self) -> None:
@@ -269,13 +269,13 @@ class Lowering:
             source = self.operand(node, layout)
             if place in self._left:
                 continue
-            made = self._value(
+            built = self._value(
                 node,
                 self._dims(node, layout),
                 external=place,
                 flags=m.EXTERNAL_OUTPUT,
             )
-            self.writer.node(n.Unary("Copy", source, made))
+            self.writer.node(n.Unary("Copy", source, built))
             self._left.add(place)
 
     def add(self, step: PayloadStep, form: n.NodeForm) -> None:

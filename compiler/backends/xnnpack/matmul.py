@@ -104,8 +104,8 @@ def _quantized(
 
 
 def _product(lowering: Lowering, step: PayloadStep, ids: tuple[int, int, int], flags: int) -> None:
-    made = lowering.result(step.node)
-    lowering.add(step, n.FullyConnected("FullyConnected", *ids, made, flags))
+    built = lowering.result(step.node)
+    lowering.add(step, n.FullyConnected("FullyConnected", *ids, built, flags))
 
 
 def bmm(lowering: Lowering, step: PayloadStep) -> None:
@@ -113,5 +113,5 @@ def bmm(lowering: Lowering, step: PayloadStep) -> None:
     args: Any = step.node.args
     flags = 0 if step.transposed is None else TRANSPOSED
     first, second = (lowering.operand(given, plain(3)) for given in args)
-    made = lowering.result(step.node)
-    lowering.add(step, n.Binary("BatchMatrixMultiply", first, second, made, flags))
+    built = lowering.result(step.node)
+    lowering.add(step, n.Binary("BatchMatrixMultiply", first, second, built, flags))

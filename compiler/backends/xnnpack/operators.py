@@ -173,8 +173,8 @@ def view(lowering: Lowering, step: PayloadStep) -> None:
     home, rank = lowering.home(given), rank_of(given)
     kept = not moves_data(shape_of(given), home, plain(rank))
     source = lowering.operand(given, home if kept else plain(rank))
-    made = lowering.result(step.node)
-    lowering.reshape(shape_of(step.node), source, made, step.handles)
+    built = lowering.result(step.node)
+    lowering.reshape(shape_of(step.node), source, built, step.handles)
 
 
 def permute(lowering: Lowering, step: PayloadStep) -> None:
@@ -183,11 +183,11 @@ def permute(lowering: Lowering, step: PayloadStep) -> None:
     rank, source = rank_of(given), lowering.home(given)
     order = [dim % rank for dim in argument(step.node, "dims")]
     # The result's layout expressed in the operand's dimensions.
-    wanted = tuple(dim if dim == UNIT else order[dim] for dim in lowering.home(step.node))
+    requested = tuple(dim if dim == UNIT else order[dim] for dim in lowering.home(step.node))
     lowering.rearrange(
         lowering.read(given),
         lowering.operand(given, source),
-        (source, wanted),
+        (source, requested),
         lambda: lowering.result(step.node),
         step.handles,
     )
@@ -203,18 +203,18 @@ def cat(lowering: Lowering, step: PayloadStep) -> None:
     while len(ids) > _CAT_MOST:
         joined = [*sizes[0]]
         joined[axis] = sum(size[axis] for size in sizes[:_CAT_MOST])
-        made = lowering.inner(node, joined)
-        lowering.writer.node(_joined(axis, ids[:_CAT_MOST], made), step.handles)
-        ids, sizes = [made, *ids[_CAT_MOST:]], [joined, *sizes[_CAT_MOST:]]
+        built = lowering.inner(node, joined)
+        lowering.writer.node(_joined(axis, ids[:_CAT_MOST], built), step.handles)
+        ids, sizes = [built, *ids[_CAT_MOST:]], [joined, *sizes[_CAT_MOST:]]
     lowering.add(step, _joined(axis, ids, lowering.result(node)))
 
 
-def _joined(axis: int, ids: list[int], made: int) -> n.NodeForm:
+def _joined(axis: int, ids: list[int], built: int) -> n.NodeForm:
     if len(ids) == 1:
-        return n.Unary("Copy", ids[0], made)
+        return n.Unary("Copy", ids[0], built)
     given = dict.fromkeys((f"input{place}_id" for place in range(1, _CAT_MOST + 1)), NO_VALUE)
     given.update((f"input{place}_id", ident) for place, ident in enumerate(ids, 1))
-    return n.Concatenate(f"Concatenate{len(ids)}", axis, output_id=made, **given)
+    return n.Concatenate(f"Concatenate{len(ids)}", axis, output_id=built, **given)
 
 
 def pad(lowering: Lowering, step: PayloadStep) -> None:
@@ -251,6 +251,6 @@ def slices(lowering: Lowering, step: PayloadStep) -> None:
     layout = lowering.home(node)
     sizes = tuple(map(static_size, in_memory(shape_of(node), layout)))
     source = _source(lowering, step)
-    made = lowering.result(node)
+    built = lowering.result(node)
     placed = _placed(offsets, layout)
-    lowering.add(step, n.StaticSlice("StaticSlice", len(sizes), placed, sizes, source, made))
+    lowering.add(step, n.StaticSlice("StaticSlice", len(sizes), placed, sizes, source, built))

@@ -94,10 +94,10 @@ class XnnpackPartitioner(Partitioner):
         kept = [op for op in (_operator(rule.keep) for rule in self.configs) if op is not None]
         along = self._quantizing_of_layers(ep, facts)
 
-        def wanted(node: Node) -> bool:
+        def requested(node: Node) -> bool:
             return node in along or self._taken_whole(node, facts)
 
-        return kept, wanted
+        return kept, requested
 
     def _quantizing_of_layers(self, program: ExportedProgram, facts: Facts) -> set[Node]:
         """Return the quantize nodes of layers that a rule accepts."""

@@ -99,7 +99,7 @@ class Placement:
         self._steps = steps
         self.home: dict[Node, Layout] = {n: boundary(value_of(n)) for n in _tensors(steps.inputs)}
         self._region: dict[Node, Node] = {}
-        kinds = {node: wants(step, steps) for node, step in steps.made.items()}
+        kinds = {node: wants(step, steps) for node, step in steps.built.items()}
         for node, kind in kinds.items():
             self._enter(node, kind)
         self._choose(kinds)
@@ -197,13 +197,13 @@ def border_moves(program: ExportedProgram) -> tuple[frozenset[str], frozenset[st
     home = Placement(steps).home
     given = {node for node in steps.inputs if node in home}
     moved: set[str] = set()
-    for node, step in steps.made.items():
+    for node, step in steps.built.items():
         kind = wants(step, steps)
         for source in steps.operands(node):
             if source not in given or kind is Want.FREE:
                 continue
-            wanted = home[node] if kind is Want.EITHER else _layout(kind, rank_of(source))
-            if moves_data(shape_of(source), home[source], wanted):
+            requested = home[node] if kind is Want.EITHER else _layout(kind, rank_of(source))
+            if moves_data(shape_of(source), home[source], requested):
                 moved.add(source.name)
     left = [
         node.name

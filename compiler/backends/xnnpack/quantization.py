@@ -108,9 +108,9 @@ def affine_of(node: object) -> Affine | None:
 
 def affine_of_value(node: Node) -> Affine | None:
     """Return the parameters of an int8 value: those of its source, else those of its users."""
-    made = affine_of(node) if is_quantize(node) else None
-    if made is not None:
-        return made
+    built = affine_of(node) if is_quantize(node) else None
+    if built is not None:
+        return built
     read = {affine_of(user) for user in node.users if is_dequantize(user)}
     return read.pop() if len(read) == 1 else None
 
@@ -239,10 +239,10 @@ def is_widened(node: object) -> bool:
     if not isinstance(node, Node) or op_of(node) not in _WIDENS:
         return False
     source: Any = node.args[0]
-    made, given = value_of(node), value_of(source)
+    built, given = value_of(node), value_of(source)
     home = source.args[0] if is_transposition(source) else source
     whole = given.dtype is torch.int8 and given.dim() == 2
-    return home.op == "placeholder" and whole and made.dtype in _PLAIN
+    return home.op == "placeholder" and whole and built.dtype in _PLAIN
 
 
 def scales_of(node: Node, facts: Facts) -> Scales | str:

@@ -93,14 +93,14 @@ class PayloadSteps:
         facts: about the program
         inputs: placeholders that are passed at run time, in order
         outputs: result nodes, in order
-        made: steps in order, by the node whose value they compute
+        built: steps in order, by the node whose value they compute
     """
 
     def __init__(self, program: ExportedProgram) -> None:
         self.facts = Facts(program)
         self.inputs: list[Node] = []
         self.outputs: list[Node] = []
-        self.made: dict[Node, PayloadStep] = {}
+        self.built: dict[Node, PayloadStep] = {}
         self._parent: dict[Node, Node] = {}
         self._folded: dict[Node, torch.Tensor | None] = {}
         self._chosen: set[Node] = set()
@@ -132,7 +132,7 @@ class PayloadSteps:
 
     def operands(self, node: Node) -> Iterator[Node]:
         """Yield the values of a node's arguments that are computed at run time, each once."""
-        step = self.made.get(node)
+        step = self.built.get(node)
         given = (self.read_by(step, n) for n in node.all_input_nodes if is_tensor(n))
         roots = dict.fromkeys(self.root(n) for n in given)
         yield from (root for root in roots if not self.is_constant(root))
@@ -148,7 +148,7 @@ class PayloadSteps:
     def affine(self, node: Node) -> Affine | None:
         """Return scale and zero point of a value, None for floating point."""
         root = self.root(node)
-        step = self.made.get(root)
+        step = self.built.get(root)
         if step is not None and step.pattern.affine is not None:
             return step.pattern.affine
         return affine_of_value(root)
@@ -190,18 +190,18 @@ class PayloadSteps:
         pattern = pattern_of(node, self.facts)
         nodes = [node, *_quantizing(node, pattern), *self._views.get(node, ())]
         step = PayloadStep(node, nodes, pattern=pattern)
-        self.made[node] = step
+        self.built[node] = step
         if op_of(node) is aten.bmm.default:
             self._read_transposed(step)
 
     def _read_transposed(self, step: PayloadStep) -> None:
         """Fuse the transpose of a matmul's second operand."""
         first, second = cast("tuple[Node, Node]", step.node.args)
-        made = None if first is second else self._sole_producer(second)
-        if made is not None and _swaps_matrices(made.node):
-            step.transposed = second, cast("Node", made.node.args[0])
-            step.nodes += made.nodes
-            del self.made[made.node]
+        built = None if first is second else self._sole_producer(second)
+        if built is not None and _swaps_matrices(built.node):
+            step.transposed = second, cast("Node", built.node.args[0])
+            step.nodes += built.nodes
+            del self.built[built.node]
 
     def _keeps_scale(self, node: Node) -> bool:
         """Return whether a copy is between a dequantize and its quantize."""
@@ -226,13 +226,13 @@ class PayloadSteps:
         if self._chosen.intersection(node.all_input_nodes):
             return  # of a dynamic chain, whose last node determines the value read
         _known(node)
-        step = self.made.get(self.root(source))
+        step = self.built.get(self.root(source))
         pattern = PLAIN if step is None else step.pattern
         is_result = pattern.affine is not None and node in pattern.along
         if source in self._kept or is_result:
             self._parent[node] = source
         else:
-            self.made[node] = PayloadStep(node, [node])
+            self.built[node] = PayloadStep(node, [node])
 
     def _read_dequantize(self, node: Node, source: Node) -> None:
         given = dynamic_source(node)
@@ -246,7 +246,7 @@ class PayloadSteps:
             return
         _known(node)
         if not patterns or not all(p.affine is not None and node in p.along for p in patterns):
-            self.made[node] = PayloadStep(node, [node])
+            self.built[node] = PayloadStep(node, [node])
 
     def _folds_norm(self, node: Node, source: Node) -> bool:
         step = self._sole_producer(source)
@@ -288,7 +288,7 @@ class PayloadSteps:
         """Return the step whose value only one node reads."""
         while len(node.users) == 1 and node in self._parent:
             node = self._parent[node]
-        return self.made.get(node) if len(node.users) == 1 else None
+        return self.built.get(node) if len(node.users) == 1 else None
 
 
 def _known(node: Node) -> None:
@@ -306,8 +306,8 @@ def _quantizing(node: Node, pattern: Pattern) -> list[Node]:
     read = [n for n in pattern.along if is_dequantize(n) and (node in n.users or n in moved)]
     if pattern.precision is ConfigPrecisionType.DYNAMIC_QUANT:
         read = [n for n in read if dynamic_source(n) is None]
-    made = [n for n in pattern.along if is_quantize(n) and affine_of(n) is not None]
-    return [*read, *(made if pattern.affine is not None and not _is_padding(node) else [])]
+    built = [n for n in pattern.along if is_quantize(n) and affine_of(n) is not None]
+    return [*read, *(built if pattern.affine is not None and not _is_padding(node) else [])]
 
 
 def _is_padding(node: Node) -> bool:

@@ -37,9 +37,9 @@ def views_around(node: Node) -> tuple[Node, Node] | None:
     # Views of floating point with known sizes are written as they are: each value can be compared.
     if not is_dequantize(given) and not unknown_sizes(shape_of(back)):
         return None
-    before, made = shape_of(given), (*shape_of(given)[:-1], shape_of(node)[-1])
+    before, built = shape_of(given), (*shape_of(given)[:-1], shape_of(node)[-1])
     kept = len(shape_of(rows)) == 2 and _same(before[-1:], shape_of(rows)[-1:])
-    fits = 2 <= len(before) <= MAX_RANK and kept and _same(shape_of(back), made)
+    fits = 2 <= len(before) <= MAX_RANK and kept and _same(shape_of(back), built)
     return (rows, back) if fits else None
 
 
@@ -59,9 +59,9 @@ def without_views(graph: torch.fx.Graph) -> tuple[torch.fx.Graph, dict[Node, lis
     named = {node.name: found for node in graph.nodes if (found := views_around(node)) is not None}
     if not named:
         return graph, {}
-    made = copied_graph(graph)
+    built = copied_graph(graph)
     gone: dict[Node, list[Node]] = {}
-    for product in [node for node in made.nodes if node.name in named]:
+    for product in [node for node in built.nodes if node.name in named]:
         rows: Any = product.args[_OPERAND_AT[op_of(product)]]
         back = next(iter(product.users))
         # The second view becomes the matmul: its name is the name of the result.
@@ -69,9 +69,9 @@ def without_views(graph: torch.fx.Graph) -> tuple[torch.fx.Graph, dict[Node, lis
         back.args = tuple(rows.args[0] if arg is rows else arg for arg in product.args)
         back.meta = {**product.meta, "val": back.meta["val"]}
         gone[back] = [*named[product.name]]
-        made.erase_node(product)
-        made.erase_node(rows)
-    return made, gone
+        built.erase_node(product)
+        built.erase_node(rows)
+    return built, gone
 
 
 def _same(first: Sequence[Any], second: Sequence[Any]) -> bool:

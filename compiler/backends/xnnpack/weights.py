@@ -135,9 +135,9 @@ def filter_of(lowering: Lowering, step: PayloadStep, whole: IntegerWeight) -> in
     if scales.axis < 0:
         scale = scale.expand(whole.outputs).contiguous()
     if scales.bits == 4 and not static:
-        made = _nibbles(lowering, step, whole, scales, scale)
-        if made is not None:
-            return made
+        built = _nibbles(lowering, step, whole, scales, scale)
+        if built is not None:
+            return built
     return _value(
         lowering,
         QCINT8,

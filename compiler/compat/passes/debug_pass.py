@@ -91,8 +91,8 @@ class DebugPass(PassBase):
 
     def _frames(self, node: torch.fx.Node) -> Iterator[str]:
         found = [*_FRAME.finditer(str(node.meta.get("stack_trace") or ""))]
-        wanted = self.path_filter_re
-        shown = [frame for frame in found if wanted is None or wanted.search(frame["file"])]
+        requested = self.path_filter_re
+        shown = [frame for frame in found if requested is None or requested.search(frame["file"])]
         for frame in shown if self.show_all_frames else shown[-1:]:
             file = frame["file"] if self.show_full_path else os.path.basename(frame["file"])
             yield f"      > {file}:{frame['line']} in {frame['name']}: {frame['text']}"

@@ -90,28 +90,28 @@ class ExportPass(PassBase):
         self.tracer = Tracer(names, self.fake_tensor_mode)
         try:
             self._walk(graph_module, [_data(value) for value in inputs])
-            made = torch.fx.GraphModule(self.tracer.root, self.tracer.graph)
+            built = torch.fx.GraphModule(self.tracer.root, self.tracer.graph)
         finally:
             self.tracer, self._node = before
         if self.should_preserve_symbolic_input_metadata():
-            _require_sizes_kept(graph_module.graph, made.graph)
-        made.meta = dict(graph_module.meta)
+            _require_sizes_kept(graph_module.graph, built.graph)
+        built.meta = dict(graph_module.meta)
         if self.tracer is not None:
-            self.tracer.keep_name(graph_module, made)
-        return PassResult(made, True)
+            self.tracer.keep_name(graph_module, built)
+        return PassResult(built, True)
 
     def _walk(self, module: torch.fx.GraphModule, inputs: list[Any]) -> None:
-        made: dict[Node, Any] = {}
+        built: dict[Node, Any] = {}
 
         def new(leaf: Argument) -> Argument:
-            return made[leaf] if isinstance(leaf, Node) else leaf
+            return built[leaf] if isinstance(leaf, Node) else leaf
 
         values = iter(inputs)
         for node in module.graph.nodes:
             self._node = node
             args, kwargs = walk(new, (tuple(node.args), dict(node.kwargs)))
             try:
-                made[node] = self._visit(module, node, args, kwargs, values)
+                built[node] = self._visit(module, node, args, kwargs, values)
             except _LocatedError:
                 raise
             except ExportPassBaseError as error:

@@ -54,19 +54,19 @@ def _traced(
     functional = plain.functionalize(function, remove="mutations_and_views")
     with fake.fake_mode:
         traced: Any = make_fx(functional, decomposition_table={aten.sum.default: _sum})(fake)
-    made: dict[torch.fx.Node, Any] = {}
+    built: dict[torch.fx.Node, Any] = {}
     for node in traced.graph.nodes:
         if node.op == "placeholder":
-            made[node] = source
+            built[node] = source
         elif node.op == "output":
-            return made[node.args[0]]
+            return built[node.args[0]]
         elif node.op != "call_function":
             raise UnsupportedError(f"a reducer may not hold a constant tensor, found {node.target}")
         else:
-            copied = graph.node_copy(node, made.__getitem__)
+            copied = graph.node_copy(node, built.__getitem__)
             if isinstance(node.target, OpOverload):
                 copied.target = edge_op(node.target)
-            made[node] = copied
+            built[node] = copied
     raise AssertionError  # every graph has an output
 
 

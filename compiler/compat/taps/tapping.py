@@ -157,14 +157,14 @@ def _tap(graph: torch.fx.Graph, node: Node, reducer: StatReducer) -> Node:
     name = reducer.name
     _tapped_with[name] = reducer
     with graph.inserting_after(node):
-        made = graph.call_function(tap_operator(), (node, name))
+        built = graph.call_function(tap_operator(), (node, name))
     value = node.meta["val"]
     with value.fake_mode:
-        made.meta["val"] = _tapped(value, name)
+        built.meta["val"] = _tapped(value, name)
     for key in ("from_node", "stack_trace", "nn_module_stack"):
         if key in node.meta:
-            made.meta[key] = node.meta[key]
-    return made
+            built.meta[key] = node.meta[key]
+    return built
 
 
 def _reducer(name: str) -> StatReducer:
@@ -217,10 +217,10 @@ def _strip(ep: ExportedProgram) -> None:
     for tap in find_tap_nodes(ep.graph_module):
         source, name = cast("tuple[Node, str]", tap.args)
         with graph.inserting_before(tap):
-            made = _reducer(name).insert(graph, source)
-        for node in _between(source, tap, made):
+            built = _reducer(name).insert(graph, source)
+        for node in _between(source, tap, built):
             node.meta.setdefault("debug_handle", tap.meta.get("debug_handle"))
-        tap.replace_all_uses_with(made)
+        tap.replace_all_uses_with(built)
         graph.erase_node(tap)
     ep.graph_module.recompile()
     specs = ep.graph_signature.output_specs

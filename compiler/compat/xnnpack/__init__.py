@@ -94,9 +94,9 @@ class XNNPACKPassManager:
         """
         program = self.exported_program
         for kind in self.passes:
-            wanted = inspect.signature(kind).parameters.values()
+            requested = inspect.signature(kind).parameters.values()
             needs = any(
-                one.default is one.empty and one.kind < one.VAR_POSITIONAL for one in wanted
+                one.default is one.empty and one.kind < one.VAR_POSITIONAL for one in requested
             )
             program = transform(program, kind(program) if needs else kind())
         return program

@@ -47,8 +47,8 @@ class ConstantPropPass(ExportedProgramPassBase):
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Return a program without the nodes that could be computed."""
-        made = constant_prop_pass(exported_program, self._skip_targets)
-        return ExportedProgramPassResult(made, made is not exported_program)
+        built = constant_prop_pass(exported_program, self._skip_targets)
+        return ExportedProgramPassResult(built, built is not exported_program)
 
 
 def constant_prop_pass(
@@ -84,7 +84,7 @@ def with_quantized_constants(edge: ExportedProgram) -> ExportedProgram:
     """
     known = constant_values(edge.graph_signature, {**edge.constants, **edge.state_dict})
     fixed: set[Node] = set()
-    wanted: set[str] = set()
+    requested: set[str] = set()
     for node in edge.graph.nodes:
         inputs = node.all_input_nodes
         if node.op == "placeholder" and node.name in known:
@@ -94,10 +94,10 @@ def with_quantized_constants(edge: ExportedProgram) -> ExportedProgram:
         elif _may_compute(node, None):
             fixed.add(node)
         elif _quantizes(node):
-            wanted |= {one.name for one in _ancestors(node)}
-    if not wanted:
+            requested |= {one.name for one in _ancestors(node)}
+    if not requested:
         return edge
-    return _propagated(edge, lambda node: node.name in wanted, skip_dim_order=False)
+    return _propagated(edge, lambda node: node.name in requested, skip_dim_order=False)
 
 
 def _quantizes(node: Node) -> bool:
@@ -133,8 +133,8 @@ def _propagated(
     program.graph.eliminate_dead_code(is_impure_node=_is_fixed)
     signature = updated_signature(signature, program.graph, "constant_prop_pass")
     root = program.graph_module
-    made = rebuilt(program, root, program.graph, signature=signature, constants=constants)
-    return without_unused_weights(made)
+    built = rebuilt(program, root, program.graph, signature=signature, constants=constants)
+    return without_unused_weights(built)
 
 
 def _computed(program: ExportedProgram, may: Callable[[Node], bool]) -> dict[Node, Any]:

@@ -36,8 +36,8 @@ class RemoveUnusedParametersPass(ExportedProgramPassBase):
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Return a program with the weights it reads."""
-        made = remove_unused_parameters_pass(exported_program)
-        return ExportedProgramPassResult(made, made is not exported_program)
+        built = remove_unused_parameters_pass(exported_program)
+        return ExportedProgramPassResult(built, built is not exported_program)
 
 
 def remove_unused_parameters_pass(exported_program: ExportedProgram) -> ExportedProgram:

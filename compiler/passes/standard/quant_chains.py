@@ -64,9 +64,9 @@ def _place(node: Node) -> Any:  # noqa: ANN401
 
 
 def _repeated(graph: torch.fx.Graph, chain: list[Node], user: Node) -> Node:
-    made: dict[Node, Node] = {}
+    built: dict[Node, Node] = {}
     with graph.inserting_before(user):
         for node in chain:
-            made[node] = graph.node_copy(node, lambda source: made.get(source, source))
-            made[node].meta = dict(node.meta)
-    return made[chain[-1]]
+            built[node] = graph.node_copy(node, lambda source: built.get(source, source))
+            built[node].meta = dict(node.meta)
+    return built[chain[-1]]

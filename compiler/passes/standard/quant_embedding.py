@@ -57,19 +57,19 @@ def fused_embedding(module: torch.fx.GraphModule, node: Node, values: Values) ->
         values: of placeholders, by name
     """
     given, places = node.args[:2]  # padding and sparse gradients are of training
-    made = node.meta["val"]
+    built = node.meta["val"]
     if not isinstance(given, Node) or not isinstance(places, Node):
         return False
-    if made.dtype not in _RESULTS or places.meta["val"].dtype != torch.int64:
+    if built.dtype not in _RESULTS or places.meta["val"].dtype != torch.int64:
         return False
-    whole = _bare(given, (made.dtype,))
-    table = _by_channel(whole) or _by_steps(whole, (torch.float32, made.dtype))
+    whole = _bare(given, (built.dtype,))
+    table = _by_channel(whole) or _by_steps(whole, (torch.float32, built.dtype))
     if table is None or [*table.rows.meta["val"].shape] != [*given.meta["val"].shape]:
         return False
-    known = _known(table, values, made.dtype)
+    known = _known(table, values, built.dtype)
     if known is not None:
         op, first = _constant(module, node, table, known)
-    elif made.dtype == torch.float32 and table.scales.meta["val"].dim() == 1:
+    elif built.dtype == torch.float32 and table.scales.meta["val"].dim() == 1:
         zeros = None if table.zeros is None else _as_float(module.graph, node, table.zeros)
         op, first = quantized.EMBEDDINGS[8], (table.rows, table.scales, zeros)
     else:
@@ -78,7 +78,7 @@ def fused_embedding(module: torch.fx.GraphModule, node: Node, values: Values) ->
     with module.graph.inserting_before(node):
         fused = module.graph.call_function(edge_op(op), (*first, low, high, places))
     inherit(fused, node.meta)
-    fused.meta["val"] = made
+    fused.meta["val"] = built
     node.replace_all_uses_with(fused)
     return True
 
@@ -157,11 +157,11 @@ def _known(table: _Table, values: Values, dtype: torch.dtype) -> tuple[torch.Ten
     if rows.shape[1] % (scales.numel() // count):
         return None
     given = [scales.reshape(shape), *(zero.reshape(shape) for zero in zeros)]
-    made = [tensor.to(dtype) for tensor in given]
-    same = (one.double().equal(other.double()) for one, other in zip(given, made, strict=True))
-    if not all(same) or (dtype != torch.float32 and not all(map(_is_small, made[1:]))):
+    built = [tensor.to(dtype) for tensor in given]
+    same = (one.double().equal(other.double()) for one, other in zip(given, built, strict=True))
+    if not all(same) or (dtype != torch.float32 and not all(map(_is_small, built[1:]))):
         return None
-    return (rows, *made)
+    return (rows, *built)
 
 
 def _is_small(zeros: torch.Tensor) -> bool:
@@ -199,9 +199,9 @@ def _held(module: torch.fx.GraphModule, of: Node, what: str, value: torch.Tensor
     name = f"_quantized_{of.name}_{what}"
     if not hasattr(module, name):
         module.register_buffer(name, value.contiguous())
-    made = module.graph.get_attr(name)
-    made.meta["val"] = fake_mode_of([of]).from_tensor(value.contiguous(), static_shapes=True)
-    return made
+    built = module.graph.get_attr(name)
+    built.meta["val"] = fake_mode_of([of]).from_tensor(value.contiguous(), static_shapes=True)
+    return built
 
 
 def _as_float(graph: torch.fx.Graph, before: Node, given: Node) -> Node:

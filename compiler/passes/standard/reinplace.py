@@ -57,13 +57,13 @@ def reinplace_pass(
         ops_to_inplace: edge operators that may write over their first argument; None for
             ``index_put``
     """
-    made = copied_program(ep)
-    _mark(made, ops_to_inplace)
-    return made
+    built = copied_program(ep)
+    _mark(built, ops_to_inplace)
+    return built
 
 
 def _mark(program: ExportedProgram, operators: Collection[Any] | None) -> bool:
-    wanted = DEFAULT_INPLACEABLE_OPS if operators is None else frozenset(operators)
+    requested = DEFAULT_INPLACEABLE_OPS if operators is None else frozenset(operators)
     nodes = list(program.graph.nodes)
     root_of = _roots(nodes)
     last_read = _last_reads(nodes, root_of)
@@ -71,7 +71,7 @@ def _mark(program: ExportedProgram, operators: Collection[Any] | None) -> bool:
     modified = False
     for place, node in enumerate(nodes):
         base = node.args[0] if node.op == "call_function" and node.args else None
-        if node.target not in wanted or not isinstance(base, Node):
+        if node.target not in requested or not isinstance(base, Node):
             continue
         root = root_of[base]
         free = root.op == "call_function" or own_buffers.get(root.name) == node.name

@@ -75,9 +75,9 @@ def _spec(tensor: torch.Tensor, ranges: Mapping[Any, Any]) -> TensorSpec:
     if not is_static(tensor) and any(largest(n, ranges) is None for n in _symbols(tensor)):
         return TensorSpec.from_tensor(tensor)  # a later pass may bound it
     known = spec_of(tensor, ranges)
-    made = TensorSpec(tensor.dtype, known.sizes)
-    made.dim_order, made.shape_dynamism = known.dim_order, known.dynamism
-    return made
+    built = TensorSpec(tensor.dtype, known.sizes)
+    built.dim_order, built.shape_dynamism = known.dim_order, known.dynamism
+    return built
 
 
 def _symbols(tensor: torch.Tensor) -> list[Any]:

@@ -18,11 +18,11 @@ class Tick:
     label: str
 
 
-def decimal_step(span: float, wanted: int) -> float:
-    """Return 1, 2 or 5 times a power of ten that divides a span into about `wanted` parts."""
+def decimal_step(span: float, requested: int) -> float:
+    """Return 1, 2 or 5 times a power of ten that divides a span into about `requested` parts."""
     if span <= 0 or not math.isfinite(span):
         return 1.0
-    rough = span / max(wanted, 1)
+    rough = span / max(requested, 1)
     power = 10.0 ** math.floor(math.log10(rough))
     for factor in (1.0, 2.0, 5.0):
         if factor * power >= rough * 0.999:
@@ -30,26 +30,26 @@ def decimal_step(span: float, wanted: int) -> float:
     return 10.0 * power
 
 
-def binary_step(span: float, wanted: int) -> float:
-    """Return a power of two, at least 1, that divides a span of bytes into about `wanted` parts."""
-    rough = max(span / max(wanted, 1), 1.0)
+def binary_step(span: float, requested: int) -> float:
+    """Return a power of two, at least 1, that divides a span into about `requested` parts."""
+    rough = max(span / max(requested, 1), 1.0)
     return 2.0 ** math.ceil(math.log2(rough) - 0.001)
 
 
-def ticks(low: float, high: float, wanted: int, quantity: Quantity) -> list[Tick]:
+def ticks(low: float, high: float, requested: int, quantity: Quantity) -> list[Tick]:
     """Return marks between two values with labels in one unit.
 
     Args:
         low: least value seen
         high: largest value seen
-        wanted: about how many
+        requested: about how many
         quantity: TIME is cut decimally, SIZE in powers of two, counts in integers
     """
     span = high - low
     if quantity is Quantity.SIZE:
-        step = binary_step(span, wanted)
+        step = binary_step(span, requested)
     else:
-        step = decimal_step(span, wanted)
+        step = decimal_step(span, requested)
         if quantity in (Quantity.COUNT, Quantity.TICKS):
             step = max(1.0, math.ceil(step))
     unit = choose_unit(quantity, max(abs(low), abs(high)))

@@ -113,11 +113,11 @@ class _LayoutWork:
         for cluster in shown:
             info = self._scene.cluster_info(self._scene.tree.paths[cluster])
             if self._visible.opened[cluster]:
-                wanted = 7.6 * len(info.title) + 6.6 * len(info.detail) + 56.0
-                self._title_width[cluster] = min(_stepped(wanted, 2 * _STEP), 480.0)
+                requested = 7.6 * len(info.title) + 6.6 * len(info.detail) + 56.0
+                self._title_width[cluster] = min(_stepped(requested, 2 * _STEP), 480.0)
                 continue
-            wanted = max(7.6 * len(info.title) + 48.0, 6.6 * len(info.detail) + 28.0)
-            width = min(max(_stepped(wanted, _STEP), 168.0), 336.0)
+            requested = max(7.6 * len(info.title) + 48.0, 6.6 * len(info.detail) + 28.0)
+            width = min(max(_stepped(requested, _STEP), 168.0), 336.0)
             self._shape[self._nodes + cluster, :2] = width, COLLAPSED_HEIGHT
 
     def run(self) -> None:

@@ -61,13 +61,13 @@ def break_rows(
 
 
 def _best_break(
-    tops: Sequence[float], wanted: float, links: Sequence[int], least: int
+    tops: Sequence[float], requested: float, links: Sequence[int], least: int
 ) -> int | None:
     """Return the row that starts the next column."""
     low, high = 0, len(tops)
     while low < high:
         middle = (low + high) // 2
-        if tops[middle] < wanted:
+        if tops[middle] < requested:
             low = middle + 1
         else:
             high = middle

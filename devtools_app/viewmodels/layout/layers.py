@@ -113,16 +113,16 @@ def _add_paths(problem: Problem, state: LayerRows) -> None:
         key = (-1 - number, 0) if upward else (upper, upper_port)
         chain = chains.setdefault(key, [])
         out = attach(problem, upper, upper_port, lower_side=True)
-        wanted = state.row_of[lower] - state.row_of[upper] - 1
-        while len(chain) < wanted:
+        requested = state.row_of[lower] - state.row_of[upper] - 1
+        while len(chain) < requested:
             line = _new_line(state, state.row_of[upper] + len(chain) + 1)
             _join(state, (chain[-1], line) if chain else (upper, line), (out, 0.0), flow)
             chain.append(line)
             out = 0.0
-        path = [upper, *chain[:wanted], lower] if wanted > 0 else [upper, lower]
+        path = [upper, *chain[:requested], lower] if requested > 0 else [upper, lower]
         state.paths.append(path)
         into = attach(problem, lower, lower_port, lower_side=False)
-        _join(state, (path[-2], lower), (0.0 if wanted > 0 else out, into), flow)
+        _join(state, (path[-2], lower), (0.0 if requested > 0 else out, into), flow)
 
 
 def _new_line(state: LayerRows, row: int) -> int:

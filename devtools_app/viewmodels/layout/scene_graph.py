@@ -131,8 +131,8 @@ class SceneGraph:
 def default_size(label: str, sublabel: str = "") -> tuple[float, float]:
     """Return width and height of a node for its text, in steps so that equal blocks stay equal."""
     text = max(_CHARACTER * len(label), _SMALL * len(sublabel))
-    wanted = math.ceil((text + _MARGINS) / _WIDTH_STEP) * _WIDTH_STEP
-    return min(max(wanted, _NARROWEST), _WIDEST), NODE_HEIGHT
+    requested = math.ceil((text + _MARGINS) / _WIDTH_STEP) * _WIDTH_STEP
+    return min(max(requested, _NARROWEST), _WIDEST), NODE_HEIGHT
 
 
 def scene_graph(

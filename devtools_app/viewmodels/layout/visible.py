@@ -71,7 +71,7 @@ def _open_clusters(
     opened = [False] * tree.size
     shown = [False] * tree.size
     closed = [-1] * tree.size
-    wanted = [path == ROOT or path in expanded for path in tree.paths]
+    requested = [path == ROOT or path in expanded for path in tree.paths]
     opened[0] = True
     parents: list[int] = tree.parent.tolist()
     for cluster in range(1, tree.size):
@@ -80,8 +80,8 @@ def _open_clusters(
             closed[cluster] = closed[above]
             continue
         shown[cluster] = True
-        opened[cluster] = wanted[cluster]
-        closed[cluster] = -1 if wanted[cluster] else cluster
+        opened[cluster] = requested[cluster]
+        closed[cluster] = -1 if requested[cluster] else cluster
     return np.array(opened), np.array(shown), np.array(closed, np.int64)
 
 

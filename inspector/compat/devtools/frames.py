@@ -61,7 +61,7 @@ def _with_metadata(events: Sequence[Event]) -> list[Event | None]:
         return list(events)
     parsed = events.inner if events.parser is not None else np.zeros(len(events), dtype=np.bool_)
     shown = [bool(parsed[at]) or bool(events.metadata(at)) for at in range(len(events))]
-    return [events[at] if wanted else None for at, wanted in enumerate(shown)]
+    return [events[at] if requested else None for at, requested in enumerate(shown)]
 
 
 def _metadata_row(event: Event | None) -> Pandas:

@@ -192,9 +192,9 @@ def preprocessed(distance: Any, mapping: IntermediateOutputMapping) -> Intermedi
         kind = type(found).__name__
         raise TypeError(f"preprocessing() must return a dict, found {kind}: {_PAIRS}")
     for key, value in cast("dict[Any, Any]", found).items():
-        for said, side, pair in (("key", "AOT", key), ("value", "runtime", value)):
+        for message, side, pair in (("key", "AOT", key), ("value", "runtime", value)):
             if not isinstance(pair, tuple) or len(cast("tuple[Any, ...]", pair)) != 2:
-                raise ValueError(f"Invalid {said} format, found {pair!r}: {_PAIRS}")
+                raise ValueError(f"Invalid {message} format, found {pair!r}: {_PAIRS}")
             handles = cast("tuple[Any, Any]", pair)[0]
             if not isinstance(handles, tuple) or not all(
                 isinstance(handle, int) for handle in cast("tuple[Any, ...]", handles)

@@ -85,8 +85,8 @@ class TraceTensor:
         if isinstance(found, MissingTensor):
             return found
         memory, view = found
-        made = tensor_over(memory, self.logged.scalar_type, view.sizes, view.strides)
-        return self._missing("torch has no such dtype") if made is None else made
+        built = tensor_over(memory, self.logged.scalar_type, view.sizes, view.strides)
+        return self._missing("torch has no such dtype") if built is None else built
 
     def array(self) -> NDArray[Any] | MissingTensor:
         """Return the elements, narrow floats as float32, or a MissingTensor."""

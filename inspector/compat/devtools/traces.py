@@ -218,8 +218,8 @@ def fill_times(event: Any, signature: Any, events: Sequence[Any], scale_factor: 
     if not timed:
         return
     clock = Clock(scale_factor, event._delegate_time_scale_converter)
-    made = _only([[_profile(found[0])] for found in timed], EventOptions(clock))
-    event.perf_data, event._start_time = made.perf_data, made.start_time
+    built = _only([[_profile(found[0])] for found in timed], EventOptions(clock))
+    event.perf_data, event._start_time = built.perf_data, built.start_time
     attached = [found[0].delegate_debug_metadata or "" for found in timed]
     if any(attached):
         event._delegate_debug_metadatas = attached
@@ -241,16 +241,16 @@ def fill_values(
     if not logged:
         return
     options = EventOptions(Clock(1.0), _buffer(output_buffer))
-    made = _only([[_debug(each) for each in found] for found in logged], options)
-    _same_in_all_runs(event.name, made.debug_data_runs)
-    event.debug_data = list(made.debug_data)
+    built = _only([[_debug(each) for each in found] for found in logged], options)
+    _same_in_all_runs(event.name, built.debug_data_runs)
+    event.debug_data = list(built.debug_data)
 
 
 def _identify(event: Event, signature: Any) -> None:  # noqa: ANN401
     if signature is None:
         return
-    number, said = signature.delegate_id, signature.delegate_id_str or None
-    identifier = said if number is None else number
+    number, message = signature.delegate_id, signature.delegate_id_str or None
+    identifier = message if number is None else number
     event.delegate_debug_identifier = identifier
     event.is_delegated_op = identifier is not None
     event.name = (signature.name if identifier is None else str(identifier)) or event.name

@@ -108,16 +108,18 @@ def _why_nothing(inspector: Inspector) -> str:
 
 
 def _recorded(
-    inspector: Inspector, record: ETRecord, method: str, wanted: str | None, *, best_effort: bool
+    inspector: Inspector, record: ETRecord, method: str, requested: str | None, *, best_effort: bool
 ) -> Recorded:
     """Return the values of the recorded program; it runs once for all distances if memory allows.
 
     Comparators and users may change the returned tensors.
     """
     known = _KNOWN.setdefault(inspector, {})
-    key = (record, method, wanted, best_effort)
+    key = (record, method, requested, best_effort)
     if key not in known:
-        found = recorded_values(inspector.session, record, method, wanted, best_effort=best_effort)
+        found = recorded_values(
+            inspector.session, record, method, requested, best_effort=best_effort
+        )
         if sum(map(recorded_bytes, (found, *known.values()))) > _MOST_BYTES:
             return found
         known[key] = found

@@ -99,12 +99,12 @@ def handles_of_exported(record: ETRecord, method: str, *, best_effort: bool) -> 
         handle = next((by_ancestor[key] for key in (own, *node.from_node) if key in by_ancestor), 0)
         found[node.name] = handle
     matched = set(found.values())
-    wanted = {
+    requested = {
         node.debug_handle
         for node in _all_nodes(edge)
         if node.debug_handle is not None and node.kind is not NodeKind.DELEGATE
     }
-    return found if best_effort or wanted <= matched else {}
+    return found if best_effort or requested <= matched else {}
 
 
 def _all_nodes(graph: Graph) -> list[GraphNode]:

@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def recorded_values(
-    session: Session, record: ETRecord, method: str, wanted: str | None, *, best_effort: bool
+    session: Session, record: ETRecord, method: str, requested: str | None, *, best_effort: bool
 ) -> Recorded:
     """Run a recorded program and return the values of its nodes; loads torch.
 
@@ -38,29 +38,29 @@ def recorded_values(
         session: opened files
         record: the ETRecord
         method: name
-        wanted: ``exported_program``, ``edge_dialect_exported_program``, another recorded graph, or
-            None for the exported one if all handles have a counterpart in it, else the edge one
+        requested: ``exported_program``, ``edge_dialect_exported_program``, another recorded graph,
+            or None for the exported one if all handles have a counterpart in it, else the edge one
         best_effort: accept handles without a counterpart
 
     Raises: ValueError naming the available graphs; RebuildError if torch cannot read the program
     """
     artifact = record.artifact
-    if wanted is None and has_bodies(record_maps.edge_graph(artifact, method)):
-        wanted = EDGE  # handles of what is in bodies lead nowhere
-    member, name, handles = "", wanted or "", dict[str, int]()
-    if wanted in (None, EXPORTED):
+    if requested is None and has_bodies(record_maps.edge_graph(artifact, method)):
+        requested = EDGE  # handles of what is in bodies lead nowhere
+    member, name, handles = "", requested or "", dict[str, int]()
+    if requested in (None, EXPORTED):
         handles = handles_of_exported(record, method, best_effort=best_effort)
         member = artifact.roles.exported or "" if handles else ""
         name = EXPORTED
-        if wanted and not member:
+        if requested and not member:
             raise ValueError(
                 "Cannot use 'exported_program': it was not recorded, or debug handles do not all"
                 " lead back to it; disable_debug_handle_valdiation=True takes those that do"
             )
-    if not member and wanted in (None, EDGE):
+    if not member and requested in (None, EDGE):
         member, name = artifact.roles.edge.get(method, ""), EDGE
-    if not member and wanted not in (None, EXPORTED, EDGE):
-        member = _extra(artifact.roles.extra, str(wanted))
+    if not member and requested not in (None, EXPORTED, EDGE):
+        member = _extra(artifact.roles.extra, str(requested))
         name = member
     if not member:
         raise ValueError(f"the record has no program of {method}")
@@ -74,8 +74,8 @@ def recorded_values(
         return _run(session, record, method, artifact.roles.exported, EXPORTED, handles)
 
 
-def _extra(names: Mapping[str, Any] | Sequence[str], wanted: str) -> str:
-    looked_for = wanted if "/" in wanted else f"{wanted}/forward"
+def _extra(names: Mapping[str, Any] | Sequence[str], requested: str) -> str:
+    looked_for = requested if "/" in requested else f"{requested}/forward"
     if looked_for in names:
         return looked_for
     known = ", ".join(repr(name) for name in (EXPORTED, EDGE, *names))

@@ -152,12 +152,14 @@ def _from_import(
     items: list[ImportedItem], comments: dict[ast.alias, _Comments], indent: str
 ) -> str:
     """Return `from module import names`, on one line if it fits and contains no comment."""
-    said = [comments.get(item.alias, _Comments()) if item.alias else _Comments() for item in items]
+    message = [
+        comments.get(item.alias, _Comments()) if item.alias else _Comments() for item in items
+    ]
     line = f"from {items[0].module} import {', '.join(item.text for item in items)}"
-    if not any(said) and len(indent) + len(line) <= _WIDTH:
+    if not any(message) and len(indent) + len(line) <= _WIDTH:
         return line
     lines: list[str] = []
-    for item, words in zip(items, said, strict=True):
+    for item, words in zip(items, message, strict=True):
         behind = f"  {words.behind}" if words.behind else ""
         lines += [*words.before, f"{item.text},{behind}", *words.after]
     inner = [f"{indent}{_INDENT}{text}" for text in lines]

@@ -71,8 +71,8 @@ def parse_bound(text: str) -> Bound:
         found = parse_requirement(f"{GAP}{plain.removeprefix(OUTPUT)}" if outputs else plain)
     except RequirementError as error:
         more = f", or {LOADS}, or {OUTPUT}max_abs and the like for the outputs alone"
-        told = str(error).replace(GAP, OUTPUT) if outputs else str(error)
-        raise RequirementError(f"{told}{more}") from None
+        reported = str(error).replace(GAP, OUTPUT) if outputs else str(error)
+        raise RequirementError(f"{reported}{more}") from None
     if found.kind is Kind.EVAL:
         raise RequirementError(f"{text!r}: a bisection has no data set; use {OUTPUT}max_abs")
     if found.relative:

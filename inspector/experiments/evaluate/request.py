@@ -121,29 +121,29 @@ def variant_names(sessions: Sequence[Session]) -> tuple[str, ...]:
     )
 
 
-def chosen_reference(sessions: Sequence[Session], method: str, wanted: str) -> EvalReference:
+def chosen_reference(sessions: Sequence[Session], method: str, requested: str) -> EvalReference:
     """Return what the outputs are compared with.
 
     Args:
         sessions: the variants
         method: of the programs
-        wanted: one of ``REFERENCES``
+        requested: one of ``REFERENCES``
 
     Raises: EvalRequestError if it is not known
     """
     notes: list[str] = []
-    if wanted in ("auto", "float"):
+    if requested in ("auto", "float"):
         found = [float_program(session, method) for session in sessions]
         known = sorted((one for one in found if isinstance(one, ProgramSource)), key=_runs_code)
         if known:
             return _of_program(known[0], notes)
         notes += [one for one in found if isinstance(one, str)][:1]
-        if wanted == "float":
+        if requested == "float":
             raise EvalRequestError(notes[0])
-    recorded = None if wanted == "first" else recorded_program(sessions[0], method)
+    recorded = None if requested == "first" else recorded_program(sessions[0], method)
     if recorded is not None:
         return _of_program(recorded, notes)
-    if wanted == "recorded":
+    if requested == "recorded":
         raise EvalRequestError(f"{sessions[0].name} has no recorded program of {method}")
     if len(sessions) == 1:
         more = notes[0] if notes else "it is the only variant"

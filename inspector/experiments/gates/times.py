@@ -130,10 +130,10 @@ def latency_ratio(evidence: Evidence, baseline: Evidence) -> Ratio:
 def _ratio(method: str, new: Blocks, old: Blocks) -> Ratio:
     """Return the ratio; with one block of each there is no spread, and medians are all there is."""
     verdict = judge(old, new)
-    told = math.isfinite(verdict.high)
-    value = 1.0 if told and verdict.word == ALIKE else verdict.ratio
+    reported = math.isfinite(verdict.high)
+    value = 1.0 if reported and verdict.word == ALIKE else verdict.ratio
     words = f"{verdict.new:.4g} ms beside {verdict.old:.4g} ms, "
-    if told:
+    if reported:
         words += verdict.words()
     else:
         words += "medians only: whether the difference is real is unknown from one block"

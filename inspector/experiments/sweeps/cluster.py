@@ -149,8 +149,8 @@ def point_on_worker(request: Mapping[str, Any]) -> dict[str, Any]:
     if problem:
         return {"result": _failed(point, problem).content(), "files": {}, "crashed": False}
     stopped = _stopped(request["stop"])
-    with tempfile.TemporaryDirectory(prefix=HIDDEN) as made:
-        folder = Path(made) / point.key
+    with tempfile.TemporaryDirectory(prefix=HIDDEN) as built:
+        folder = Path(built) / point.key
         task = PointTask(point, folder, SweepSettings(**request["settings"]))
         result = task.run(stopped)
         files = {

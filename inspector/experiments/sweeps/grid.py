@@ -221,11 +221,11 @@ def points_of(job: CompileJob, grid: Grid, source_sha256: str) -> tuple[Point, .
         content = json.loads(plain)
         for field, value in changes:
             _put(content, field, value)
-        made = _checked(content, changes)
-        text = json.dumps([to_json(made), source_sha256], sort_keys=True)
+        built = _checked(content, changes)
+        text = json.dumps([to_json(built), source_sha256], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LETTERS]
         if key not in found:
-            found[key] = Point(len(found), changes, made, key)
+            found[key] = Point(len(found), changes, built, key)
     if not found:
         raise GridError("the grid has no points")
     return tuple(found.values())

@@ -125,13 +125,13 @@ class _Analysis:
 
     def _reasons(self, program: ProgramFile) -> tuple[str, ...]:
         """Return the reasons why no comparison is possible."""
-        wanted = self._options.method
+        requested = self._options.method
         blocks = [each for each in logged_blocks(self._session) if is_execution(each)]
         if not blocks:
             return ("the trace has no run of a method",)
         fitting = {name for each in blocks for name in _fitting(program, each)}
-        if wanted:
-            return (f"the trace has no run of {wanted}",)
+        if requested:
+            return (f"the trace has no run of {requested}",)
         if len(fitting) < 2:
             return ("the trace is of no method of the program: etscope check lists what differs",)
         names = ", ".join(sorted(fitting))
@@ -175,25 +175,25 @@ class _Analysis:
         return self._references[method]
 
     def _find_reference(self, method: str) -> _MappedReference | str:
-        record, wanted = self._session.record, self._options.reference
+        record, requested = self._session.record, self._options.reference
         if record is None:
             return "there is no ETRecord"
         roles = record.roles
         refusal = "the record has no program of this method"
-        if wanted in ("", EDGE) and method in roles.edge:
+        if requested in ("", EDGE) and method in roles.edge:
             try:
                 return _MappedReference(reference_graph(record, roles.edge[method]))
             except RebuildError as error:
-                if wanted:
+                if requested:
                     raise
                 refusal = str(error)
-        if wanted in ("", EXPORTED) and roles.exported and len(roles.edge) <= 1:
+        if requested in ("", EXPORTED) and roles.exported and len(roles.edge) <= 1:
             join = join_method(self._session, method)
             if join.graph is not None:
                 values = aten_values(record, join.graph)
                 return _MappedReference(reference_graph(record, roles.exported), values)
-        if wanted in roles.extra:
-            return _MappedReference(reference_graph(record, wanted))
+        if requested in roles.extra:
+            return _MappedReference(reference_graph(record, requested))
         return refusal
 
     @staticmethod

@@ -154,8 +154,8 @@ class GapComparison:
             return
         scope, name, index = place
         quantized = any("quantize" in node or "qparams" in node for node in target.covers)
-        wanted = _Wanted(key, target, index, passes, quantized, whole, open_layout)
-        self._requested.setdefault((scope, name), []).append(wanted)
+        requested = _Wanted(key, target, index, passes, quantized, whole, open_layout)
+        self._requested.setdefault((scope, name), []).append(requested)
 
     def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
         assert self._join.graph is not None
@@ -169,21 +169,23 @@ class GapComparison:
         """Compare the result of a node with the logged values."""
         if self._quanta is not None:
             self._quanta.note(scope, name, pair)
-        wanted = self._requested.get((scope, name))
-        if not wanted:
+        requested = self._requested.get((scope, name))
+        if not requested:
             return
         self._done += not times
         self.report_progress(self._done, len(self._requested))
-        copies = [each for each in wanted if not each.target.same]
-        self._continue([each for each in wanted if each.target.same], scope, pair, times)
+        copies = [each for each in requested if not each.target.same]
+        self._continue([each for each in requested if each.target.same], scope, pair, times)
         for each in copies:
             self._at_time(each, scope, pair, times)
 
-    def _continue(self, wanted: Sequence[_Wanted], scope: Scope, pair: Sides, times: int) -> None:
+    def _continue(
+        self, requested: Sequence[_Wanted], scope: Scope, pair: Sides, times: int
+    ) -> None:
         """Compare the result of a node, and continue the run with the logged value."""
         known: list[tuple[int, Any]] = []
         doubtful: list[int] = []
-        for each in wanted:
+        for each in requested:
             found, certain = self._at_time(each, scope, pair, times)
             if found is not UNKNOWN:
                 known += [(each.index, found)] if certain else []
@@ -373,11 +375,11 @@ def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  #
         shape: of the recorded value
         moved: whether its channels may be the last dimension
     """
-    wanted = [size for size in shape if size != 1]
+    requested = [size for size in shape if size != 1]
     orders = [found]
     if moved and found.dim() == _IMAGE_DIMS and len(shape) < _IMAGE_DIMS:
         orders.append(found.permute(0, 3, 1, 2))
-    fitting = [each for each in orders if [size for size in each.shape if size != 1] == wanted]
+    fitting = [each for each in orders if [size for size in each.shape if size != 1] == requested]
     if not fitting or (len(fitting) > 1 and sum(size != 1 for size in found.shape[1:]) > 1):
         return None
     return fitting[0].reshape(shape)

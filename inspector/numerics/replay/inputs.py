@@ -101,15 +101,15 @@ def run_inputs(
     found = _test_case(session, method, case)
     if found is not None:
         return Inputs(tuple(_bundled(value.val) for value in found.inputs), TEST_CASE, certain=True)
-    wanted = len(reference.graph.inputs)
+    requested = len(reference.graph.inputs)
     recorded = recorded_inputs(record, method)
-    if recorded is not None and len(recorded) == wanted:
+    if recorded is not None and len(recorded) == requested:
         return Inputs(recorded, RECORDED, certain=False)
     example = _leaves(reference.example_inputs() or ())
-    if len(example) == wanted and wanted:
+    if len(example) == requested and requested:
         note = f"assumed: the run had the {EXPORTED}"
         return Inputs(example, EXPORTED, certain=False, notes=(note,))
-    return Inputs((None,) * wanted, "", certain=not wanted)
+    return Inputs((None,) * requested, "", certain=not requested)
 
 
 def _same(value: Any, other: Any) -> bool:  # noqa: ANN401 - tensors or scalars

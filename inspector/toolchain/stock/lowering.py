@@ -55,7 +55,7 @@ def lowered(
 
 def _partitioners(job: Mapping[str, Any], notify: Say) -> list[Any]:
     """Return the partitioners of a recipe, new ones for each method."""
-    made: list[Any] = []
+    built: list[Any] = []
     for asked in job["partitioners"]:
         options = dict(asked["options"])
         if job["rules"].get("granularity") == "operator":
@@ -64,8 +64,8 @@ def _partitioners(job: Mapping[str, Any], notify: Say) -> list[Any]:
             else:
                 words = f"{asked['name']} has no option for a partition for each operator"
                 notify("warning", text=words, file="", line=0)
-        made.append(make({"name": asked["name"], "options": options}))
-    return made
+        built.append(make({"name": asked["name"], "options": options}))
+    return built
 
 
 def _recorded(function: Any, programs: Any, **more: Any) -> Any:  # noqa: ANN401

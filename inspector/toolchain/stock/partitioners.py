@@ -89,10 +89,10 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
         inspect.signature(cls).bind(**given)
     except TypeError as error:
         raise StockError(f"{name} does not accept these options: {error}") from error
-    made = cls(**given)
-    if not callable(getattr(made, "partition", None)):
+    built = cls(**given)
+    if not callable(getattr(built, "partition", None)):
         raise StockError(f"{name} is not a partitioner: it has no method partition")
-    return made
+    return built
 
 
 def takes(name: str, option: str) -> bool:

@@ -59,9 +59,9 @@ def steered(
             dropped.update(node.name for node in vetoed)
         for node, path in calls_in(module):
             partitioned.origins[path] = rules.origin(node)
-        heard = PartitionerLog(harvest.found, answered, vetoed)
+        listener = PartitionerLog(harvest.found, answered, vetoed)
         earlier = claimed(partitioned.verdicts, type(partitioner).__name__)
-        partitioned.verdicts += [*judge(module, partitioner, tags, heard), *earlier]
+        partitioned.verdicts += [*judge(module, partitioner, tags, listener), *earlier]
         partitioned.seconds += time.perf_counter() - start
         return result
 

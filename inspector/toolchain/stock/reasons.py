@@ -82,10 +82,10 @@ class Harvest(logging.Handler):
         if isinstance(name, str) and isinstance(reason, str):
             self._keep(name, reason, record.name)
             return True
-        said = _WHY.search(text)
-        if said is None:
+        message = _WHY.search(text)
+        if message is None:
             return False
-        self._keep(said["node"].lstrip("%"), said["reason"], record.name)
+        self._keep(message["node"].lstrip("%"), message["reason"], record.name)
         return True
 
     def _row(self, line: str, logger: str) -> bool:

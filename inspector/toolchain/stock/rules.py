@@ -64,9 +64,9 @@ class StockRules:
             "modules": modules_around(node),
         }
         for kind, found in names.items():
-            told = self._veto_by_name(kind, found)
-            if told is not None:
-                return told
+            reported = self._veto_by_name(kind, found)
+            if reported is not None:
+                return reported
         denied = self.content.get("deny_dtypes") or ()
         for where, dtype in dtypes_at(node).items():
             if dtype in denied:
@@ -134,12 +134,12 @@ def ask_less(
         return
 
     def fewer(program: Any) -> Any:  # noqa: ANN401
-        ops, wanted = ops_of(program)
+        ops, requested = ops_of(program)
 
         def may_stay(node: Node) -> bool:
             if node.name in dropped or rules.veto(node) is not None:
                 return False
-            return wanted is None or bool(wanted(node))
+            return requested is None or bool(requested(node))
 
         return [one for one in ops if not rules.veto_of_operator(one)], may_stay
 
@@ -189,7 +189,7 @@ def cut_anew(module: Any, rules: StockRules, tags: dict[str, Any]) -> dict[Node,
     Returns: by node, the rule that removed it and why
     """
     nodes = [node for node, _ in calls_in(module) if node.meta.get(TAG) in tags]
-    out = {node: told for node in nodes if (told := rules.veto(unit_of(node))) is not None}
+    out = {node: reported for node in nodes if (reported := rules.veto(unit_of(node))) is not None}
     if out:
         _split(module, out, tags)
     out.update(_too_few(module, rules, tags))

@@ -146,7 +146,7 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
         "traced_run_ms": found.passes.timed,
         "traced_warmup": found.passes.rehearsed,
         "stopped": found.passes.stopped,
-        "wanted": found.passes.wanted,
+        "wanted": found.passes.requested,
         "threads": loaded.threads(),
         "recorded": recorded,
         "failure": failure,

@@ -33,7 +33,7 @@ def judge(
     module: Any,  # noqa: ANN401 - a graph module
     partitioner: Any,  # noqa: ANN401
     tags: Mapping[str, Any],
-    heard: PartitionerLog,
+    listener: PartitionerLog,
 ) -> list[Verdict]:
     """Return the verdict of a partitioner on every call of a graph it has tagged."""
     calls = [(node, path) for node, path in calls_in(module) if not _is_of_delegate(node)]
@@ -52,7 +52,7 @@ def judge(
             rule = ", ".join(dict.fromkeys(node.meta.get("xnn_partitioner_config") or ())) or who
             found.append(_made(node, path, who, (rule, "delegated", words), backend, str(tag)))
             continue
-        why = _why_not(unit, partitioner, heard) or _counted(unit, who, kinds, taken)
+        why = _why_not(unit, partitioner, listener) or _counted(unit, who, kinds, taken)
         found.append(_made(node, path, who, why))
     return found
 
@@ -78,14 +78,14 @@ def _is_of_delegate(node: Node) -> bool:
     return "executorch_call_delegate" in str(getattr(unit_of(node).target, "__name__", ""))
 
 
-def _why_not(unit: Node, partitioner: Any, heard: PartitionerLog) -> tuple[str, str, str] | None:  # noqa: ANN401
+def _why_not(unit: Node, partitioner: Any, listener: PartitionerLog) -> tuple[str, str, str] | None:  # noqa: ANN401
     """Return rule, outcome and reason for a rejected node, if known."""
-    vetoed = heard.vetoed.get(unit)
+    vetoed = listener.vetoed.get(unit)
     if vetoed is not None:
         small = vetoed[0] in ("min_nodes", "max_partitions")
         return vetoed[0], "dropped_as_too_small" if small else "vetoed_by_user", vetoed[1]
-    own = heard.logged.get(unit.name)
-    logged = own or heard.logged.get(operator_of(unit))
+    own = listener.logged.get(unit.name)
+    logged = own or listener.logged.get(operator_of(unit))
     if logged:
         words = "; ".join(one.text for one in logged)
         of = "" if own else f" of {operator_of(unit)}"
@@ -98,10 +98,10 @@ def _why_not(unit: Node, partitioner: Any, heard: PartitionerLog) -> tuple[str, 
     if rule is None:
         words = f"no rule for {operator_of(unit)} in {type(partitioner).__name__}"
         return type(partitioner).__name__, "no_rule_for_operator", words
-    said = heard.answered.get(unit)
+    message = listener.answered.get(unit)
     words = (
         "its rule refused it"
-        if said is False
+        if message is False
         else "its rule accepted it, but it is in no partition"
     )
     return type(rule).__name__, "rejected_by_rule", f"{words}; the stock tool logged no reason"

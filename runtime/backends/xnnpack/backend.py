@@ -143,11 +143,11 @@ def _argument(value: Value, args: Sequence[Any]) -> torch.Tensor:
 
 def _input(value: Value, args: Sequence[Any], context: BackendExecutionContext) -> torch.Tensor:
     argument = _argument(value, args)
-    wanted = _DTYPES[value.datatype]
-    if argument.dtype is not wanted:
+    requested = _DTYPES[value.datatype]
+    if argument.dtype is not requested:
         raise invalid_argument(
             f"argument {value.argument} of the delegate call is {argument.dtype}, the payload "
-            f"expects {wanted}"
+            f"expects {requested}"
         )
     order = context.dim_order(argument)
     return argument if order == _CONTIGUOUS[: len(order)] else argument.permute(order)

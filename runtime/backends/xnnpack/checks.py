@@ -123,9 +123,9 @@ def _weights(node: PayloadNode, values: Values) -> str:
     if bias is not None:
         if bias.data is None and (bias.datatype not in REAL or node.kind != "FullyConnected"):
             return "its bias is not a constant"
-        wanted = _channels_out(node, filters)
-        if math.prod(bias.dims) != wanted:
-            return f"its bias has the sizes {list(bias.dims)}, expected {wanted} channels"
+        requested = _channels_out(node, filters)
+        if math.prod(bias.dims) != requested:
+            return f"its bias has the sizes {list(bias.dims)}, expected {requested} channels"
     return ""
 
 
@@ -163,7 +163,7 @@ def _convolution(node: PayloadNode, form: n.Convolution, values: Values) -> str:
     if wrong:
         return wrong
     window = (form.kernel_height, form.kernel_width)
-    wanted = (form.groups * form.group_output_channels, *window, form.group_input_channels)
+    requested = (form.groups * form.group_output_channels, *window, form.group_input_channels)
     if node.kind == "DepthwiseConv2d":
         if form.group_output_channels % form.group_input_channels:
             return (
@@ -171,9 +171,9 @@ def _convolution(node: PayloadNode, form: n.Convolution, values: Values) -> str:
                 f"{form.group_input_channels} input channels in each group"
             )
         many = form.group_output_channels // form.group_input_channels
-        wanted = (1, *window, form.groups * many)
+        requested = (1, *window, form.groups * many)
     found = values[form.filter_id].dims
-    return "" if found == wanted else f"its filter is {list(found)}, expected {list(wanted)}"
+    return "" if found == requested else f"its filter is {list(found)}, expected {list(requested)}"
 
 
 def _linear(node: PayloadNode, form: n.FullyConnected, values: Values) -> str:

@@ -151,7 +151,7 @@ class _Regions:
 
     def _carried(self, node: PayloadNode, nearest: int, far: int, labels: Labels) -> Labels | None:
         """Return the layout on the other side of an inserted node, None where it is ambiguous."""
-        given, wanted = (self._plan.values[ident].dims for ident in (nearest, far))
+        given, requested = (self._plan.values[ident].dims for ident in (nearest, far))
         if len(labels) != len(given):
             return None
         if isinstance(node.form, n.StaticTranspose):
@@ -160,22 +160,24 @@ class _Regions:
             order = order if forwards else [order.index(axis) for axis in range(len(order))]
             return tuple(labels[axis] for axis in order)
         order = _TO_LAST if self.is_image(far) else _TO_FIRST
-        if len(given) == len(wanted) == _IMAGE and given != wanted:
+        if len(given) == len(requested) == _IMAGE and given != requested:
             return (
-                tuple(labels[axis] for axis in order) if _is_moved(given, wanted, order) else None
+                tuple(labels[axis] for axis in order)
+                if _is_moved(given, requested, order)
+                else None
             )
-        return _with_units(labels, given, wanted)
+        return _with_units(labels, given, requested)
 
 
-def _is_moved(given: Sequence[int], wanted: Sequence[int], order: Sequence[int]) -> bool:
-    return [given[axis] for axis in order] == list(wanted)
+def _is_moved(given: Sequence[int], requested: Sequence[int], order: Sequence[int]) -> bool:
+    return [given[axis] for axis in order] == list(requested)
 
 
-def _with_units(labels: Labels, given: Sequence[int], wanted: Sequence[int]) -> Labels | None:
+def _with_units(labels: Labels, given: Sequence[int], requested: Sequence[int]) -> Labels | None:
     """Return the labels of a shape that differs only in dimensions of size 1."""
     left = list(zip(labels, given, strict=True))
     found: list[int] = []
-    for size in wanted:
+    for size in requested:
         while left and left[0][1] != size and left[0][0] == UNIT:
             left.pop(0)
         if left and left[0][1] == size:

@@ -78,9 +78,9 @@ class PartitionSteps(DelegateSteps):
         value = self._engine.plan.values[ident]
         if value.data is not None:
             raise self._refused(f"value {ident} is a constant")
-        wanted = STORED[value.datatype]
-        if tensor.dtype is not wanted:
-            raise self._refused(f"value {ident} is {wanted}, found {tensor.dtype}")
+        requested = STORED[value.datatype]
+        if tensor.dtype is not requested:
+            raise self._refused(f"value {ident} is {requested}, found {tensor.dtype}")
         if tuple(tensor.shape) != tuple(self._engine.value(ident).shape):
             shape = list(self._engine.value(ident).shape)
             raise self._refused(f"value {ident} has the shape {shape}, not {list(tensor.shape)}")

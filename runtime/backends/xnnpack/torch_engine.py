@@ -149,8 +149,8 @@ def _call(
     if len(targets) > 1:
 
         def several() -> None:
-            made = run(*[held[place] for place in reads])
-            for place, one in zip(targets, made, strict=True):
+            built = run(*[held[place] for place in reads])
+            for place, one in zip(targets, built, strict=True):
                 held[place] = one
 
         return several

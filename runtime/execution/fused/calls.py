@@ -33,8 +33,8 @@ def keep(run: Callable[[], Any], tensors: Sequence[TensorUse], *, several: bool)
         slot = tensors[0].slot
         shape = slot.tensor.shape if slot.dynamism == TensorShapeDynamism.STATIC else None
         return partial(_keep_one, run, slot.tensor, shape, slot)
-    wanted = [(t.slot, t.slot.tensor, bool(t.reads or t.aliases)) for t in tensors]
-    return partial(_keep_several, run, wanted)
+    requested = [(t.slot, t.slot.tensor, bool(t.reads or t.aliases)) for t in tensors]
+    return partial(_keep_several, run, requested)
 
 
 def copied(run: Callable[[], torch.Tensor], target: torch.Tensor) -> Call:
@@ -58,14 +58,14 @@ def _keep_one(
 
 
 def _keep_several(
-    run: Callable[[], Any], wanted: Sequence[tuple[TensorSlot, torch.Tensor, bool]]
+    run: Callable[[], Any], requested: Sequence[tuple[TensorSlot, torch.Tensor, bool]]
 ) -> None:
     results = run()
-    if len(results) != len(wanted):
+    if len(results) != len(requested):
         raise ExecutionError(
-            ErrorCode.InvalidArgument, f"{len(results)} results for {len(wanted)} out arguments"
+            ErrorCode.InvalidArgument, f"{len(results)} results for {len(requested)} out arguments"
         )
-    for (slot, tensor, needed), result in zip(wanted, results, strict=True):
+    for (slot, tensor, needed), result in zip(requested, results, strict=True):
         if needed:
             tensor.data = fitted(slot, result)
 

@@ -222,7 +222,7 @@ class Fuser:
         layer.attribute = "hardswish"
         return end + 2, divided
 
-    def _with_scalar(self, at: int, name: str, left: int, wanted: float) -> int | None:
+    def _with_scalar(self, at: int, name: str, left: int, requested: float) -> int | None:
         """Return the result of an instruction that applies a given scalar to a value, else None."""
         for full in (f"aten::{name}.out", f"aten::{name}.Scalar_out"):
             bound = self._named(at, full)
@@ -236,7 +236,7 @@ class Fuser:
             alpha = self._table.items[bound.args[2]] if name == "add" else 1
             target = bound.args[3 if name == "add" else 2]
             fits = self._flow.tensors[target].slot.tensor.dtype is torch.float32
-            return target if scalar == wanted and alpha == 1 and fits else None
+            return target if scalar == requested and alpha == 1 and fits else None
         return None
 
     def _bound(self, layer: _Layer) -> Callable[[], torch.Tensor]:

@@ -54,28 +54,28 @@ class FxNames:
         """Return a new name for a node that is only known by its target."""
         return self.create(_CAMEL.sub(r"_\1", callable_name(raw)).lower())
 
-    def create(self, wanted: str) -> str:
+    def create(self, requested: str) -> str:
         """Return the name if it is legal and unused, else the next one with a suffix."""
-        match = _VALID.fullmatch(wanted)
+        match = _VALID.fullmatch(requested)
         if match is None:
-            wanted = _ILLEGAL.sub("_", wanted) or "_unnamed"
-            wanted = f"_{wanted}" if wanted[0].isdigit() else wanted
-            match = _VALID.fullmatch(wanted)
-        base, digits = match.groups() if match else (wanted, None)
-        if digits is None or wanted in self._used:
+            requested = _ILLEGAL.sub("_", requested) or "_unnamed"
+            requested = f"_{requested}" if requested[0].isdigit() else requested
+            match = _VALID.fullmatch(requested)
+        base, digits = match.groups() if match else (requested, None)
+        if digits is None or requested in self._used:
             number = self._counts.get(base, 0)
-            if wanted in _RESERVED:
+            if requested in _RESERVED:
                 number += 1
-                wanted = f"{base}_{number}"
+                requested = f"{base}_{number}"
         else:
             number = int(digits[:18])
         tries = 0
-        while wanted in self._used:
+        while requested in self._used:
             tries += 1
             number += (
                 1 if tries < _MAX_STEPS else tries
             )  # bounds the search if names collide maliciously
-            wanted = f"{base}_{number}"
-        self._used.add(wanted)
+            requested = f"{base}_{number}"
+        self._used.add(requested)
         self._counts[base] = number
-        return wanted
+        return requested

@@ -84,13 +84,13 @@ class _ListingReader:
         self._at += 1
         return self._words[self._at - 1]
 
-    def _expect(self, wanted: str) -> None:
+    def _expect(self, requested: str) -> None:
         found = self._next()
-        if found != wanted:
-            raise FormatError(f"{wanted!r} in a MIL program", repr(found))
+        if found != requested:
+            raise FormatError(f"{requested!r} in a MIL program", repr(found))
 
-    def _taken(self, wanted: str) -> bool:
-        if self._peek() != wanted:
+    def _taken(self, requested: str) -> bool:
+        if self._peek() != requested:
             return False
         self._at += 1
         return True

@@ -43,11 +43,11 @@ def read_program(message: memoryview, budget: FieldBudget) -> dict[str, Function
 
 
 def _entries(
-    message: memoryview, wanted: int, budget: FieldBudget
+    message: memoryview, requested: int, budget: FieldBudget
 ) -> Iterator[tuple[str, memoryview]]:
     """Yield the entries of a map field with nested messages as values."""
     for number_, value in fields(message, budget):
-        if number_ != wanted:
+        if number_ != requested:
             continue
         key, body = "", memoryview(b"")
         for inner, item in fields(nested(value), budget):

@@ -63,9 +63,9 @@ class CoreMLProgram:
 
     def choose(self, name: str) -> str:
         """Return the function of a name, else the default one, ``main``, or the first."""
-        for wanted in (name, self.default, "main"):
-            if wanted and wanted in self.functions:
-                return wanted
+        for requested in (name, self.default, "main"):
+            if requested and requested in self.functions:
+                return requested
         return next(iter(self.functions), "")
 
 

@@ -59,8 +59,8 @@ def fields(message: memoryview, budget: FieldBudget) -> Iterator[tuple[int, Valu
             raise FormatError("a protobuf field of wire type 0, 1, 2 or 5", str(kind))
 
 
-def _cut(wanted: int, left: int) -> FormatError:
-    return FormatError(f"a protobuf field of {wanted} bytes", f"{left} bytes before the end")
+def _cut(requested: int, left: int) -> FormatError:
+    return FormatError(f"a protobuf field of {requested} bytes", f"{left} bytes before the end")
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:

@@ -102,11 +102,11 @@ def _annotate_layer(node: Node, config: Config) -> None:
     if len(args) > 2 and isinstance(args[2], Node) and config.bias is not None:
         specs[args[2]] = config.bias
     *inner, last = _with_followers(node)
-    made = None if activation is None else config.output_activation
+    built = None if activation is None else config.output_activation
     for one in inner:
         _put(one, {}, None)
-    _put(last, {}, made)
-    _put(node, specs, made if last is node else None)
+    _put(last, {}, built)
+    _put(node, specs, built if last is node else None)
 
 
 def _runs_dynamically(node: Node) -> bool:
@@ -217,9 +217,9 @@ def pass_on(nodes: Sequence[Node]) -> None:
         _put(node, {given: shared}, shared)
 
 
-def _put(node: Node, specs: dict[Any, Any], made: Any) -> None:  # noqa: ANN401
+def _put(node: Node, specs: dict[Any, Any], built: Any) -> None:  # noqa: ANN401
     node.meta[ANNOTATION] = QuantizationAnnotation(
-        input_qspec_map=specs, output_qspec=made, _annotated=True
+        input_qspec_map=specs, output_qspec=built, _annotated=True
     )
 
 

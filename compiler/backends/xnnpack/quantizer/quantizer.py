@@ -203,6 +203,6 @@ def _as_tensor(model: torch.fx.GraphModule, node: Node, number: float) -> Node:
     name, tensor = f"_tensor_constant_{count}", torch.tensor(float(number))
     model.register_buffer(name, tensor)
     with model.graph.inserting_before(node):
-        made = model.graph.create_node("get_attr", name)
-    made.meta["val"] = node.meta["val"].fake_mode.from_tensor(tensor, static_shapes=True)
-    return made
+        built = model.graph.create_node("get_attr", name)
+    built.meta["val"] = node.meta["val"].fake_mode.from_tensor(tensor, static_shapes=True)
+    return built

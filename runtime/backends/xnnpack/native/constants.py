@@ -22,10 +22,10 @@ class ConstantStore:
     """
 
     def __init__(self, process: Kernels, plan: PartitionPlan) -> None:
-        wanted = dict(_blobs(plan.values.values()))
+        requested = dict(_blobs(plan.values.values()))
         self._places: dict[tuple[int, str], int] = {}
         offset, seen = 0, dict[bytes, int]()
-        for key, data in wanted.items():
+        for key, data in requested.items():
             mark = _mark(data)
             if mark not in seen:
                 seen[mark] = offset
@@ -34,7 +34,7 @@ class ConstantStore:
         self.region: SharedRegion = process.region(offset)
         self.close = weakref.finalize(self, process.discard, [], [self.region.number])
         """Frees the memory, as does the end of this object."""
-        for key, data in wanted.items():
+        for key, data in requested.items():
             self.region.bytes_at(self._places[key], len(data))[:] = data
 
     def place(self, value: Value, what: str) -> Place:

@@ -32,8 +32,8 @@ def probe(process: Kernels) -> str:
     tracer.create_event_block("Execute")
     engine = NativeEngine(plan, process)
     found = engine.run(given, DelegateTracer(tracer, (0, 0)))
-    wanted = TorchEngine(plan).run(given, DelegateTracer(None, (0, 0)))
-    for node, result, expected in zip(_last(plan), found, wanted, strict=True):
+    requested = TorchEngine(plan).run(given, DelegateTracer(None, (0, 0)))
+    for node, result, expected in zip(_last(plan), found, requested, strict=True):
         if result.shape != expected.shape:
             return f"{node.kind} has the shape {list(result.shape)}"
         gap = float((result - expected).abs().max() / expected.abs().max())
@@ -134,8 +134,8 @@ class _PlanBuilder:
         bounds: tuple[float, float] | None = None,
         result: int | None = None,
     ) -> None:
-        made = self.add(Datatype.FLOAT32, dims, side="out") if result is None else result
-        self._nodes.append(PayloadNode(len(self._nodes), kind, form, inputs, (made,), bounds))
+        built = self.add(Datatype.FLOAT32, dims, side="out") if result is None else result
+        self._nodes.append(PayloadNode(len(self._nodes), kind, form, inputs, (built,), bounds))
 
     def plan(self) -> PartitionPlan:
         values = self._values

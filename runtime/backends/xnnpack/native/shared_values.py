@@ -47,11 +47,11 @@ class SharedValues:
         """Frees the memory, as does the end of this object."""
         self.held: dict[int, SharedValue] = {}
 
-    def reserve(self, wanted: Iterable[tuple[Value, Sequence[int]]]) -> None:
+    def reserve(self, requested: Iterable[tuple[Value, Sequence[int]]]) -> None:
         """Allocate memory for values whose shape has changed."""
         new: list[tuple[Value, Sequence[int], int]] = []
         size = 0
-        for value, shape in wanted:
+        for value, shape in requested:
             old = self.held.get(value.ident)
             if old is None or tuple(old.tensor.shape) != tuple(shape):
                 new.append((value, shape, size))
@@ -101,8 +101,8 @@ class KernelRuntime:
         self.handle = process.number()
         self.close = weakref.finalize(self, process.discard, [self.handle], [])
         """Frees the runtime, as does the end of this object."""
-        made = library_calls(plan, nodes, ends, store.place)
-        process.ask("create", handle=self.handle, flags=_PROFILING, **made.question())
+        built = library_calls(plan, nodes, ends, store.place)
+        process.ask("create", handle=self.handle, flags=_PROFILING, **built.question())
         values = plan.values
         self._inputs = [(n, values[at]) for at, (n, side) in ends.items() if side == INPUT]
         self._outputs = [(n, values[at]) for at, (n, side) in ends.items() if side == OUTPUT]
@@ -126,14 +126,14 @@ class KernelRuntime:
         """
         if self._shapes != shapes:
             self._shapes = None
-            made = self._process.ask(
+            built = self._process.ask(
                 "shape",
                 handle=self.handle,
                 inputs=[(n, shape) for (n, _), shape in zip(self._inputs, shapes, strict=True)],
                 outputs=[number for number, _ in self._outputs],
             )["shapes"]
             ends = [value for _, value in (*self._inputs, *self._outputs)]
-            shared.reserve(zip(ends, [*shapes, *made], strict=True))
+            shared.reserve(zip(ends, [*shapes, *built], strict=True))
             self._shapes, self._places = shapes, []
         places = [
             (n, _place(shared.held[value.ident], elsewhere.get(value.ident)))
