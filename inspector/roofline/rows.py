@@ -355,7 +355,7 @@ def _bound(row: RooflineRow, limits: Limits) -> Limit:
     compute, memory = shares
     if compute > IN_CACHE:
         return Limit.BEYOND
-    if compute >= NEAR and compute >= memory:
+    if compute >= NEAR and (compute >= memory or memory > IN_CACHE):
         return Limit.COMPUTE
     if NEAR <= memory <= IN_CACHE:
         return Limit.MEMORY
