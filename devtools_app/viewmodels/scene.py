@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -29,6 +30,7 @@ from devtools_app.viewmodels.scene_clusters import (
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, shape_text
+from inspector.join.operator_names import is_compute
 from inspector.profile.node_times import NodeTimes, node_times
 from inspector.units import format_bytes, format_duration, format_share, format_time, plural
 from schema.graph import NodeKind
@@ -167,7 +169,9 @@ def cluster_infos(
     """Return title and facts of every cluster."""
     calls = [found.regions[path].delegate if path else None for path in scene.tree.paths]
     sums = _cluster_sums(scene.tree, times, calls)
-    backends = {node.delegate: node.backend for node in graph.nodes if node.delegate is not None}
+    inside = [node for node in graph.nodes if node.delegate is not None]
+    backends = {node.delegate: node.backend for node in inside}
+    computing = Counter(node.delegate for node in inside if is_compute(node.node.target))
     infos: dict[ClusterPath, ClusterInfo] = {}
     for number, path in enumerate(scene.tree.paths):
         if not path:
@@ -177,18 +181,20 @@ def cluster_infos(
         owner = PLAIN
         if region.delegate is not None:
             owner = backend_index(backends.get(region.delegate, ""))
-        count = int(scene.tree.count[number])
+        words = plural(int(scene.tree.count[number]), "node")
+        if region.delegate is not None:
+            words = plural(computing[region.delegate], "computing node")
         infos[path] = ClusterInfo(
             found.titles[path],
-            _detail(count, ns, times, time_unit, quiet=region.kind == QUANTIZED),
+            _detail("" if region.kind == QUANTIZED else words, ns, times, time_unit),
             owner,
             None if np.isnan(times.share(ns)) else times.share(ns),
         )
     return infos
 
 
-def _detail(count: int, ns: float, times: NodeTimes, time_unit: str, *, quiet: bool) -> str:
-    parts = [] if quiet else [plural(count, "node")]
+def _detail(words: str, ns: float, times: NodeTimes, time_unit: str) -> str:
+    parts = [words] if words else []
     if not np.isnan(ns):
         parts.append(format_time(ns, time_unit))
         if not np.isnan(times.share(ns)):

@@ -65,6 +65,11 @@ class DelegateFacts:
     calls: tuple[int, ...]
     payload: Payload | None
 
+    @property
+    def computing(self) -> int:
+        """Return how many of its nodes compute: no getitem, copies, views or q/dq."""
+        return sum(map(is_compute, self.operators))
+
 
 @dataclass(frozen=True, slots=True)
 class MethodDelegation:

@@ -11,6 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, operator_title, summary_text, value_text
+from inspector.join.operator_names import is_compute
 from inspector.profile.node_times import NodeTimes, node_times
 from inspector.tables.boundaries import (
     DelegateBoundary,
@@ -77,6 +78,7 @@ class _PartitionRow:
     ns: float = float("nan")
     is_node: bool = False
     tick_ns: float = 0.0
+    computing: int | None = None
 
 
 @identity_cache
@@ -152,6 +154,7 @@ def _delegate_row(
         _border_bytes(borders, delegate.index, inward=True),
         _border_bytes(borders, delegate.index, inward=False),
         times.delegate_ns.get(delegate.index, float("nan")) if times else float("nan"),
+        computing=delegate.computing,
     )
 
 
@@ -202,6 +205,7 @@ def _left_rows(
             "not delegated",
             nodes=sum(map(len, groups.values())),
             ns=_sum(times, [node for own in groups.values() for node in own]),
+            computing=sum(map(_computing, groups.values())),
         )
     ]
     order = sorted(groups.items(), key=lambda item: (-_rank(_sum(times, item[1])), -len(item[1])))
@@ -209,11 +213,20 @@ def _left_rows(
         parent = start + len(rows)
         rows.append(
             _PartitionRow(
-                title, start, f"not delegated {title}", nodes=len(own), ns=_sum(times, own)
+                title,
+                start,
+                f"not delegated {title}",
+                nodes=len(own),
+                ns=_sum(times, own),
+                computing=_computing(own),
             )
         )
         rows += [_node_row(facts.method, node, parent, times) for node in own]
     return rows
+
+
+def _computing(nodes: Sequence[ModelNode]) -> int:
+    return sum(is_compute(node.node.target) for node in nodes)
 
 
 def _rank(ns: float) -> float:
@@ -238,6 +251,7 @@ def _tree(
     columns: list[Column] = [
         text_column("partition", [row.name for row in rows], width=34),
         number_column("nodes", [row.nodes for row in rows], Quantity.COUNT, missing=""),
+        number_column("computing", [row.computing for row in rows], Quantity.COUNT, missing=""),
     ]
     if longest > 0 and times is not None:
         values = np.array([row.ns for row in rows], np.float64)
@@ -337,8 +351,14 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> tuple[Fact, ...]:
     return tuple(Fact(label, value) for label, value in pairs)
 
 
+def _nodes_text(delegate: DelegateFacts) -> str:
+    count = f"{len(delegate.nodes):,}"
+    same = delegate.computing == len(delegate.nodes)
+    return count if same else f"{count}, {delegate.computing:,} of them compute"
+
+
 def _delegate_lines(delegate: DelegateFacts) -> list[tuple[str, str]]:
-    lines = [("backend", delegate.backend_id), ("nodes", f"{len(delegate.nodes):,}")]
+    lines = [("backend", delegate.backend_id), ("nodes", _nodes_text(delegate))]
     if delegate.payload is not None:
         lines.append(("payload", f"{delegate.nbytes:,} bytes"))
         if delegate.named_bytes:

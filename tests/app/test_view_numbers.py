@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.size_map import size_map
 from inspector.cli.main import main as cli
 from inspector.files.session import Session
+from inspector.graph.delegation import analyse_delegation
 from inspector.tables.events import all_events
 from inspector.tables.memory import culprits, memory_plan
 from inspector.tables.operators import operators_table
 from inspector.tables.partitions import partitions
-from inspector.tables.selection import Units
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import parts_table
 from inspector.tables.table import Table
+from inspector.units import plural
 from tests.app.sessions import opened
 
 FOLDERS = [
@@ -114,3 +117,25 @@ def test_size_lists_the_parts_of_the_size_verb(one) -> None:
         (part["name"].split(": ")[-1], part["bytes"]) for part in wanted["parts"]
     )
     assert _column(table, "bytes").sum() == wanted["total_bytes"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_nodes_of_a_delegate_are_counted_alike(folder: str) -> None:
+    session = opened(folder)
+    for facts in analyse_delegation(session):
+        counts = {each.index: (len(each.nodes), each.computing) for each in facts.delegates}
+        assert sum(nodes for nodes, _ in counts.values()) == facts.num_delegated_nodes
+        assert sum(computing for _, computing in counts.values()) == facts.compute_delegated
+        drawn = graph_scene(session, facts.method)
+        assert drawn is not None
+        for path, region in drawn.clusters.regions.items():
+            if region.delegate is not None:
+                words = drawn.scene.cluster_info(path).detail
+                assert words.startswith(plural(counts[region.delegate][1], "computing node"))
+        found = partitions(session, facts.method)
+        assert found is not None
+        for row in range(found.tree.rows.length):
+            key = found.tree.rows.key(row)
+            if isinstance(key, Selection) and key.kind is SelectionKind.DELEGATE:
+                shown = [found.tree.rows.text(row, column) for column in (1, 2)]
+                assert shown == [f"{count:,}" for count in counts[key.delegate or 0]]
