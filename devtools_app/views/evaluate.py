@@ -16,6 +16,7 @@ from devtools_app.state.run_form import default_folder, evaluation_folder
 from devtools_app.state.state import OpenSession, State
 from devtools_app.state.trusted_code import agree, is_agreed
 from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import Need
@@ -73,7 +74,7 @@ class _Figures:
     errors: tuple[ErrorCounts | None, ...]
 
 
-class EvaluatePane(Pane):
+class EvaluatePane(PanelActions, Pane):
     """A line with the data set; below it the figures, the worst samples and a histogram."""
 
     def __init__(self, context: ViewContext) -> None:
@@ -298,14 +299,12 @@ class EvaluatePane(Pane):
         self._ask(ShowView("gap"))
         self._ask(Execute(sample, session, default_folder(how.program)))
 
-    def start_find(self) -> None:
-        """Focus the filter of the worst samples."""
-        self.worst.start_find()
+    @property
+    @override
+    def panel(self) -> TableView:
+        return self.worst
 
-    def step(self, by: int) -> bool:
-        """Choose the next or previous sample; return whether there was one."""
-        return self.worst.step(by)
-
+    @override
     def export_to(self, path: Path) -> bool:
         """Write the figures as TSV or CSV by the suffix; return whether it worked."""
         return self.figures.export_to(path)

@@ -70,12 +70,12 @@ def written_folders(place: Path) -> tuple[WrittenFolder, ...]:
     """
     place = Path(os.path.abspath(place))
     if place.is_dir():
-        found = list(_walked(place, _DEEP, below=True))
+        found = list(_walked(place, _DEEP))
     else:
         os.stat(place)
         starts = (f"{place.stem}_run", f"{place.stem}{VARIANTS}")
         near = [one for one in _folders(place.parent) if one.name.startswith(starts)]
-        found = [one for folder in near for one in _walked(folder, _DEEP - 1, below=True)]
+        found = [one for folder in near for one in _walked(folder, _DEEP - 1)]
     return tuple(sorted(found, key=lambda one: (-one.size, str(one.path))))
 
 
@@ -96,11 +96,11 @@ def removed(folder: WrittenFolder, *, values_only: bool = False) -> int:
     return freed
 
 
-def _walked(folder: Path, deep: int, *, below: bool) -> Iterator[WrittenFolder]:
+def _walked(folder: Path, deep: int) -> Iterator[WrittenFolder]:
     """Yield a folder and those in it, the inner ones first."""
-    if deep and below:
+    if deep:
         for one in _folders(folder):
-            yield from _walked(one, deep - 1, below=True)
+            yield from _walked(one, deep - 1)
     if (found := _written(folder)) is not None:
         yield found
 

@@ -20,6 +20,12 @@ def _tone(value: object) -> str:
     return next((tone for bound, tone in _TONES.items() if bound.value == word), "muted")
 
 
+_RATES = (
+    RowField("FLOPs a byte", Quantity.PLAIN),
+    RowField("compute rate", Quantity.OPERATION_RATE),
+    RowField("memory rate", Quantity.BANDWIDTH),
+    RowField("share of limit", Quantity.SHARE),
+)
 _FIELDS = (
     RowField("operator", width=23),
     RowField("module", width=16),
@@ -28,10 +34,7 @@ _FIELDS = (
     RowField("FLOPs", Quantity.OPERATIONS, Total.COMPLETE),
     RowField("read", Quantity.SIZE, Total.COMPLETE),
     RowField("written", Quantity.SIZE, Total.COMPLETE),
-    RowField("FLOPs a byte", Quantity.PLAIN),
-    RowField("compute rate", Quantity.OPERATION_RATE),
-    RowField("memory rate", Quantity.BANDWIDTH),
-    RowField("share of limit", Quantity.SHARE),
+    *_RATES,
     RowField("limit", tone=_tone),
     RowField("dtype"),
     RowField("note"),
@@ -40,10 +43,7 @@ _FIELDS = (
 _WORK_FIELDS = (
     RowField("FLOPs", Quantity.OPERATIONS, Total.COMPLETE),
     RowField("bytes", Quantity.SIZE, Total.COMPLETE),
-    RowField("FLOPs a byte", Quantity.PLAIN),
-    RowField("compute rate", Quantity.OPERATION_RATE),
-    RowField("memory rate", Quantity.BANDWIDTH),
-    RowField("share of limit", Quantity.SHARE),
+    *_RATES,
 )
 _LIMIT = "limit"
 WORK_TITLES = (*(field.title for field in _WORK_FIELDS), _LIMIT)
