@@ -54,7 +54,8 @@ check-source:
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 check-fast:
-	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly -m "not slow and not interop"
+	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly -m "not slow and not interop" \
+	  --hypothesis-profile=quick
 
 format: setup
 	$(BIN)/ruff check --fix

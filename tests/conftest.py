@@ -22,9 +22,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, however slow the machine: a red run means a change, not a draw.
-# pytest --hypothesis-profile=explore draws new ones.
+# pytest --hypothesis-profile=explore draws new ones, quick (make check) a fifth of them.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None)
+settings.register_profile("quick", derandomize=True, deadline=None, database=None, max_examples=20)
 settings.load_profile("repeatable")
 
 seed_imports()

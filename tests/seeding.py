@@ -24,8 +24,9 @@ def _seed_library(name: str) -> None:
     module: Any = sys.modules.get(name)
     if module is not None and name == "numpy":
         module.random.seed(_seed)
-    elif module is not None and hasattr(module, "manual_seed"):
-        module.manual_seed(_seed)
+    elif module is not None and hasattr(module, "default_generator"):
+        # torch.manual_seed formats a stack trace for each kind of device: 2 ms, 16,000 times
+        module.default_generator.manual_seed(_seed)
 
 
 def seed(label: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 import devtools_app.widgets.chart  # noqa: F401  # plots draw at once where it is imported
@@ -27,6 +28,9 @@ def no_garbage_collected_inside_events() -> Iterator[None]:
     """Collect between tests only, as devtools_app/shell/cyclic_gc.py does between events."""
     gc.disable()
     yield
+    # processEvents leaves deleteLater to an event loop; a window that lives on costs the style
+    # sheet of every later theme 0.9 s
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     gc.collect(1)
     gc.enable()
 

@@ -18,7 +18,7 @@ from tests.app.window_views import open_sample
 from tests.inspector.jobs_here import Here, Scripted
 from tests.inspector.sessions import DATA
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 _SOURCE = DATA / "runs" / "convnet_xnnpack"
 
 

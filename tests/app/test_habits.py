@@ -20,7 +20,7 @@ from tests.app.window_views import open_sample
 from tests.architecture.tree import ROOT
 from tests.inspector.sessions import DATA
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 DRAWN = ("graph", "timeline", "memory", "size", "partitions", "operators")
 
 

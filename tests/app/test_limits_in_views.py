@@ -31,7 +31,7 @@ from tests.app.window_views import open_sample
 from tests.inspector.sessions import session
 from tests.inspector.test_measured_memory import MIB, RUN, measured_run
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

@@ -86,6 +86,7 @@ def test_a_click_and_a_key_select_the_operator_everywhere(pane: RooflinePane) ->
     assert "FLOPs a byte" in pane.plot.hover_text(0)
 
 
+@pytest.mark.slow
 def test_calibration_is_a_job_with_progress_and_an_end(
     pane: RooflinePane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def test_calibration_is_a_job_with_progress_and_an_end(
     assert pane._calibrate.isVisible()
 
 
+@pytest.mark.slow
 def test_cancelled_calibration_is_told_and_nothing_is_lost(
     pane: RooflinePane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

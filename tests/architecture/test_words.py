@@ -114,9 +114,10 @@ def _avoided() -> dict[str, str]:
 def _prose(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and content of docstrings and of strings with a blank; others are keys."""
     scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    documented = [one for one in ast.walk(tree) if isinstance(one, scopes)]
+    nodes = [one for one in ast.walk(tree) if isinstance(one, (*scopes, ast.Constant))]
+    documented = [one for one in nodes if isinstance(one, scopes)]
     docstrings = {id(one.body[0].value) for one in documented if _has_docstring(one)}
-    for one in ast.walk(tree):
+    for one in nodes:
         if not isinstance(one, ast.Constant) or not isinstance(one.value, str):
             continue
         if id(one) in docstrings or " " in one.value.strip():
