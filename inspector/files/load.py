@@ -12,6 +12,7 @@ from pathlib import Path
 from inspector.files.mapped import map_file
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
+from inspector.files.written_folders import runs_below
 from schema import etdump, formats
 from schema.errors import FormatError, Issue, Severity
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
@@ -83,14 +84,36 @@ def _failed(files: Iterable[LoadedFile]) -> list[LoadedFile]:
 
 
 def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Return the files meant by these paths: a folder stands for its recognised files."""
+    """Return the files meant by these paths: a folder stands for its recognised files.
+
+    Where none of them is a trace, the newest run that lies in a folder of one program is included.
+    """
     names: list[str] = []
+    runs: list[str] = []
     for path in paths:
-        if Path(path).is_dir():
-            names += siblings(Path(path))
-        else:
+        if not Path(path).is_dir():
             names.append(os.fspath(path))
+            continue
+        found = siblings(Path(path))
+        names += found
+        runs += _newest_run(Path(path), found)
+    if runs and not any(_is_trace(name) for name in names):
+        names += runs
     return list(dict.fromkeys(names))
+
+
+def _newest_run(folder: Path, names: Sequence[str]) -> list[str]:
+    """Return the files of the last run that `etscope run` or the window wrote into a folder."""
+    programs = [name for name in names if sniff_file(Path(name)) in ("pte", "bpte")]
+    if len(programs) > 1 or not names:
+        return []
+    stem = Path((programs or names)[0]).stem
+    runs = runs_below(folder, stem)
+    return siblings(max(runs, key=lambda one: (one.written, one.path)).path) if runs else []
+
+
+def _is_trace(name: str) -> bool:
+    return _is_named_trace(name) or sniff_file(Path(name)) == "etdump"
 
 
 def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:

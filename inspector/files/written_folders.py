@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -77,6 +78,18 @@ def written_folders(place: Path) -> tuple[WrittenFolder, ...]:
         near = [one for one in _folders(place.parent) if one.name.startswith(starts)]
         found = [one for folder in near for one in _walked(folder, _DEEP - 1)]
     return tuple(sorted(found, key=lambda one: (-one.size, str(one.path))))
+
+
+def runs_below(folder: Path, stem: str) -> tuple[WrittenFolder, ...]:
+    """Return the runs of a program that were written into its folder.
+
+    Args:
+        folder: of the program
+        stem: of its file name
+    """
+    named = re.compile(rf"(?:{re.escape(stem)}_)?run(?:_.+)?")
+    found = [_written(one) for one in _folders(folder) if named.fullmatch(one.name)]
+    return tuple(one for one in found if one is not None and one.kind is FolderKind.RUN)
 
 
 def removed(folder: WrittenFolder, *, values_only: bool = False) -> int:

@@ -43,6 +43,60 @@ def test_folder_is_its_recognised_files_programs_first() -> None:
     assert names == ["model.pte", "run.etdp", "model.etrecord", "run.debug"]
 
 
+def _run_into(folder: Path, written: float, *, report: bool = True) -> Path:
+    """Copy a trace to where `etscope run` writes it."""
+    folder.mkdir()
+    trace = folder / "run.etdp"
+    shutil.copy(SESSION / "run.etdp", trace)
+    files = [{"path": "run.etdp", "bytes": trace.stat().st_size}]
+    if report:
+        (folder / "run.json").write_text(json.dumps({"etscope": "1", "files": files}))
+        os.utime(folder / "run.json", (written, written))
+    return folder
+
+
+def _home(tmp_path: Path) -> Path:
+    home = tmp_path / "net"
+    home.mkdir()
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copy(SESSION / name, home)
+    return home
+
+
+def _traces(*paths: Path) -> list[str]:
+    return [str(Path(one).relative_to(paths[0])) for one in expand(paths) if one.endswith("etdp")]
+
+
+def test_folder_of_a_program_includes_its_newest_run(tmp_path: Path) -> None:
+    home = _home(tmp_path)
+    _run_into(home / "run", 200)
+    _run_into(home / "model_run_2", 300)
+    _run_into(home / "model_run_3", 100)
+    _run_into(home / "other_run", 900)  # of another program
+    _run_into(home / "model_runs", 901)
+    _run_into(home / "run_by_hand", 902, report=False)
+    assert _traces(home) == ["model_run_2/run.etdp"]
+    found = load_session([home])
+    assert (found.name, len(found.dumps)) == ("net", 1)
+    assert "run.etdp" in run("summary", home).out
+
+
+def test_folder_with_a_trace_does_not_look_further(tmp_path: Path) -> None:
+    home = _home(tmp_path)
+    last = _run_into(home / "run", 200)
+    first = _run_into(home / "run_1", 100)
+    assert _traces(home, first) == ["run_1/run.etdp"]
+    shutil.copy(last / "run.etdp", home / "own.etdp")
+    assert _traces(home) == ["own.etdp"]
+
+
+def test_folder_of_several_programs_includes_no_run(tmp_path: Path) -> None:
+    home = _home(tmp_path)
+    _run_into(home / "model_run", 100)
+    shutil.copy(home / "model.pte", home / "other.pte")
+    assert _traces(home) == []
+
+
 def test_folder_may_hold_other_files(tmp_path: Path) -> None:
     shutil.copy(SESSION / "model.pte", tmp_path)
     (tmp_path / "notes.txt").write_text("nothing of ours")
