@@ -35,6 +35,10 @@ class Toolchain(Protocol):
         """Run in a worker: a ``RunJob`` and its ``Task``."""
         ...
 
+    def measure(self, job: Any, task: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Measure side by side in a worker: a ``MeasureJob`` and its ``Task``."""
+        ...
+
     def bisect(self, job: Any, task: Any) -> dict[str, Any]:  # noqa: ANN401
         """Bisect in a worker: a ``BisectJob`` and its ``Task``."""
         ...
@@ -57,14 +61,14 @@ class _Named:
         title: with its version in sentences, empty for the default
         is_warm: whether the warm worker compiles and previews with it
         has_interpreter: whether it runs in an interpreter chosen by the user
-        functions: compile, run, bisect and script, each as ``module:function``
+        functions: compile, run, measure, bisect and script, each as ``module:function``
     """
 
     name: str
     title: str
     is_warm: bool
     has_interpreter: bool
-    functions: tuple[str, str, str, str]
+    functions: tuple[str, str, str, str, str]
 
     def compile(self, job: Any, task: Any) -> dict[str, Any]:  # noqa: ANN401
         return resolve(self.functions[0])(job, task)
@@ -72,11 +76,14 @@ class _Named:
     def run(self, job: Any, task: Any) -> dict[str, Any]:  # noqa: ANN401
         return resolve(self.functions[1])(job, task)
 
-    def bisect(self, job: Any, task: Any) -> dict[str, Any]:  # noqa: ANN401
+    def measure(self, job: Any, task: Any) -> dict[str, Any]:  # noqa: ANN401
         return resolve(self.functions[2])(job, task)
 
+    def bisect(self, job: Any, task: Any) -> dict[str, Any]:  # noqa: ANN401
+        return resolve(self.functions[3])(job, task)
+
     def script(self, job: CompileJob) -> str:
-        return resolve(self.functions[3])(job)
+        return resolve(self.functions[4])(job)
 
     def credit(self, version: str) -> str:
         return f"{self.title} {version}" if self.title else ""
@@ -90,6 +97,7 @@ _OWN: Toolchain = _Named(
     functions=(
         "inspector.worker.compile_job:compile_built_in",
         "inspector.worker.executing:run_built_in",
+        "inspector.worker.executing:measure_built_in",
         "inspector.worker.bisect_job:bisect_built_in",
         "inspector.toolchain.recipe_script:built_in_script",
     ),
@@ -102,6 +110,7 @@ _STOCK: Toolchain = _Named(
     functions=(
         "inspector.worker.toolchain_compile:work",
         "inspector.worker.toolchain_run:work",
+        "inspector.worker.toolchain_measure:measure_with_executorch",
         "inspector.worker.toolchain_bisect:work",
         "inspector.toolchain.script:stock_script",
     ),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from inspector.devices.lock import locked
 from inspector.devices.remote import RemoteFolder
 from inspector.devices.transport import transport_of
 from inspector.jobs.executing import WALL, MeasureJob
+from inspector.worker.block_turns import Failure, measure_in_turns
 from inspector.worker.device_run import DeviceProgram, partitions_of, pushed
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.passes import Stopped, never
@@ -23,28 +22,42 @@ from schema.version import __version__
 _WARMUP = 3
 
 
-@dataclass
-class _DeviceEntry:
-    """One of the programs.
+@dataclass(frozen=True, slots=True)
+class _DeviceBlocks:
+    """The blocks of a program that was pushed."""
 
-    Attributes:
-        number: its index in the job
-        program: pushed
-        runs: of a block
-        failed: whether it is excluded
-    """
-
-    number: int
     program: DeviceProgram
-    runs: int = 1
-    failed: bool = False
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        return (DeviceError,)
+
+    def block(self, runs: int, *, rehearsal: bool) -> list[float]:
+        program, warmup = self.program, 0 if rehearsal else _WARMUP
+        _, found = program.run(runs, warmup)
+        times = program.times(found, runs, warmup)
+        if not times:
+            device = program.remote.device.name
+            raise DeviceError(f"the runner of {device} prints no times", "usage")
+        return times
+
+    def facts(self) -> dict[str, Any]:
+        program = self.program
+        return {
+            "method": program.given.plan.name,
+            "threads": program.job.threads or 1,
+            "clock": WALL,
+            "backends": list(dict.fromkeys(one.id for one in program.given.plan.delegates)),
+            "partitions": partitions_of(program),
+        }
+
+    def recover(self) -> None:
+        """See whether the device is still there: where it is gone, everything ends here."""
+        self.program.remote.open()
 
 
 def measure_on_device(
-    job: MeasureJob,
-    notify: Say,
-    failure: Callable[[BaseException], dict[str, Any]],
-    stopped: Stopped = never,
+    job: MeasureJob, notify: Say, failure: Failure, stopped: Stopped = never
 ) -> dict[str, Any]:
     """Measure all programs on one device; each block is reported when it is done.
 
@@ -69,60 +82,9 @@ def measure_on_device(
     with locked(device, waiting), tempfile.TemporaryDirectory() as folder:
         with timed_stage(notify, "connect"):
             remote.open()
-        entries = [
-            _DeviceEntry(number, pushed(remote, each, Path(folder), notify))
-            for number, each in enumerate(job.programs)
+        programs = [
+            _DeviceBlocks(pushed(remote, each, Path(folder), notify)) for each in job.programs
         ]
-        with timed_stage(notify, "measure"):
-            for block in range(-1, job.blocks):
-                if stopped():
-                    break
-                notify("counted", done=max(block, 0), total=job.blocks)
-                for entry in entries if block % 2 == 0 else entries[::-1]:
-                    if not entry.failed:
-                        _block(entry, job, block, notify, failure)
-            notify("counted", done=job.blocks, total=job.blocks)
+        measure_in_turns(job, programs, notify, failure, stopped)
         remote.close()
     return {"etscope": __version__, "torch": ""}
-
-
-def _block(
-    entry: _DeviceEntry,
-    job: MeasureJob,
-    block: int,
-    notify: Say,
-    failure: Callable[[BaseException], dict[str, Any]],
-) -> None:
-    """Run a block; block -1 is a rehearsal that shows how many runs a block has."""
-    program = entry.program
-    notify("measured", program=entry.number, block=max(block, 0), run_ms=[])
-    try:
-        _, found = program.run(entry.runs, _WARMUP if block >= 0 else 0)
-        times = _checked(program, program.times(found, entry.runs, _WARMUP if block >= 0 else 0))
-    except DeviceError as error:
-        program.remote.open()  # where the device itself is gone, everything ends here
-        entry.failed = True
-        words = failure(error)
-        notify(
-            "refused", program=entry.number, **{key: words[key] for key in ("sentence", "blame")}
-        )
-        return
-    if block < 0:
-        requested = math.ceil(1e3 * job.seconds / max(times[0], 1e-3))
-        entry.runs = max(job.least_runs, min(requested, job.most_runs))
-        return
-    facts = {
-        "method": program.given.plan.name,
-        "threads": program.job.threads or 1,
-        "clock": WALL,
-        "backends": list(dict.fromkeys(one.id for one in program.given.plan.delegates)),
-        "partitions": partitions_of(program),
-    }
-    notify("measured", program=entry.number, block=block, run_ms=times, facts=facts)
-
-
-def _checked(program: DeviceProgram, times: list[float]) -> list[float]:
-    if not times:
-        device = program.remote.device.name
-        raise DeviceError(f"the runner of {device} prints no times", "usage")
-    return times

@@ -10,6 +10,7 @@ from typing import Any
 from inspector.devices.errors import DeviceError
 from inspector.jobs.executing import ExecutingJob, MeasureJob, RunJob, StepJob, VerifyJob
 from inspector.jobs.table import resolved
+from inspector.toolchain.child import ToolchainError
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
 from inspector.worker.bundle_job import bundle_into
@@ -21,7 +22,7 @@ from inspector.worker.measure_job import measure
 from inspector.worker.recording import NotWrittenError
 from inspector.worker.run_job import run_into
 from inspector.worker.step_job import step_through
-from inspector.worker.tasks import Task
+from inspector.worker.tasks import Task, reported_failure
 from inspector.worker.verify_job import verify
 from runtime import ErrorCode, ExecutionError, Runtime, platform
 from runtime.platform import LogLevel, LogMessage
@@ -64,10 +65,23 @@ def work(job: ExecutingJob, task: Task) -> dict[str, Any]:
 
 
 def _measured(job: MeasureJob, task: Task) -> dict[str, Any]:
-    """Measure programs side by side, on this machine or on a device."""
+    """Measure programs side by side, on this machine or on a device.
+
+    Raises: ToolchainError for programs of several toolchains; errors of the one that measures
+    """
     if any(one.device for one in job.programs):
         name = "inspector.worker.device_measure:measure_on_device"
         return resolved(name)(job, task.notify, failure, task.stop.is_asked)
+    chosen = [toolchain_named(one.toolchain) for one in job.programs]
+    toolchains = {one.name: one for one in chosen} or {"": toolchain_named("")}
+    if len(toolchains) > 1:
+        words = f"programs of {' and '.join(sorted(toolchains))} cannot be measured side by side"
+        raise ToolchainError(words, blame="usage")
+    return next(iter(toolchains.values())).measure(job, task)
+
+
+def measure_built_in(job: MeasureJob, task: Task) -> dict[str, Any]:
+    """Measure on the built-in runtime; see ``execute``."""
     return execute(job, task)
 
 
@@ -118,8 +132,8 @@ def _libraries(job: ExecutingJob) -> tuple[str, ...]:
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    if isinstance(error, DeviceError):
-        return {"sentence": str(error), "blame": error.blame, "details": error.details}
+    if isinstance(error, DeviceError | ToolchainError):
+        return reported_failure(error)
     if isinstance(error, ExecutionError):
         file, _, line = error.source.rpartition(":")
         place = {"file": file, "line": int(line)} if file and line.isdigit() else {}

@@ -99,7 +99,12 @@ def failure_of(kind: JobKind, error: BaseException) -> dict[str, Any]:
     from inspector.worker import exporter
 
     if isinstance(error, ToolchainError | DeviceError):
-        return {"sentence": str(error), "blame": error.blame, "details": error.details}
+        return reported_failure(error)
     home = sys.modules[kind.entry.partition(":")[0]]
     found: dict[str, Any] = getattr(home, "failure", exporter.failure)(error)
     return found
+
+
+def reported_failure(error: ToolchainError | DeviceError) -> dict[str, Any]:
+    """Return an error that knows its cause as the content of a message."""
+    return {"sentence": str(error), "blame": error.blame, "details": error.details}

@@ -13,7 +13,6 @@ from inspector.devices.runner import has_placeholder
 from inspector.files.machine import usable_cores
 from inspector.jobs.executing import REPORT, WALL, MeasureJob, RunJob
 from inspector.toolchain.child import ToolchainError
-from inspector.toolchain.table import toolchain_named
 from inspector.trace.run_times import RunTimes
 from inspector.worker.passes import SLOW_MS
 from inspector.worker.tasks import Task
@@ -69,11 +68,8 @@ def run_with_best_threads(
         measure: measures programs side by side; blocks are reported by ``task.notify``
         run: runs a program into the folder of a task
 
-    Raises: ToolchainError if nothing could be measured, or on a runtime that is not measured here
+    Raises: ToolchainError if nothing could be measured, or on a device whose runner takes no number
     """
-    if toolchain_named(job.toolchain).has_interpreter:
-        words = "--threads sweep measures the built-in runtime and devices"
-        raise ToolchainError(f"{words}; give --toolchain executorch a number", blame="usage")
     if job.device and not has_placeholder(device_named(job.device).runner, "threads"):
         words = f"the runner of {job.device} has no {{threads}}"
         raise ToolchainError(f"{words}: etscope device edit {job.device} --runner", blame="usage")

@@ -45,7 +45,7 @@ _INPUTS, _EXTRACTED = INPUTS, "program.pte"  # passed on; the program is release
 _STOP = ".stop"  # appears when the runs are to end; the other interpreter looks for it
 _MOST_LOGGED = 1 << 31  # bytes
 _SPARE = 1 << 20  # headers and alignment of the debug buffer beside the tensors
-_FEW_RUNS = 3  # of a method with state: a cache may have no room for more
+FEW_RUNS = 3  # of a method with state: a cache may have no room for more
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +94,12 @@ def run_with_executorch(
     given = given_program(job, folder)
     warnings: list[str] = _without_effect(job)
     few = job.runs is None and given.has_state
-    question = {
-        "do": "run",
-        "program": given.path,
-        "method": given.plan.name,
-        "data": _data(job),
-        "libraries": list(job.libraries),
-        "inputs": str(folder / _INPUTS),
-        "runs": _FEW_RUNS if few else job.runs,
+    question = question_of(job, given, folder) | {
+        "runs": FEW_RUNS if few else job.runs,
         "warmup": 1 if few and job.warmup is None else job.warmup,
         "timed": job.timed,
         "traced": job.records_times,
         "debug_bytes": debug_bytes(job, given.plan),
-        "threads": job.threads,
-        "folder": str(folder),
         "stop": str(folder / _STOP),
     }
     if stop is not None:
@@ -121,6 +113,33 @@ def run_with_executorch(
     for name in (_STOP, _EXTRACTED, *(() if job.logs_values else (_INPUTS,))):
         (folder / name).unlink(missing_ok=True)
     return report_written(_report(job, given, answer, folder, warnings), folder)
+
+
+def question_of(job: RunJob, given: GivenProgram, folder: Path) -> dict[str, Any]:
+    """Return the request of one bare run.
+
+    Args:
+        job: the request
+        given: its program
+        folder: with the inputs, for the outputs
+
+    Raises: ToolchainError for several ``.ptd`` files
+    """
+    return {
+        "do": "run",
+        "program": given.path,
+        "method": given.plan.name,
+        "data": _data(job),
+        "libraries": list(job.libraries),
+        "inputs": str(folder / _INPUTS),
+        "runs": 1,
+        "warmup": 0,
+        "timed": True,
+        "traced": False,
+        "debug_bytes": 0,
+        "threads": job.threads,
+        "folder": str(folder),
+    }
 
 
 def given_program(job: RunJob, folder: Path) -> GivenProgram:
@@ -231,8 +250,7 @@ def _report(
     job: RunJob, given: GivenProgram, answer: Response, folder: Path, warnings: Sequence[str]
 ) -> dict[str, Any]:
     found = answer.result
-    version = answer.versions.get(EXECUTORCH, "unknown")
-    here = f"ExecuTorch {version} on this machine"
+    version, here = answer.versions.get(EXECUTORCH, "unknown"), _place(answer.versions)
     outputs: list[Any] = torch.load(folder / OUTPUTS, weights_only=True)
     trace = _trace(job, found, folder, here)
     plan, passes = given.plan, _passes(found)
@@ -246,9 +264,7 @@ def _report(
         "python": answer.versions.get("executable", job.python),
         "threads": found["threads"],
         "backends": list(dict.fromkeys(one.id for one in plan.delegates)),
-        "partitions": [
-            {"backend": one.id, "engine": "", "source": here, "note": ""} for one in plan.delegates
-        ],
+        "partitions": partitions_of(given, answer.versions),
         "machine": asdict(this_machine()),
         "options": options_of(job),
         "inputs": [described(value) for value in given.inputs],
@@ -270,6 +286,16 @@ def _report(
             *filter(None, [oversubscribed(found["threads"], usable_cores(), None)]),
         ],
     }
+
+
+def partitions_of(given: GivenProgram, versions: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return what ran each delegate of a program."""
+    where = {"engine": "", "source": _place(versions), "note": ""}
+    return [{"backend": one.id, **where} for one in given.plan.delegates]
+
+
+def _place(versions: Mapping[str, str]) -> str:
+    return f"ExecuTorch {versions.get(EXECUTORCH, 'unknown')} on this machine"
 
 
 def _passes(found: Mapping[str, Any]) -> Passes:

@@ -180,6 +180,21 @@ def test_files_of_a_run_have_names_and_sizes(tmp_path: Path) -> None:
     assert not folder.get(finished, "run.etdp", tmp_path / "none")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_threads_are_swept_where_the_runner_takes_their_number(tmp_path: Path) -> None:
+    slow = "ms=$((16 / $3)); [ $3 -gt 4 ] && ms=9; i=0"
+    loop = "while [ $i -lt $2 ]; do i=$((i + 1)); echo Iteration $i of $2: $ms.$i ms; done"
+    here(tmp_path, f"{script(tmp_path, f'{slow}; {loop}')} {{threads}} {{output}}")
+    program = DATA / "corpus/v1.5.1/mm_portable/model.pte"
+    more = ("--device", "here", "--no-trace", "--runs", 2, "--format", "json")
+    answer = run("run", program, "-o", tmp_path / "out", "--threads", "sweep", *more)
+    data = valid(answer, "run")["data"]
+    assert [one["threads"] for one in data["thread_sweep"]] == [1, 2, 4, 8]
+    assert [one["threads"] for one in data["thread_sweep"] if one["best"]] == [data["threads"]]
+    assert data["threads"] == 4
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 def test_a_second_job_waits_for_the_device(tmp_path: Path) -> None:
     device = here(tmp_path)

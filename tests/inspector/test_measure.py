@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,9 @@ from inspector.jobs.messages import (
     message_from,
 )
 from inspector.jobs.run import JobRun
+from inspector.toolchain.child import ToolchainError
+from inspector.worker.executing import work
+from inspector.worker.tasks import Task
 from schema.objects.codec import from_json, to_json
 from tests.inspector.jobs_here import Scripted
 from tests.inspector.sessions import DATA
@@ -143,6 +147,12 @@ def test_job_and_messages_survive_their_way_as_json() -> None:
     assert message_from(sent) == Measured(1, 2, (1.5,), {"threads": 1})
     refused = {"type": "refused", "program": 1, "sentence": "no", "blame": "usage"}
     assert message_from(refused) == Refused(1, "no", "usage")
+
+
+def test_programs_of_two_runtimes_are_not_measured_side_by_side(tmp_path: Path) -> None:
+    job = MeasureJob((RunJob("a.pte"), RunJob("b.pte", toolchain="executorch")))
+    with pytest.raises(ToolchainError, match="built-in and executorch cannot be measured"):
+        work(job, Task(tmp_path, lambda *_, **__: None))
 
 
 @pytest.mark.slow

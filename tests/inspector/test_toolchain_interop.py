@@ -14,9 +14,10 @@ import pytest
 import torch
 
 from inspector.files.load import load_session
+from inspector.files.machine import usable_cores
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import Trial
-from inspector.jobs.executing import RunJob
+from inspector.jobs.executing import MeasureJob, RunJob
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules, Source
 from inspector.recipes.recipe import parse_recipe
 from inspector.recipes.recipe_file import read_recipe
@@ -26,12 +27,14 @@ from inspector.worker.compile_job import compile_into
 from inspector.worker.exporter import AnswerError
 from inspector.worker.run_job import run_into
 from inspector.worker.tasks import Task
+from inspector.worker.thread_sweep import thread_counts
 from inspector.worker.toolchain_bisect import bisect_with_executorch
 from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
+from inspector.worker.toolchain_measure import measure_with_executorch
 from inspector.worker.toolchain_run import run_with_executorch
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 from schema.objects.codec import from_json
-from tests.inspector.cli_runs import run, validator
+from tests.inspector.cli_runs import run, valid, validator
 
 # Loading the package takes a minute and more on a machine that is busy with other things.
 pytestmark = [pytest.mark.slow, pytest.mark.interop, pytest.mark.timeout(900)]
@@ -159,6 +162,40 @@ def test_runs_of_both_have_equal_inputs_and_only_the_measured_runs(
         assert (session.timed_dumps, session.value_dumps) == ((timed,), (values,))
         assert not session.times_with_values
         assert session.debug_buffer is not None
+
+
+def test_threads_are_swept_on_the_stock_runtime(both: dict[str, Both], tmp_path: Path) -> None:
+    program = both["mixed"].stock / "model.pte"
+    heard = Heard()
+    one = RunJob(str(program), toolchain=EXECUTORCH)
+    counts = thread_counts(usable_cores())
+    jobs = tuple(replace(one, threads=count) for count in counts)
+    measure_with_executorch(MeasureJob(jobs, 2, seconds=0.002), Task(tmp_path, heard))
+    facts = [one for one in heard.of["measured"] if one["run_ms"]]
+    assert [(each["program"], each["facts"]["threads"]) for each in facts] == [
+        *enumerate(counts),
+        *reversed(list(enumerate(counts))),
+    ]
+    assert all(len(each["run_ms"]) >= 5 for each in facts)
+    more = ("--runs", 2, "--warmup", 1, "--toolchain", "executorch", "--format", "json")
+    answer = run("run", program, "-o", tmp_path / "out", "--threads", "sweep", *more)
+    data = valid(answer, "run")["data"]
+    assert [each["threads"] for each in data["thread_sweep"]] == list(counts)
+    (best,) = [each["threads"] for each in data["thread_sweep"] if each["best"]]
+    assert (data["threads"], data["toolchain"]["name"]) == (best, EXECUTORCH)
+
+
+def test_program_that_the_stock_runtime_refuses_leaves_the_others_alone(
+    both: dict[str, Both], tmp_path: Path
+) -> None:
+    heard = Heard()
+    good = RunJob(str(both["mixed"].stock / "model.pte"), toolchain=EXECUTORCH)
+    lost = replace(good, libraries=(str(tmp_path / "none.so"),))
+    measure_with_executorch(MeasureJob((lost, good), 2, seconds=0.0), Task(tmp_path, heard))
+    (refused,) = heard.of["refused"]
+    assert refused["program"] == 0
+    assert "none.so" in refused["sentence"]
+    assert [one["program"] for one in heard.of["measured"] if one["run_ms"]] == [1, 1]
 
 
 def test_reasons_are_those_that_the_stock_tool_logged(both: dict[str, Both]) -> None:
