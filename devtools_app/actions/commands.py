@@ -222,7 +222,8 @@ class Commands:
         ]
         used = [path for one in sessions for path in one.paths]
         used.append(self._recompiling.at_work)
-        DiskDialog(self._theme, programs, filter(None, used), self._parent).open()
+        sweep = self._store.state.sweep
+        DiskDialog(self._theme, programs, filter(None, used), self._parent, sweep).open()
 
     def preferences(self) -> None:
         """Open the preferences."""

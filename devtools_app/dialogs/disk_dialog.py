@@ -1,4 +1,4 @@
-"""What runs, variants and bisections take on the disk, and removing the chosen ones."""
+"""What runs, variants, bisections and sweeps take on the disk, and removing the chosen ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ class DiskDialog(QDialog):
     """A list of folders with boxes to check; the button shows how much it frees."""
 
     def __init__(
-        self, theme: Theme, programs: Iterable[str], in_use: Iterable[str], parent: QWidget
+        self,
+        theme: Theme,
+        programs: Iterable[str],
+        in_use: Iterable[str],
+        parent: QWidget,
+        sweep: str = "",
     ) -> None:
         """List the folders.
 
@@ -47,12 +52,13 @@ class DiskDialog(QDialog):
             programs: paths of the programs whose folders are listed
             in_use: files and folders that stay
             parent: the window
+            sweep: results file of the sweep that is open, empty for none
         """
         super().__init__(parent)
         self.setWindowTitle("Disk use")
         self.setAccessibleName("Disk use")
-        self._programs = tuple(programs)
-        self._in_use = tuple(os.path.abspath(path) for path in in_use)
+        self._places = _places(programs) + ([Path(sweep).parent] if sweep else [])
+        self._in_use = tuple(os.path.abspath(path) for path in (*in_use, sweep) if path)
         self._folders: tuple[WrittenFolder, ...] = ()
         self._list = QTreeWidget()
         self._list.setAccessibleName("Folders of runs and variants")
@@ -94,7 +100,7 @@ class DiskDialog(QDialog):
         self._result.setText(" ".join((f"{format_bytes(freed)} removed.", *problems)))
 
     def _read(self) -> None:
-        found = {one.path: one for place in _places(self._programs) for one in _written(place)}
+        found = {one.path: one for place in self._places for one in _written(place)}
         self._folders = tuple(sorted(found.values(), key=lambda one: (-one.size, one.path)))
         blocked = self._list.blockSignals(True)
         self._list.clear()

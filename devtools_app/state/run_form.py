@@ -181,8 +181,6 @@ class RunForm:
         gone = next((path for path in self.loaded(what) if not os.path.isfile(path)), "")
         if gone:
             return f"{gone} not found."
-        if self.threads == SWEEP_THREADS and self.toolchain and not self.device:
-            return "A sweep of threads measures ETScope's own runtime: choose a number."
         folder = self.target(what)
         if os.path.exists(folder) and not os.path.isdir(folder):
             return f"{folder} is a file, not a folder."

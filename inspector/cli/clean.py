@@ -1,4 +1,4 @@
-"""clean: what runs, variants and bisections take on the disk, and removing some of it."""
+"""clean: what runs, variants, bisections and sweeps take on the disk, and removing some of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from inspector.tables.disk import disk_table
 from inspector.units import format_bytes, plural
 from schema.errors import Issue, Severity
 
-_KINDS = {"runs": FolderKind.RUN, "variants": FolderKind.VARIANT, "trials": FolderKind.BISECTION}
+_KINDS = {
+    "runs": FolderKind.RUN,
+    "variants": FolderKind.VARIANT,
+    "trials": FolderKind.BISECTION,
+    "sweeps": FolderKind.SWEEP,
+}
 _VALUES = "values"
 
 
@@ -23,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         default=".",
         metavar="MODEL|FOLDER",
-        help="a program, for its runs and variants, or a folder; default: this one",
+        help="a program, for its runs, variants and sweeps, or a folder; default: this one",
     )
     parser.add_argument(
         "--remove",
@@ -70,7 +75,8 @@ def run(options: Namespace) -> Answer:
             f"removed {format_bytes(sum(freed.values()))} of {plural(len(freed), 'folder')}"
         )
     elif folders:
-        lines.append("nothing is removed; --remove values, runs, variants, trials or FOLDER does")
+        names = ", ".join((_VALUES, *_KINDS))
+        lines.append(f"nothing is removed; --remove {names} or FOLDER does")
     code = FAILED if issues else FINE
     tables = (shown(disk_table(folders, place)),)
     return Answer(data, lines=lines, tables=tables, issues=issues, code=code)

@@ -25,7 +25,7 @@ _TRACES = (".etdp", ".etdump")
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
 _SUFFIX = ".debug"
-POINT, POINTS = "point.json", "points"  # of a sweep, in its folder
+POINT, POINTS, RESULTS = "point.json", "points", "results.json"  # of a sweep, in its folder
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]

@@ -1,7 +1,8 @@
 """Folders that jobs wrote beside a program: what is in them, how large they are, removing them.
 
 A folder counts by the report in it, and only the files that its report names are counted and
-removed: whatever else lies there belongs to the user.
+removed: whatever else lies there belongs to the user. A sweep is one folder with those of its
+points.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
 
+from inspector.files.load import POINT, POINTS, RESULTS
 from inspector.files.run_report import REPORT as RUN_REPORT
 from schema.errors import FormatError
 from schema.objects.codec import ContentError, from_json, read_json
@@ -24,6 +27,7 @@ COMPILE_REPORT, TRIALS = "compile.json", "bisect.json"
 VARIANTS = "_variants"  # ending of the folder with the variants of a program
 _VALUES = ("values.etdp", "values.debug", "run.debug", "inputs.pt")
 _DEEP = 3  # a program, its variants, their runs
+_EVALUATION = ("eval.json", "samples.jsonl")
 
 
 class FolderKind(str, Enum):
@@ -32,6 +36,7 @@ class FolderKind(str, Enum):
     RUN = "run"
     VARIANT = "variant"
     BISECTION = "bisection"
+    SWEEP = "sweep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class WrittenFolder:
     Attributes:
         path: absolute
         kind: of its content
-        files: those that the job wrote, with their sizes in bytes
+        files: those that the job wrote, by their paths below it, with their sizes in bytes
         written: when, in seconds since the epoch
     """
 
@@ -58,14 +63,14 @@ class WrittenFolder:
     @property
     def values_size(self) -> int:
         """Return the bytes of logged values."""
-        return sum(size for name, size in self.files.items() if name in _VALUES)
+        return sum(size for name, size in self.files.items() if _is_values(name))
 
 
 def written_folders(place: Path) -> tuple[WrittenFolder, ...]:
     """Return the folders that jobs wrote beside a program or in a folder, largest first.
 
     Args:
-        place: a program, whose runs and variants are found, or a folder
+        place: a program, whose runs, variants and sweeps are found, or a folder
 
     Raises: OSError if it cannot be read
     """
@@ -75,8 +80,11 @@ def written_folders(place: Path) -> tuple[WrittenFolder, ...]:
     else:
         os.stat(place)
         starts = (f"{place.stem}_run", f"{place.stem}{VARIANTS}")
-        near = [one for one in _folders(place.parent) if one.name.startswith(starts)]
-        found = [one for folder in near for one in _walked(folder, _DEEP - 1)]
+        near = _folders(place.parent)
+        own = [one for one in near if one.name.startswith(starts)]
+        found = [one for folder in own for one in _walked(folder, _DEEP - 1)]
+        others = (_sweep(one, place) for one in near if one not in own)
+        found += [one for one in others if one is not None]
     return tuple(sorted(found, key=lambda one: (-one.size, str(one.path))))
 
 
@@ -93,28 +101,37 @@ def runs_below(folder: Path, stem: str) -> tuple[WrittenFolder, ...]:
 
 
 def removed(folder: WrittenFolder, *, values_only: bool = False) -> int:
-    """Remove the files of a folder, and the folder once nothing else is in it; return the bytes.
+    """Remove the files of a folder, and each folder once nothing else is in it; return the bytes.
 
     Raises: OSError if a file cannot be removed
     """
     freed = 0
     for name, size in folder.files.items():
-        if not values_only or name in _VALUES:
+        if not values_only or _is_values(name):
             (folder.path / name).unlink(missing_ok=True)
             freed += size
-    with contextlib.suppress(OSError):  # files of the user are in it
-        folder.path.rmdir()
+    homes = {home for name in folder.files for home in PurePath(name).parents}
+    for home in sorted(homes, key=lambda one: -len(one.parts)):
+        with contextlib.suppress(OSError):  # files of the user are in it
+            (folder.path / home).rmdir()
+    with contextlib.suppress(OSError):
         if folder.path.parent.name.endswith(VARIANTS):
             folder.path.parent.rmdir()
     return freed
 
 
+def _is_values(name: str) -> bool:
+    return PurePath(name).name in _VALUES
+
+
 def _walked(folder: Path, deep: int) -> Iterator[WrittenFolder]:
     """Yield a folder and those in it, the inner ones first."""
+    found = _sweep(folder) or _written(folder)
     if deep:
         for one in _folders(folder):
-            yield from _walked(one, deep - 1)
-    if (found := _written(folder)) is not None:
+            if one.name != POINTS or found is None or found.kind is not FolderKind.SWEEP:
+                yield from _walked(one, deep - 1)
+    if found is not None:
         yield found
 
 
@@ -136,13 +153,57 @@ def _written(folder: Path) -> WrittenFolder | None:
     for name, kind in kinds:
         facts = _facts(folder / name)
         listed = None if facts is None else _listed(folder / name, kind)
-        if facts is None or listed is None:
-            continue
-        sizes = {
-            each: size for each in (name, *listed) if (size := _size(folder / each)) is not None
-        }
-        return WrittenFolder(folder, kind, sizes, facts.st_mtime)
+        if facts is not None and listed is not None:
+            return WrittenFolder(folder, kind, _sizes(folder, (name, *listed)), facts.st_mtime)
     return None
+
+
+def _sweep(folder: Path, program: Path | None = None) -> WrittenFolder | None:
+    """Return the sweep in a folder, None without one.
+
+    Args:
+        folder: that may hold one
+        program: that its recipe must be beside, or among the variants of; None for any recipe
+    """
+    facts = _facts(folder / RESULTS)
+    results = None if facts is None else _read(folder / RESULTS, _Sweep)
+    if facts is None or results is None:
+        return None
+    if program is not None and not _is_of(program, Path(results.recipe)):
+        return None
+    names = [RESULTS]
+    for points in (one for one in _folders(folder) if one.name == POINTS):
+        for point in _folders(points):
+            names += [f"{POINTS}/{point.name}/{name}" for name in _of_point(point)]
+    return WrittenFolder(folder, FolderKind.SWEEP, _sizes(folder, names), facts.st_mtime)
+
+
+def _is_of(program: Path, recipe: Path) -> bool:
+    variants = program.parent / f"{program.stem}{VARIANTS}"
+    return recipe.parent == program.parent or recipe.is_relative_to(variants)
+
+
+def _of_point(point: Path) -> Iterator[str]:
+    """Yield the files that a sweep wrote for a point: of its compile, its runs, its evaluation."""
+    if _read(point / POINT, _Point) is not None:
+        yield POINT
+    yield from _reported(point, COMPILE_REPORT, FolderKind.VARIANT)
+    for one in _folders(point):
+        names = list(_reported(one, RUN_REPORT, FolderKind.RUN))
+        if not names and _read(one / _EVALUATION[0], _Evaluation) is not None:
+            names = list(_EVALUATION)
+        yield from (f"{one.name}/{name}" for name in names)
+
+
+def _reported(folder: Path, report: str, kind: FolderKind) -> Iterator[str]:
+    """Yield a report and the files that it names, nothing without one."""
+    listed = _listed(folder / report, kind) if _facts(folder / report) is not None else None
+    if listed is not None:
+        yield from (report, *listed)
+
+
+def _sizes(folder: Path, names: Iterable[str]) -> dict[str, int]:
+    return {name: size for name in names if (size := _size(folder / name)) is not None}
 
 
 def _facts(path: Path) -> os.stat_result | None:
@@ -169,19 +230,44 @@ class _Report:
     files: tuple[_File, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    sweep: int
+    etscope: str
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    key: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    eval: int
+
+
 def _listed(report: Path, kind: FolderKind) -> list[str] | None:
     """Return the files that a report names, None for a file of another kind.
 
     Only plain names count, which cannot lead elsewhere.
     """
+    if kind is FolderKind.BISECTION:
+        return [] if _read(report, dict[str, Any]) is not None else None
+    found = _read(report, _Report)
+    return None if found is None else [one.path for one in found.files if _is_plain(one.path)]
+
+
+_Content = TypeVar("_Content")
+
+
+def _read(report: Path, kind: type[_Content]) -> _Content | None:
+    """Return the content of a report, None where there is no such report."""
     try:
-        content = read_json(report, "the report of a job", _LARGEST)
-        if kind is FolderKind.BISECTION:
-            return []
-        found = from_json(content, _Report, str(report))
+        return from_json(read_json(report, "the report of a job", _LARGEST), kind, str(report))
     except (OSError, FormatError, ContentError):
         return None
-    return [one.path for one in found.files if _is_plain(one.path)]
 
 
 def _is_plain(name: str) -> bool:

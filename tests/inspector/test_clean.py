@@ -49,6 +49,59 @@ def program(tmp_path: Path) -> Path:
     return home / "net.pte"
 
 
+def _point(folder: Path) -> Path:
+    """A point of a sweep, with its runs, logged values and evaluation."""
+    _run(folder / "run")
+    _run(folder / "numbers", 700, ("../../../mine.txt",))
+    (folder / "model.pte").write_bytes(bytes(10))
+    compiled = {"etscope": "1", "files": [{"path": "model.pte"}, {"path": "../../results.json"}]}
+    (folder / "compile.json").write_text(json.dumps(compiled))
+    (folder / "point.json").write_text('{"number": 0, "key": "a1", "status": "done"}')
+    (folder / "eval").mkdir()
+    (folder / "eval/eval.json").write_text('{"eval": 1}')
+    (folder / "eval/samples.jsonl").write_text("{}")
+    return folder
+
+
+def _sweep(folder: Path, recipe: Path) -> Path:
+    _point(folder / "points/a1")
+    (folder / "points/b2/run").mkdir(parents=True)
+    (folder / "points/b2/model.pte").write_text("mine: no report names it")
+    results = {"sweep": 1, "etscope": "1", "recipe": str(recipe), "points": []}
+    (folder / "results.json").write_text(json.dumps(results))
+    return folder
+
+
+def test_sweep_is_one_folder_of_which_only_written_files_go(program: Path) -> None:
+    home = program.parent
+    sweep = _sweep(home / "grid", home / "net_variants/net_1/recipe.json")
+    _sweep(home / "other", home / "elsewhere/recipe.json")
+    (sweep / "mine.txt").write_text("mine")
+    assert _names(program)["grid"] == "sweep"
+    assert "other" not in _names(program)
+    assert _names(home)["other"] == "sweep"
+    assert not any("points" in name for name in _names(home))
+    (found,) = [one for one in written_folders(program) if one.kind.value == "sweep"]
+    assert found.values_size == 700
+    assert found.size == sum(found.files.values()) > 900
+    assert removed(found, values_only=True) == 700
+    data = valid(run("clean", program, "--remove", "sweeps", "--format", "json"), "clean")["data"]
+    assert [one["kind"] for one in data["folders"] if one["removed_bytes"]] == ["sweep"]
+    left = {str(path.relative_to(sweep)) for path in sweep.rglob("*") if path.is_file()}
+    assert left == {"mine.txt", "points/b2/model.pte"}
+    assert not (sweep / "points/a1").exists()
+    assert (home / "other/points/a1/model.pte").is_file()
+
+
+def test_linked_points_of_a_sweep_stay(program: Path) -> None:
+    sweep = _sweep(program.parent / "grid", program.with_name("recipe.json"))
+    elsewhere = _point(program.parents[1] / "b" / "c3")
+    (sweep / "points/c3").symlink_to(elsewhere)
+    (found,) = [one for one in written_folders(program) if one.kind.value == "sweep"]
+    removed(found)
+    assert (elsewhere / "model.pte").is_file()
+
+
 def _names(place: Path) -> dict[str, str]:
     base = place if place.is_dir() else place.parent
     return {str(one.path.relative_to(base)): one.kind.value for one in written_folders(place)}
@@ -98,6 +151,7 @@ def test_verb_lists_and_removes_what_is_named(program: Path) -> None:
     text = run("clean", program)
     assert "net_variants/net_1" in text.out
     assert "nothing is removed; --remove values" in text.out
+    assert "trials, sweeps or FOLDER does" in text.out
     refused = run("clean", program, "--remove", program.parent / "other_run")
     assert (refused.code, "is not in the list" in refused.err) == (2, True)
     chosen = ("--remove", "values", "--remove", program.parent / "net_run_2")

@@ -89,14 +89,14 @@ def test_least_number_that_is_not_slower_than_the_fastest_runs(
     assert threads_text(report).startswith(f"{best} thread")
 
 
-def test_what_cannot_be_swept_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_swept_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     store_device(Device("pi", "ssh", "pi", "runner {program}"), new=True)
     task = Task(tmp_path, lambda *_, **__: None)
     job = RunJob("a.pte", sweep_threads=True)
-    with pytest.raises(ToolchainError, match=r"the runner of pi has no \{threads\}: etscope device"):
+    with pytest.raises(
+        ToolchainError, match=r"the runner of pi has no \{threads\}: etscope device"
+    ):
         run_with_best_threads(replace(job, device="pi"), task, _measure({}, []), lambda *_: {})
 
     def refuses(_job: MeasureJob, task: Task) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from typing import Any
 from inspector.experiments.gates.requirement import EVAL
 from inspector.experiments.sweeps.pareto import front
 from inspector.files.load import POINTS
+from inspector.files.load import RESULTS as RESULTS
 from schema.errors import FormatError
 from schema.objects.codec import from_json, read_versioned, to_json
 from schema.version import __version__
 
 VERSION = 1
-RESULTS = "results.json"
 _LARGEST = 256 << 20  # bytes
 
 # metric -> its unit, and whether more of it is better
