@@ -68,3 +68,26 @@ def test_folders_are_listed_and_the_checked_ones_removed(make_window, qtbot, tmp
     assert set(listed(dialog)) == {"home/model_run"}
     assert (used / "run.etdp").is_file()
     dialog.close()
+
+
+def test_open_sweep_is_listed_and_stays(make_window, qtbot, tmp_path) -> None:
+    sweep = tmp_path / "grid"
+    run_folder(sweep / "points/a1/run", None, 50_000)
+    results = {
+        "sweep": 1,
+        "etscope": "1",
+        "recipe": str(tmp_path / "recipe.json"),
+        "fields": [],
+        "objectives": [],
+        "points": [],
+    }
+    (sweep / "results.json").write_text(json.dumps(results))
+    window = make_window()
+    window.controller.open((str(sweep),))
+    assert window.store.state.sweep
+    window.bound["disk"].trigger()
+    dialog = window.findChild(DiskDialog)
+    (row,) = listed(dialog).values()
+    assert [row.text(column) for column in (1, 4)] == ["sweep", "open"]
+    assert row.isDisabled()
+    dialog.close()
