@@ -187,7 +187,7 @@ def test_threads_are_swept_where_the_runner_takes_their_number(tmp_path: Path) -
     loop = "while [ $i -lt $2 ]; do i=$((i + 1)); echo Iteration $i of $2: $ms.$i ms; done"
     here(tmp_path, f"{script(tmp_path, f'{slow}; {loop}')} {{threads}} {{output}}")
     program = DATA / "corpus/v1.5.1/mm_portable/model.pte"
-    more = ("--device", "here", "--no-trace", "--runs", 2, "--format", "json")
+    more = ("--device", "here", "--no-trace", "--runs", "2", "--format", "json")
     answer = run("run", program, "-o", tmp_path / "out", "--threads", "sweep", *more)
     data = valid(answer, "run")["data"]
     assert [one["threads"] for one in data["thread_sweep"]] == [1, 2, 4, 8]

@@ -177,7 +177,7 @@ def test_threads_are_swept_on_the_stock_runtime(both: dict[str, Both], tmp_path:
         *reversed(list(enumerate(counts))),
     ]
     assert all(len(each["run_ms"]) >= 5 for each in facts)
-    more = ("--runs", 2, "--warmup", 1, "--toolchain", "executorch", "--format", "json")
+    more = ("--runs", "2", "--warmup", "1", "--toolchain", "executorch", "--format", "json")
     answer = run("run", program, "-o", tmp_path / "out", "--threads", "sweep", *more)
     data = valid(answer, "run")["data"]
     assert [each["threads"] for each in data["thread_sweep"]] == list(counts)
