@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from inspector.devices.errors import DeviceError
 from inspector.jobs.executing import MeasureJob
+from inspector.toolchain.child import ToolchainError
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.passes import Stopped
+from inspector.worker.tasks import reported_failure
 
-Failure = Callable[[BaseException], dict[str, Any]]
+Errors = tuple[type[ToolchainError] | type[DeviceError], ...]
 
 
 class BlockProgram(Protocol):
     """A program that runs in another process."""
 
     @property
-    def errors(self) -> tuple[type[Exception], ...]:
+    def errors(self) -> Errors:
         """Return the errors after which the other programs are still measured."""
         ...
 
@@ -58,7 +61,6 @@ def measure_in_turns(
     job: MeasureJob,
     programs: Sequence[BlockProgram],
     notify: Say,
-    failure: Failure,
     stopped: Stopped,
 ) -> None:
     """Measure all programs; each block is reported when it is done.
@@ -67,7 +69,6 @@ def measure_in_turns(
         job: the request
         programs: in its order
         notify: called with messages
-        failure: an error as the content of a message
         stopped: whether to end with the blocks there are
 
     Raises: errors of ``recover``, and those that are not the program's own
@@ -84,11 +85,11 @@ def measure_in_turns(
             notify("counted", done=max(block, 0), total=job.blocks)
             for entry in entries if block % 2 == 0 else entries[::-1]:
                 if not entry.failed and (block < 0 or block >= entry.first):
-                    _block(entry, job, block, notify, failure)
+                    _block(entry, job, block, notify)
         notify("counted", done=job.blocks, total=job.blocks)
 
 
-def _block(entry: _Entry, job: MeasureJob, block: int, notify: Say, failure: Failure) -> None:
+def _block(entry: _Entry, job: MeasureJob, block: int, notify: Say) -> None:
     program = entry.program
     notify("measured", program=entry.number, block=max(block, 0), run_ms=[])
     try:
@@ -96,7 +97,7 @@ def _block(entry: _Entry, job: MeasureJob, block: int, notify: Say, failure: Fai
     except program.errors as error:
         program.recover()
         entry.failed = True
-        words = failure(error)
+        words = reported_failure(error)
         told = {key: words[key] for key in ("sentence", "blame")}
         notify("refused", program=entry.number, **told)
         return

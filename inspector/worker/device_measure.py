@@ -13,7 +13,7 @@ from inspector.devices.lock import locked
 from inspector.devices.remote import RemoteFolder
 from inspector.devices.transport import transport_of
 from inspector.jobs.executing import WALL, MeasureJob
-from inspector.worker.block_turns import Failure, measure_in_turns
+from inspector.worker.block_turns import Errors, measure_in_turns
 from inspector.worker.device_run import DeviceProgram, partitions_of, pushed
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.passes import Stopped, never
@@ -29,7 +29,7 @@ class _DeviceBlocks:
     program: DeviceProgram
 
     @property
-    def errors(self) -> tuple[type[Exception], ...]:
+    def errors(self) -> Errors:
         return (DeviceError,)
 
     def block(self, runs: int, *, rehearsal: bool) -> list[float]:
@@ -56,15 +56,12 @@ class _DeviceBlocks:
         self.program.remote.open()
 
 
-def measure_on_device(
-    job: MeasureJob, notify: Say, failure: Failure, stopped: Stopped = never
-) -> dict[str, Any]:
+def measure_on_device(job: MeasureJob, notify: Say, stopped: Stopped = never) -> dict[str, Any]:
     """Measure all programs on one device; each block is reported when it is done.
 
     Args:
         job: the request, whose programs name one device
         notify: called with messages
-        failure: an error as the content of a message
         stopped: whether to end with the blocks there are
 
     Raises: DeviceError, AnswerError, FormatError, ValuesError, ToolchainError, OSError
@@ -85,6 +82,6 @@ def measure_on_device(
         programs = [
             _DeviceBlocks(pushed(remote, each, Path(folder), notify)) for each in job.programs
         ]
-        measure_in_turns(job, programs, notify, failure, stopped)
+        measure_in_turns(job, programs, notify, stopped)
         remote.close()
     return {"etscope": __version__, "torch": ""}

@@ -71,7 +71,7 @@ def _measured(job: MeasureJob, task: Task) -> dict[str, Any]:
     """
     if any(one.device for one in job.programs):
         name = "inspector.worker.device_measure:measure_on_device"
-        return resolved(name)(job, task.notify, failure, task.stop.is_asked)
+        return resolved(name)(job, task.notify, task.stop.is_asked)
     chosen = [toolchain_named(one.toolchain) for one in job.programs]
     toolchains = {one.name: one for one in chosen} or {"": toolchain_named("")}
     if len(toolchains) > 1:
@@ -132,7 +132,7 @@ def _libraries(job: ExecutingJob) -> tuple[str, ...]:
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    if isinstance(error, DeviceError | ToolchainError):
+    if isinstance(error, DeviceError):
         return reported_failure(error)
     if isinstance(error, ExecutionError):
         file, _, line = error.source.rpartition(":")

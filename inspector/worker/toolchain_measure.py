@@ -16,10 +16,10 @@ from typing import Any
 from inspector.jobs.executing import WALL, MeasureJob, RunJob
 from inspector.toolchain.child import Interpreter, ReportedError, Response, ToolchainError
 from inspector.toolchain.interpreter import interpreter
-from inspector.worker.block_turns import measure_in_turns
+from inspector.worker.block_turns import Errors, measure_in_turns
 from inspector.worker.exporter import timed_stage
 from inspector.worker.passes import SLOW_MS
-from inspector.worker.tasks import Task, reported_failure
+from inspector.worker.tasks import Task
 from inspector.worker.toolchain_run import (
     FEW_RUNS,
     GivenProgram,
@@ -53,7 +53,7 @@ class _StockBlocks:
     found: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
-    def errors(self) -> tuple[type[Exception], ...]:
+    def errors(self) -> Errors:
         return (ToolchainError,)
 
     def block(self, runs: int, *, rehearsal: bool) -> list[float]:
@@ -111,6 +111,6 @@ def measure_with_executorch(job: MeasureJob, task: Task) -> dict[str, Any]:
                 given = given_program(each, folder)
                 tool = stack.enter_context(closing(Interpreter(interpreter(each.python))))
                 programs.append(_StockBlocks(each, given, folder, tool))
-        measure_in_turns(job, programs, task.notify, reported_failure, task.stop.is_asked)
+        measure_in_turns(job, programs, task.notify, task.stop.is_asked)
         torch = next((one.versions["torch"] for one in programs if one.versions), "")
     return {"etscope": __version__, "torch": torch}
