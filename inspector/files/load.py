@@ -12,7 +12,7 @@ from pathlib import Path
 from inspector.files.mapped import map_file
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
-from inspector.files.written_folders import runs_below
+from inspector.files.written_folders import POINT, POINTS, runs_below
 from schema import etdump, formats
 from schema.errors import FormatError, Issue, Severity
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
@@ -25,7 +25,6 @@ _TRACES = (".etdp", ".etdump")
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
 _SUFFIX = ".debug"
-POINT, POINTS, RESULTS = "point.json", "points", "results.json"  # of a sweep, in its folder
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]

@@ -17,13 +17,13 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
-from inspector.files.load import POINT, POINTS, RESULTS
 from inspector.files.run_report import REPORT as RUN_REPORT
 from schema.errors import FormatError
 from schema.objects.codec import ContentError, from_json, read_json
 
 _LARGEST = 1 << 26  # bytes of a report
 COMPILE_REPORT, TRIALS = "compile.json", "bisect.json"
+POINT, POINTS, RESULTS = "point.json", "points", "results.json"  # of a sweep, in its folder
 VARIANTS = "_variants"  # ending of the folder with the variants of a program
 _VALUES = ("values.etdp", "values.debug", "run.debug", "inputs.pt")
 _DEEP = 3  # a program, its variants, their runs

@@ -14,19 +14,15 @@ from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.passes import Stopped
 from inspector.worker.tasks import reported_failure
 
-Errors = tuple[type[ToolchainError] | type[DeviceError], ...]
-
 
 class BlockProgram(Protocol):
     """A program that runs in another process."""
 
-    @property
-    def errors(self) -> Errors:
-        """Return the errors after which the other programs are still measured."""
-        ...
-
     def block(self, runs: int, *, rehearsal: bool) -> list[float]:
-        """Run as often, after a warm-up unless it is the rehearsal; return the times in ms."""
+        """Run as often, after a warm-up unless it is the rehearsal; return the times in ms.
+
+        Raises: ToolchainError, DeviceError; the other programs are still measured
+        """
         ...
 
     def facts(self) -> dict[str, Any]:
@@ -71,7 +67,7 @@ def measure_in_turns(
         notify: called with messages
         stopped: whether to end with the blocks there are
 
-    Raises: errors of ``recover``, and those that are not the program's own
+    Raises: errors of ``recover``
     """
     first = job.first_block or (0,) * len(programs)
     entries = [
@@ -94,7 +90,7 @@ def _block(entry: _Entry, job: MeasureJob, block: int, notify: Say) -> None:
     notify("measured", program=entry.number, block=max(block, 0), run_ms=[])
     try:
         times = program.block(entry.runs, rehearsal=block < 0)
-    except program.errors as error:
+    except (ToolchainError, DeviceError) as error:
         program.recover()
         entry.failed = True
         words = reported_failure(error)

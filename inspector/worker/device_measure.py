@@ -13,7 +13,7 @@ from inspector.devices.lock import locked
 from inspector.devices.remote import RemoteFolder
 from inspector.devices.transport import transport_of
 from inspector.jobs.executing import WALL, MeasureJob
-from inspector.worker.block_turns import Errors, measure_in_turns
+from inspector.worker.block_turns import measure_in_turns
 from inspector.worker.device_run import DeviceProgram, partitions_of, pushed
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.passes import Stopped, never
@@ -27,10 +27,6 @@ class _DeviceBlocks:
     """The blocks of a program that was pushed."""
 
     program: DeviceProgram
-
-    @property
-    def errors(self) -> Errors:
-        return (DeviceError,)
 
     def block(self, runs: int, *, rehearsal: bool) -> list[float]:
         program, warmup = self.program, 0 if rehearsal else _WARMUP

@@ -16,7 +16,7 @@ from typing import Any
 from inspector.jobs.executing import WALL, MeasureJob, RunJob
 from inspector.toolchain.child import Interpreter, ReportedError, Response, ToolchainError
 from inspector.toolchain.interpreter import interpreter
-from inspector.worker.block_turns import Errors, measure_in_turns
+from inspector.worker.block_turns import measure_in_turns
 from inspector.worker.exporter import timed_stage
 from inspector.worker.passes import SLOW_MS
 from inspector.worker.tasks import Task
@@ -51,10 +51,6 @@ class _StockBlocks:
     tool: Interpreter
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     found: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    @property
-    def errors(self) -> Errors:
-        return (ToolchainError,)
 
     def block(self, runs: int, *, rehearsal: bool) -> list[float]:
         if self.given.has_state:  # nothing resets it between the runs of a block

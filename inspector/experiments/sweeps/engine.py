@@ -28,7 +28,7 @@ from inspector.experiments.sweeps.results import (
     results_text,
 )
 from inspector.experiments.sweeps.task import THREADS, PointTask, RunningPoint, SweepSettings
-from inspector.files.load import POINT
+from inspector.files.written_folders import POINT
 from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.output_folder import HIDDEN, FolderError, refused
 from inspector.recipes.compile_job import CompileJob

@@ -12,8 +12,8 @@ from typing import Any
 
 from inspector.experiments.gates.requirement import EVAL
 from inspector.experiments.sweeps.pareto import front
-from inspector.files.load import POINTS
-from inspector.files.load import RESULTS as RESULTS
+from inspector.files.written_folders import POINTS
+from inspector.files.written_folders import RESULTS as RESULTS
 from schema.errors import FormatError
 from schema.objects.codec import from_json, read_versioned, to_json
 from schema.version import __version__
