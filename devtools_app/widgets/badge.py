@@ -7,7 +7,6 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QSizePolicy,
     QStyle,
-    QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
@@ -15,6 +14,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.qtmodels.roles import TONE
+from devtools_app.widgets.elision import CellDelegate
 
 _PAD = 5
 
@@ -88,7 +88,7 @@ def _metrics(widget: QWidget, theme: Theme) -> QFontMetrics:
     return QFontMetrics(theme.sans(FontSize.SMALL), widget)
 
 
-class BadgeDelegate(QStyledItemDelegate):
+class BadgeDelegate(CellDelegate):
     """Draws the cells of a badge column."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:

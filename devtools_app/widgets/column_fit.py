@@ -10,6 +10,8 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView
 from typing_extensions import override
 
+_HEADING_PAD = 22  # of the style sheet at both sides, and what Qt leaves beside the label
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidth:
@@ -81,6 +83,12 @@ class ColumnFit(QObject):
         self._fitting = False
         self._viewport.installEventFilter(self)
         head.sectionResized.connect(self._resized)
+        head.sectionHandleDoubleClicked.connect(self._fit_one)
+
+    def heading_width(self, heading: str) -> int:
+        """Return the width that a heading needs with the mark of a sorted column."""
+        metrics = self._head.fontMetrics()
+        return metrics.horizontalAdvance(f"{heading} ▾") + _HEADING_PAD
 
     def set_columns(self, columns: Sequence[ColumnWidth]) -> None:
         """Refit the columns; manual widths are kept while the number of columns is the same."""
@@ -100,6 +108,12 @@ class ColumnFit(QObject):
                 self._head.resizeSection(index, width)
         finally:
             self._fitting = False
+
+    def _fit_one(self, index: int) -> None:
+        """Show every cell of a column completely, from then on by hand."""
+        if index < len(self._columns):
+            self._by_hand = True
+            self._head.resizeSection(index, self._columns[index].most)
 
     def _resized(self, _index: int, _old: int, _new: int) -> None:
         pressed = QApplication.mouseButtons() & Qt.MouseButton.LeftButton

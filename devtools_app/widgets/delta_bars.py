@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QFontMetrics
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
+from devtools_app.widgets.elision import elided
 from devtools_app.widgets.plot import NOTHING, Plot
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ class DeltaBars(Plot):
         names = int(self.width() * _NAMES)
         chart.show_range((-1.04 * largest, 1.04 * largest), (-height / _ROW, 0.0))
         metrics = QFontMetrics(self.theme.sans(FontSize.SMALL))
-        middle = Qt.TextElideMode.ElideMiddle
-        labels = [metrics.elidedText(one.name, middle, names - 20) for one in rows]
+        labels = [elided(one.name, metrics, names - 20) for one in rows]
         at = -(np.arange(len(rows)) + 0.5)
         chart.axis("left", list(zip(at.tolist(), labels, strict=True)), room=names)
         texts = [one.text for one in rows]

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from devtools_app.appearance.paint_theme import CanvasColours, qcolor
+from devtools_app.widgets.elision import elided
 
 _MOST = 30000  # cached strings; bounds the memory of long sessions
 _SHORTEST = 2  # a text shortened to fewer characters is meaningless
 
 
 class TextCache:
-    """Fonts, metrics and elided strings, cached between frames.
+    """Fonts, metrics and elided strings, cached between frames."""
 
-    Names that differ at their end only are best elided in the middle.
-    """
-
-    def __init__(self, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
-        self._elide = elide
+    def __init__(self) -> None:
         self._fonts: dict[tuple[int, bool, bool], tuple[QFont, QFontMetricsF]] = {}
         self._short: dict[tuple[str, int, bool, bool, int], tuple[str, float]] = {}
 
@@ -55,18 +52,16 @@ class TextCache:
             if len(self._short) > _MOST:
                 self._short.clear()
             metrics = self.font(colours, pixels, bold=bold, mono=mono)[1]
-            found = self._short[key] = _shortened(metrics, text, int(width), self._elide)
+            found = self._short[key] = _shortened(metrics, text, int(width))
         return found
 
 
-def _shortened(
-    metrics: QFontMetricsF, text: str, width: int, elide: Qt.TextElideMode
-) -> tuple[str, float]:
+def _shortened(metrics: QFontMetricsF, text: str, width: int) -> tuple[str, float]:
     line = text.replace("\n", " ")
     full = metrics.horizontalAdvance(line)
     if full <= width:
         return line, full
-    short = metrics.elidedText(line, elide, width)
+    short = elided(line, metrics, width)
     if len(short) <= _SHORTEST:
         return "", 0.0
     return short, metrics.horizontalAdvance(short)

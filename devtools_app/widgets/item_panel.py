@@ -24,6 +24,7 @@ from devtools_app.qtmodels.cells import cell_looks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import BadgeDelegate
+from devtools_app.widgets.elision import CellDelegate, NameDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.files import AskSave, ask_save, try_to_write
 from devtools_app.widgets.filter_box import FilterBox
@@ -31,7 +32,7 @@ from devtools_app.widgets.share_bar import ShareDelegate
 from inspector.render.delimited import TextFormat, tsv, write_table
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.magnitude import magnitude
-from inspector.tables.table import ColumnKind, Table
+from inspector.tables.table import Column, ColumnKind, Table
 
 _LOG = logging.getLogger(__name__)
 _NO_MATCH = "No row matches the filter"
@@ -66,7 +67,12 @@ class ItemPanel(QWidget):
         self._theme = theme
         self._view = view
         self._any_model = model
-        self._delegates = (ShareDelegate(theme, self), BadgeDelegate(theme, self))
+        self._delegates: dict[ColumnKind, CellDelegate] = {
+            ColumnKind.SHARE: ShareDelegate(theme, self),
+            ColumnKind.BADGE: BadgeDelegate(theme, self),
+            ColumnKind.NUMBER: CellDelegate(self),
+            ColumnKind.TEXT: NameDelegate(self),
+        }
         self._filter = FilterBox(f"Filter {name}")
         self._count = QLabel()
         self._empty = EmptyState(theme, Need(f"No {name}"))
@@ -263,10 +269,8 @@ class ItemPanel(QWidget):
     def _total_count(self) -> int:
         return self.rows.length
 
-    def _delegate_for(self, kind: ColumnKind) -> ShareDelegate | BadgeDelegate | None:
-        if kind is ColumnKind.SHARE:
-            return self._delegates[0]
-        return self._delegates[1] if kind is ColumnKind.BADGE else None
+    def _delegate_for(self, column: Column) -> CellDelegate:
+        return self._delegates[column.kind]
 
     def _row_height(self) -> int:
         return QFontMetrics(self._theme.sans()).height() + _ROW_PAD

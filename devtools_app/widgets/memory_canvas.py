@@ -51,7 +51,7 @@ class MemoryCanvas(ZoomCanvas):
         super().__init__(colours, "Memory plan", parent)
         self._data: MemoryData | None = None
         self._drawing: MemoryDrawing | None = None
-        self._texts = TextCache(Qt.TextElideMode.ElideMiddle)
+        self._texts = TextCache()
         self._marks = MemoryMarks()
 
     @property

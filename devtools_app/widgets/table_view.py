@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QHeaderView,
     QMenu,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableView,
 )
 from typing_extensions import override
@@ -53,17 +51,6 @@ class _Grid(QTableView):
         super().keyPressEvent(event)
 
 
-class _NameDelegate(QStyledItemDelegate):
-    """Elides long names in the middle: many differ only at their ends."""
-
-    @override
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        super().initStyleOption(option, index)
-        option.textElideMode = Qt.TextElideMode.ElideMiddle
-
-
 class TableView(ItemPanel):
     """Shows a Table; see ItemPanel for its signals.
 
@@ -79,7 +66,6 @@ class TableView(ItemPanel):
         self._plain = False
         self._fit = ColumnFit(self._grid, self._grid.horizontalHeader())
         super().__init__(theme, name, self._grid, self._model)
-        self._names = _NameDelegate(self._grid)
         keys.update(
             {
                 int(Qt.Key.Key_Return): self._activate_current,
@@ -207,10 +193,7 @@ class TableView(ItemPanel):
 
     def _shape_columns(self) -> None:
         for index, column in enumerate(self.rows.columns):
-            paths = column.mono or column.title == "module"  # which differ in their ends
-            names = paths and column.kind is ColumnKind.TEXT
-            delegate = self._names if names else self._delegate_for(column.kind)
-            self._grid.setItemDelegateForColumn(index, delegate or self._grid.itemDelegate())
+            self._grid.setItemDelegateForColumn(index, self._delegate_for(column))
         columns = self.rows.columns
         head = self._grid.horizontalHeader()
         # a number far from the others, at the other end of the window, is not read with them
@@ -229,19 +212,19 @@ class TableView(ItemPanel):
     def _width_of(self, index: int, column: Column) -> ColumnWidth:
         mono = column.mono or column.kind in _NUMBERS
         metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
-        heading = QFontMetrics(self._theme.sans()).horizontalAdvance(column.heading + " ▾")
+        heading = self._fit.heading_width(column.heading)
         step = max(1, self.rows.length // _SAMPLE_ROWS)
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
-        usual = min(_WIDEST, max(_NARROWEST, heading + 16, longest + _PAD))
+        usual = min(_WIDEST, max(_NARROWEST, heading, longest + _PAD))
         most = max(usual, longest + _PAD)
         if column.kind is ColumnKind.SHARE:
-            usual = most = max(heading + 16, metrics.averageCharWidth() * column.width)
-            return ColumnWidth(min(usual, max(_LEAST_SHARE, heading + 16)), usual, most)
+            usual = most = max(heading, metrics.averageCharWidth() * column.width)
+            return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, most)
         if column.kind is not ColumnKind.TEXT:
             return ColumnWidth(usual, usual, usual)
         if column.width:
-            usual = max(heading + 16, min(usual, metrics.averageCharWidth() * column.width))
+            usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED
         least = least if index else _LEAST_FIRST
         if longest + _PAD <= _SHORT:

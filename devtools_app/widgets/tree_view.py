@@ -162,8 +162,7 @@ class TreeView(ItemPanel):
 
     def _shape_columns(self) -> None:
         for index, column in enumerate(self.rows.columns):
-            delegate = self._delegate_for(column.kind)
-            self._tree.setItemDelegateForColumn(index, delegate or self._tree.itemDelegate())
+            self._tree.setItemDelegateForColumn(index, self._delegate_for(column))
         columns = self.rows.columns
         # a number far from the others, at the other end of the window, is not read with them
         stretched = bool(columns) and columns[-1].kind is not ColumnKind.NUMBER
@@ -174,7 +173,7 @@ class TreeView(ItemPanel):
         column = self.rows.columns[index]
         mono = column.mono or column.kind in _NUMBERS
         metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
-        heading = QFontMetrics(self._theme.sans()).horizontalAdvance(column.heading) + 24
+        heading = self._fit.heading_width(column.heading)
         step = max(1, self.rows.length // _SAMPLE_ROWS)
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)

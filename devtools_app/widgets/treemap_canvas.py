@@ -47,7 +47,7 @@ class TreemapCanvas(Canvas):
         self._index: TreemapIndex | None = None
         self._drawing: TreemapDrawing | None = None
         self._drawing_size = QSize()
-        self._texts = TextCache(Qt.TextElideMode.ElideMiddle)
+        self._texts = TextCache()
         self._marks = TreemapMarks()
         self._root = 0
         self._crumbs: list[tuple[QRectF, int]] = []

@@ -1,0 +1,128 @@
+"""Columns: wide enough for their headings, names cut where they tell the least."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QStyleOptionViewItem, QTableView, QTreeView
+
+from devtools_app.appearance.theme import Theme
+from devtools_app.widgets.elision import CellDelegate, elided
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.tree_view import TreeView
+from inspector.tables.table import Table, number_column, share_column, text_column
+from inspector.tables.tree import Tree
+from inspector.units import Quantity
+from tests.app.tables import operators
+
+pytestmark = pytest.mark.gui
+CUT = 0.6  # of the width of a name
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("aten_convolution_default_12", "_12"),
+        ("encoder.0.blocks.attention.linear", ".linear"),
+        ("aten.native_layer_norm.default", "aten.nat"),
+        ("stem_weight_and_more", "more"),
+        ("rest of the delegate call", "rest of"),
+    ],
+)
+def test_names_are_cut_where_they_tell_the_least(theme: Theme, name: str, kept: str) -> None:
+    metrics = QFontMetrics(theme.mono())
+    room = int(CUT * metrics.horizontalAdvance(name))
+    shown = elided(name, metrics, room)
+    assert kept in shown
+    assert "…" in shown
+    assert metrics.horizontalAdvance(shown) <= room
+    assert elided(name, metrics, metrics.horizontalAdvance(name)) == name
+
+
+def test_numbered_names_differ_at_any_width(theme: Theme) -> None:
+    metrics = QFontMetrics(theme.mono())
+    names = [f"aten_convolution_default_{number}" for number in (1, 2, 12, 112)]
+    least = metrics.horizontalAdvance("…_112")
+    for room in range(least, metrics.horizontalAdvance(names[-1])):
+        assert len({elided(name, metrics, room) for name in names}) == len(names)
+
+
+def shown_table(qtbot, theme: Theme, width: int) -> tuple[TableView, QTableView]:
+    table = TableView(theme, "operators")
+    qtbot.addWidget(table)
+    table.resize(width, 300)
+    names = [f"aten_convolution_default_{number}" for number in range(30)]
+    table.show_table(
+        Table(
+            (
+                text_column("operator", names, mono=True),
+                number_column("mean", range(30), Quantity.COUNT),
+                share_column("share of method", [0.1] * 30),
+                text_column("module", names),
+            ),
+            30,
+        )
+    )
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    return table, grid
+
+
+def test_headings_are_not_cut_when_sorted(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "operators")
+    qtbot.addWidget(table)
+    table.resize(1200, 300)
+    table.show_table(operators())
+    table.show()
+    grid = table.findChild(QTableView)
+    assert grid is not None
+    head = grid.horizontalHeader()
+    for index in range(len(table.rows.columns)):
+        table.sort_by(index, descending=True)
+        assert head.sectionSize(index) >= head.sectionSizeHint(index)
+
+
+def test_double_click_on_a_border_fits_the_column_for_good(qtbot, theme: Theme) -> None:
+    table, grid = shown_table(qtbot, theme, 355)
+    head = grid.horizontalHeader()
+    longest = QFontMetrics(theme.mono()).horizontalAdvance("aten_convolution_default_29")
+    assert head.sectionSize(0) < longest
+    border = QPoint(head.sectionViewportPosition(0) + head.sectionSize(0) - 1, head.height() // 2)
+    QTest.mouseDClick(head.viewport(), Qt.MouseButton.LeftButton, pos=border)
+    assert head.sectionSize(0) > longest
+    table.resize(365, 300)
+    assert head.sectionSize(0) > longest
+
+
+def test_double_click_on_a_border_fits_the_column_of_a_tree(qtbot, theme: Theme) -> None:
+    view = TreeView(theme, "parts", name_width=120)
+    qtbot.addWidget(view)
+    view.resize(300, 300)
+    names = ["forward", *(f"a_name_that_is_longer_than_most_{one}" for one in range(9))]
+    rows = Table((text_column("part", names), number_column("size", range(10), Quantity.COUNT)), 10)
+    view.show_tree(Tree(rows, np.array([-1] + [0] * 9, np.int32)))
+    view.show()
+    found = view.findChild(QTreeView)
+    assert found is not None
+    found.header().sectionHandleDoubleClicked.emit(0)
+    assert found.columnWidth(0) > QFontMetrics(theme.sans()).horizontalAdvance(names[-1])
+    view.resize(310, 300)
+    assert found.columnWidth(0) > QFontMetrics(theme.sans()).horizontalAdvance(names[-1])
+
+
+@pytest.mark.parametrize("width", [355, 2000])
+def test_hover_shows_a_cell_that_is_cut(qtbot, theme: Theme, width: int) -> None:
+    _, grid = shown_table(qtbot, theme, width)
+    index = grid.model().index(12, 0)
+    delegate = grid.itemDelegateForIndex(index)
+    assert isinstance(delegate, CellDelegate)
+    option = QStyleOptionViewItem()
+    option.rect = grid.visualRect(index)
+    option.font = theme.sans()
+    option.fontMetrics = QFontMetrics(theme.sans())
+    left = "aten_convolution_default_12" if width == 355 else ""
+    assert delegate.left_out(option, index) == left
