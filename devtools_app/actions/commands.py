@@ -25,6 +25,7 @@ from devtools_app.state import transitions
 from devtools_app.state.external_editor import EditorError, default_template, editor_command
 from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings
+from devtools_app.state.tab_groups import TabGroup, show_group
 from devtools_app.state.workspace import SUFFIX
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
 from devtools_app.widgets.image import save_image
@@ -92,6 +93,9 @@ class Commands:
             "disk": self.disk,
             "preferences": self.preferences,
             "quit": self._window.close,
+            "look": lambda: self.show_group(TabGroup.LOOK),
+            "change_program": lambda: self.show_group(TabGroup.CHANGE),
+            "prove": lambda: self.show_group(TabGroup.PROVE),
             "split": self.split,
             "bigger": lambda: self.set_font_size(self._controller.settings.font_size + 1),
             "smaller": lambda: self.set_font_size(self._controller.settings.font_size - 1),
@@ -169,7 +173,7 @@ class Commands:
             self._save_workspace(Path(name))
 
     def _save_workspace(self, path: Path) -> None:
-        if self._controller.save_workspace(path, self._window.layout_of_docks()):
+        if self._controller.save_workspace(path, self._window.layouts()):
             self._window.show_status(f"Saved {path}")
 
     def export_table(self) -> None:
@@ -236,13 +240,17 @@ class Commands:
         recents = self._controller.settings.recents
         self._controller.put_preferences(replace(settings, recents=recents))
 
+    def show_group(self, group: TabGroup) -> None:
+        """Bring a group of tabs to the front, at the view that was in front of it."""
+        self._store.put(show_group(self._store.state, group, self._window.tabs))
+
     def split(self) -> None:
         """Show or hide a second view beside the first."""
         state = self._store.state
         if state.split_view:
             self._store.update(split_view="")
             return
-        names = [name for name in self._window.centre_views() if name != state.view]
+        names = [name for name in self._window.tabs.get(state.group, ()) if name != state.view]
         self._store.update(split_view=names[0] if names else "")
 
     def set_font_size(self, size: int) -> None:

@@ -13,8 +13,10 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.sessions.recipe_store import RecipeStore
 from devtools_app.sessions.session_controller import SessionController
+from devtools_app.state.arrangement import Arrangements
 from devtools_app.state.requests import Ask, Notice
 from devtools_app.state.store import Store
+from devtools_app.state.tab_groups import Tabs
 from devtools_app.widgets.files import PathChooser
 
 if TYPE_CHECKING:
@@ -77,16 +79,17 @@ class CommandHost(Protocol):
         """Return the view with the focus, else the one in front; None without views."""
         ...
 
-    def centre_views(self) -> tuple[str, ...]:
-        """Return the names of the views in the middle, in the order of their tabs."""
+    @property
+    def tabs(self) -> Tabs:
+        """Return the names of the views in the middle, by their group."""
         ...
 
     def all_actions(self) -> Iterable[QAction]:
         """Return every command for the palette, those of the table first."""
         ...
 
-    def layout_of_docks(self) -> str:
-        """Return where the panels are, for a workspace."""
+    def layouts(self) -> Arrangements:
+        """Return where the panels are by the group of tabs, for a workspace."""
         ...
 
     def reset_layout(self) -> None:

@@ -1,12 +1,10 @@
-"""The keys of the window by heading, generated from the tables of actions and views."""
+"""The keys of the window by heading, generated from the table of actions."""
 
 from __future__ import annotations
 
 from PySide6.QtGui import QKeySequence
 
 from devtools_app.actions.table import ACTIONS, MENUS
-from devtools_app.views import VIEWS
-from devtools_app.views.spec import Area
 
 # keys that belong to a widget and not to the window; (key, what it does)
 LOCAL_KEYS = {
@@ -52,8 +50,7 @@ def sheet_sections() -> dict[str, list[tuple[str, str]]]:
             if spec.menu == menu and spec.keys
         ]
         sections[menu] = lines
-    centre = [view for view in VIEWS if view.area is Area.CENTRE][:9]
-    sections["Views"] = [(f"Alt+{n}", view.title) for n, view in enumerate(centre, 1)]
+    sections["Views"] = [("Alt+1 … Alt+9", "a tab of the group in front")]
     sections.update({title: list(lines) for title, lines in LOCAL_KEYS.items()})
     return {title: lines for title, lines in sections.items() if lines}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import JobProgress
-from devtools_app.state.requests import Notice
+from devtools_app.state.requests import Notice, ShowView
 from devtools_app.state.run_form import LEVELS, RunForm, runnable
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
@@ -42,15 +42,28 @@ class RunCommand:
         self._bundled_from = ""
         self._jobs.run_form = services.controller.settings.last_run
         self._jobs["run"].finished.connect(self._open)
+        self._jobs["run"].ended.connect(self._tell_failure)
 
     def execute(self, request: Execute) -> None:
-        """Start a job."""
+        """Start a job; the view that asked for it stays in front."""
         sentence = self._jobs["run"].start(request.job, request.target, about=request.session)
         if sentence:
             self._window.notice(Notice(sentence, "warning"))
             return
         self._remember(self._jobs.run_form)
-        self._window.show_view(PANEL)
+
+    def _tell_failure(self, ended: JobProgress) -> None:
+        """Offer the Run view for the reason where another view is in front."""
+        from inspector.jobs.messages import Ended
+
+        outcome = ended.outcome
+        if outcome is None or outcome.ended in (Ended.FINISHED, Ended.CANCELLED):
+            return
+        if self._services.store.state.view != PANEL:
+            offer = ("Show", ShowView(PANEL))
+            self._window.notice(
+                Notice(f"The run failed: {outcome.sentence}", "error", "", (offer,))
+            )
 
     def ask_bundle(self, request: AskBundle) -> None:
         """Ask for the contents of a bundled program."""

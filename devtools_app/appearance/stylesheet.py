@@ -74,6 +74,12 @@ QPushButton[link="true"] { background: transparent; border: 1px solid transparen
     color: %(accent)s; padding: 2px 4px; text-align: left; }
 QPushButton[link="true"]:hover { text-decoration: underline; }
 QPushButton[link="true"]:focus { border-color: %(accent)s; }
+QFrame#segments { background: %(surface)s; border: 1px solid %(line)s; border-radius: 5px; }
+QPushButton[segment="true"] { background: transparent; border-color: transparent;
+    color: %(muted)s; padding: 3px 10px; text-align: left; }
+QPushButton[segment="true"]:hover { color: %(text)s; }
+QPushButton[segment="true"]:checked { background: %(selection)s; color: %(text)s; }
+QPushButton[segment="true"]:focus { border-color: %(accent)s; }
 QPushButton#goto { background: %(surface)s; color: %(muted)s; text-align: left;
     padding: 4px 10px; }
 QPushButton#goto:hover, QPushButton#goto:focus { border-color: %(accent)s; }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QEventLoop, Qt
+from PySide6.QtCore import QEventLoop
 from PySide6.QtWidgets import QApplication, QWidget
 
 from devtools_app.screenshots import window as shots
@@ -106,7 +106,6 @@ def _write_steps(window: MainWindow, path: Path) -> None:
     from devtools_app.views.step import StepView
 
     view = _view(window, "step", StepView)
-    _make_room(window, "step")
     until(lambda: view.call.count() > 0)
     view.begin()
     for _ in range(_STEPS):
@@ -115,7 +114,7 @@ def _write_steps(window: MainWindow, path: Path) -> None:
     until(lambda: _at_rest(window))
     view.values.step(1)
     until(lambda: _at_rest(window))
-    _write(window, "graph", path)
+    _write(window, "step", path)
     window.jobs["step"].cancel()
     until(lambda: not window.jobs["step"].running)
 
@@ -132,22 +131,16 @@ def _write_bisection(window: MainWindow, path: Path) -> None:
     from devtools_app.views.bisect import BisectView
 
     view = _view(window, "bisect", BisectView)
-    _make_room(window, "bisect")
     view.value.setText(_BOUND)
     view.start()
     until(lambda: not window.jobs["bisect"].running)
-    _write(window, "graph", path)
+    _write(window, "bisect", path)
 
 
 def _view(window: MainWindow, name: str, kind: type[_View]) -> _View:
     window.show_view(name)
     until(lambda: any(isinstance(host.view, kind) for host in window.hosts))
     return next(host.view for host in window.hosts if isinstance(host.view, kind))
-
-
-def _make_room(window: MainWindow, panel: str) -> None:
-    dock = window.docks.by_name[panel]
-    window.resizeDocks([dock], [_PANEL_HEIGHT], Qt.Orientation.Vertical)
 
 
 def _write(window: MainWindow, view: str, path: Path) -> None:

@@ -38,6 +38,8 @@ def restored_state(state: State, restoring: Restoring) -> State:
         notes={**state.notes, **notes},
         bookmarks=(*others, *marks),
         view=workspace.view or state.view,
+        group=workspace.group,
+        fronts={**state.fronts, **workspace.fronts},
         split_view=workspace.split_view,
         overlay=workspace.overlay,
         filter_text=workspace.filter_text,

@@ -15,6 +15,7 @@ from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load
 from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
+from devtools_app.state.arrangement import Arrangements
 from devtools_app.state.requests import ChooseTicks, Notice, OpenAlone, Reload
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
@@ -49,7 +50,7 @@ class SessionController(QObject):
     Signals:
         noticed(notice): a Notice to show
         settings_changed(settings): the preferences have changed
-        layout_requested(layout): a workspace brings a dock layout
+        layouts_requested(layouts): a workspace brings the places of the panels
 
     Attributes:
         opener: reads files; connect its progress
@@ -58,7 +59,7 @@ class SessionController(QObject):
 
     noticed = Signal(object)
     settings_changed = Signal(object)
-    layout_requested = Signal(str)
+    layouts_requested = Signal(object)
 
     def __init__(
         self,
@@ -281,10 +282,10 @@ class SessionController(QObject):
         targets = tuple(OpenTarget(paths, label=name) for name, paths in workspace.sessions)
         self.opener.open(targets, self._options())
 
-    def save_workspace(self, path: Path, layout: str) -> bool:
+    def save_workspace(self, path: Path, layouts: Arrangements) -> bool:
         """Write the workspace; return whether that worked."""
         try:
-            workspace = workspace_of(self._store.state, layout)
+            workspace = workspace_of(self._store.state, layouts)
             save_workspace(path, with_absent(workspace, self._absent))
         except OSError as error:
             text = f"The workspace cannot be saved in {path}: {error.strerror or error}"
@@ -357,7 +358,7 @@ class SessionController(QObject):
         settings = self._settings
         if restoring is not None:
             self.workspace_path = restoring.path
-            self.layout_requested.emit(restoring.workspace.layout)
+            self.layouts_requested.emit(restoring.workspace.layouts)
             settings = settings.with_recent((str(restoring.path.absolute()),))
         for result in results if restoring is None else ():
             if result.session is not None:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.views.spec import ViewContext, ViewSpec
+
+
+class Lender(Protocol):
+    """A panel whose view can be a tab as well."""
+
+    def lend(self) -> ViewHost:
+        """Return the place of the view, to be shown elsewhere."""
+        ...
+
+    def take_back(self) -> None:
+        """Show the view here again."""
+        ...
 
 
 class ViewTabs(QWidget):
@@ -18,9 +33,11 @@ class ViewTabs(QWidget):
 
     chosen = Signal(str)
 
-    def __init__(self, context: ViewContext, specs: tuple[ViewSpec, ...], name: str) -> None:
+    def __init__(self, context: ViewContext, specs: Iterable[ViewSpec], name: str) -> None:
         super().__init__()
-        self._specs = specs
+        self._specs = {spec.name: spec for spec in specs}
+        self._hosts = {one: ViewHost(spec, context) for one, spec in self._specs.items()}
+        self._lenders: Mapping[str, Lender] = {}
         self._bar = QTabBar()
         self._bar.setAccessibleName(name)
         self._bar.setExpanding(False)
@@ -28,39 +45,84 @@ class ViewTabs(QWidget):
         self._bar.setUsesScrollButtons(True)
         self._bar.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._stack = QStackedWidget()
-        self.hosts = tuple(ViewHost(spec, context) for spec in specs)
-        for number, (spec, host) in enumerate(zip(specs, self.hosts, strict=True), 1):
-            index = self._bar.addTab(spec.title)
-            self._bar.setTabToolTip(index, f"{spec.title}  Alt+{number}" if number < 10 else "")
+        for host in self._hosts.values():
             self._stack.addWidget(host)
+        self._top = QHBoxLayout()
+        self._top.setContentsMargins(0, 0, 0, 0)
+        self._top.setSpacing(0)
+        self._top.addWidget(self._bar, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self._bar)
+        layout.addLayout(self._top)
         layout.addWidget(self._stack, 1)
         self._bar.currentChanged.connect(self._changed)
 
     @property
+    def hosts(self) -> tuple[ViewHost, ...]:
+        """Return the places of the views; without those that are lent."""
+        return tuple(self._hosts.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the views that have a tab, in order."""
+        return tuple(str(self._bar.tabData(tab)) for tab in range(self._bar.count()))
+
+    @property
     def current(self) -> ViewHost | None:
         """Return the host in front."""
-        index = self._bar.currentIndex()
-        return self.hosts[index] if 0 <= index < len(self.hosts) else None
+        found = self._stack.currentWidget()
+        return found if self._bar.count() and isinstance(found, ViewHost) else None
 
-    def show_view(self, name: str) -> bool:
-        """Bring a view to the front without a signal; return whether it exists."""
-        names = [spec.name for spec in self._specs]
-        if name not in names:
-            return False
+    def share(self, lenders: Mapping[str, Lender]) -> None:
+        """Show views of panels in their places instead of a second copy."""
+        self._lenders = lenders
+        for name in lenders:
+            host = self._hosts.pop(name)
+            self._stack.removeWidget(host)
+            host.deleteLater()
+
+    def show_view(self, name: str, names: tuple[str, ...]) -> None:
+        """Show tabs, one of them in front, without a signal.
+
+        Args:
+            name: of the view in front; it has a tab even if the names lack it
+            names: of the tabs, in order
+        """
+        if name not in self._specs:
+            name = next(iter(names), "")
+        shown = names if name in names or not name else (*names, name)
         blocked = self._bar.blockSignals(True)
-        self._bar.setCurrentIndex(names.index(name))
+        if shown != self.names:
+            self._fill(shown)
+        if name:
+            self._bar.setCurrentIndex(shown.index(name))
+            self._bring_up(name)
         self._bar.blockSignals(blocked)
-        self._stack.setCurrentIndex(names.index(name))
-        return True
+
+    def _fill(self, names: tuple[str, ...]) -> None:
+        while self._bar.count():
+            self._bar.removeTab(0)
+        for number, name in enumerate(names, 1):
+            title = self._specs[name].title
+            index = self._bar.addTab(title)
+            self._bar.setTabData(index, name)
+            self._bar.setTabToolTip(index, f"{title}  Alt+{number}" if number < 10 else "")
+
+    def _bring_up(self, name: str) -> None:
+        for other, lender in self._lenders.items():
+            if other != name:
+                lender.take_back()
+        host = self._hosts[name] if name in self._hosts else self._lenders[name].lend()
+        if self._stack.indexOf(host) < 0:
+            self._stack.addWidget(host)
+        self._stack.setCurrentWidget(host)
 
     def _changed(self, index: int) -> None:
-        self._stack.setCurrentIndex(index)
-        if 0 <= index < len(self._specs):
-            self.chosen.emit(self._specs[index].name)
+        if index >= 0:
+            name = str(self._bar.tabData(index))
+            self._bring_up(name)
+            self.chosen.emit(name)
 
 
 class Centre(QSplitter):
@@ -74,11 +136,11 @@ class Centre(QSplitter):
     chosen = Signal(str)
     split_chosen = Signal(str)
 
-    def __init__(self, context: ViewContext, specs: tuple[ViewSpec, ...]) -> None:
+    def __init__(self, context: ViewContext, specs: Iterable[ViewSpec]) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._context = context
-        self._specs = specs
-        self._main = ViewTabs(context, specs, "Views")
+        self._specs = tuple(specs)
+        self._main = ViewTabs(context, self._specs, "Views")
         self._second: ViewTabs | None = None
         self.setChildrenCollapsible(False)
         self.setHandleWidth(1)
@@ -87,8 +149,13 @@ class Centre(QSplitter):
 
     @property
     def hosts(self) -> tuple[ViewHost, ...]:
-        """Return all places for views, of both rows."""
+        """Return all places for views, of both rows; without those that are lent."""
         return self._main.hosts + (self._second.hosts if self._second is not None else ())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the views that have a tab in the first row, in order."""
+        return self._main.names
 
     @property
     def current(self) -> ViewHost | None:
@@ -98,11 +165,21 @@ class Centre(QSplitter):
             return second.current
         return self._main.current
 
-    def show_views(self, view: str, split_view: str) -> None:
-        """Bring views to the front; an empty second name means there is no second row."""
-        self._main.show_view(view)
+    def share(self, lenders: Mapping[str, Lender]) -> None:
+        """Show views of panels in the first row instead of a second copy."""
+        self._main.share(lenders)
+
+    def show_views(self, view: str, split_view: str, names: tuple[str, ...]) -> None:
+        """Bring views to the front; an empty second name means there is no second row.
+
+        Args:
+            view: name of the view in front
+            split_view: of the second row
+            names: of the tabs of both, in order
+        """
+        self._main.show_view(view, names)
         if split_view:
-            self._second_row().show_view(split_view)
+            self._second_row().show_view(split_view, names)
         if self._second is not None:
             self._second.setVisible(bool(split_view))
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QEnterEvent
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QHBoxLayout,
-    QLabel,
-    QMainWindow,
-    QTabBar,
-    QTabWidget,
-    QToolButton,
-    QWidget,
-)
-from typing_extensions import override
+from PySide6.QtCore import QByteArray, Qt, QTimer
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
 
-from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.shell.dock_room import DockRoom
+from devtools_app.shell.dock_title import DockTitle
 from devtools_app.shell.view_host import ViewHost
+from devtools_app.state.arrangement import Arrangement
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
-from devtools_app.widgets.fields import ToolButton
+from devtools_app.widgets.empty_state import EmptyState, Need
 
 _SIDES = {
     Area.LEFT: Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -38,93 +29,8 @@ _EXTENTS = {
 _HEIGHTS = {"sessions": 92, "files": 142}  # of the left column; the others share the rest
 _REST = 230
 _TWO_SESSIONS = 150
-LAYOUT_VERSION = 2
-
-
-class _Title(QWidget):
-    """Name of a dock with buttons to float and to hide it; can be dragged like any title."""
-
-    def __init__(self, dock: Dock, theme: Theme, action: QAction | None) -> None:
-        super().__init__()
-        self._theme = theme
-        self._compact = False
-        self._dock = dock
-        self.setObjectName("dockTitle")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._label = QLabel(dock.windowTitle())
-        set_role(self._label, "role", "muted")
-        self._float = self._button("float", lambda: dock.setFloating(not dock.isFloating()))
-        self._hide = self._button("hide", dock.close)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(12, 4, 6, 2)
-        layout.setSpacing(2)
-        layout.addWidget(self._label)
-        layout.addStretch(1)
-        layout.addWidget(self._float)
-        layout.addWidget(self._hide)
-        self._more = self._extra(action) if action is not None else None
-        if self._more is not None:
-            layout.addWidget(self._more)
-        dock.windowTitleChanged.connect(self._label.setText)
-        theme.changed.connect(self._restyle)
-        self._restyle()
-
-    def set_compact(self, on: bool) -> None:
-        """Hide the title if a tab shows the name."""
-        if on != self._compact:
-            self._compact = on
-            if self._more is not None:
-                self._more.setVisible(not on)  # else the keyboard would stop at nothing
-            self.setFixedHeight(0 if on else super().sizeHint().height())
-            self.updateGeometry()
-
-    @override
-    def sizeHint(self) -> QSize:
-        return QSize(0, 0) if self._compact else super().sizeHint()
-
-    @override
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, 0) if self._compact else super().minimumSizeHint()
-
-    def _extra(self, action: QAction) -> QToolButton:
-        button = ToolButton()
-        button.setIcon(self._theme.icon("plus", "muted"))
-        button.setToolTip(action.toolTip())
-        button.setAccessibleName(action.text().rstrip("…"))
-        button.setEnabled(action.isEnabled())
-        button.clicked.connect(lambda: action.trigger())
-        action.enabledChanged.connect(button.setEnabled)
-        self._theme.changed.connect(lambda: button.setIcon(self._theme.icon("plus", "muted")))
-        return button
-
-    def _button(self, what: str, pressed: Callable[[], object]) -> QToolButton:
-        button = ToolButton()
-        button.setAccessibleName(f"{what.capitalize()} {self._dock.windowTitle()}")
-        button.setToolTip(f"{what.capitalize()} {self._dock.windowTitle()}")
-        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        button.clicked.connect(lambda: pressed())
-        policy = button.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        button.setSizePolicy(policy)
-        button.hide()
-        return button
-
-    def _show_buttons(self, on: bool) -> None:
-        # keyboards reach the same through View > Panels
-        self._float.setVisible(on)
-        self._hide.setVisible(on)
-
-    @override
-    def enterEvent(self, event: QEnterEvent) -> None:
-        self._show_buttons(True)
-
-    @override
-    def leaveEvent(self, event: QEvent) -> None:
-        self._show_buttons(False)
-
-    def _restyle(self) -> None:
-        self._float.setIcon(self._theme.icon("float", "muted"))
-        self._hide.setIcon(self._theme.icon("close", "muted"))
+_AWAY = Need("In the middle", "The tab in front shows this.")
+LAYOUT_VERSION = 3  # a layout of another version has other panels
 
 
 class Dock(QDockWidget):
@@ -146,10 +52,13 @@ class Dock(QDockWidget):
         self.setAccessibleName(spec.title)
         self.host = ViewHost(spec, context)
         self.setWidget(self.host)
-        self._title = _Title(self, context.theme, action)
+        self._title = DockTitle(self, context.theme, action)
         self.setTitleBarWidget(self._title)
-        # Qt only moves a panel behind another tab off the window: Tab would go through all of it
-        self.visibilityChanged.connect(self.host.set_in_front)
+        self._theme = context.theme
+        self._front = False
+        self._lent = False
+        self._away: EmptyState | None = None
+        self.visibilityChanged.connect(self._visible)
 
     def set_compact(self, on: bool) -> None:
         """Hide the title where a tab shows the name."""
@@ -159,8 +68,31 @@ class Dock(QDockWidget):
         """Show the dock, in front of others in its place, and give it the focus."""
         self.show()
         self.raise_()
-        self.host.set_in_front(True)
-        self.host.give_focus()
+        if not self._lent:
+            self.host.set_in_front(True)
+            self.host.give_focus()
+
+    def lend(self) -> ViewHost:
+        """Return the place of the view, to be shown as a tab in the middle."""
+        if not self._lent:
+            self._lent = True
+            self._away = self._away or EmptyState(self._theme, _AWAY)
+            self.setWidget(self._away)
+            self.host.set_in_front(True)
+        return self.host
+
+    def take_back(self) -> None:
+        """Show the view here again."""
+        if self._lent:
+            self._lent = False
+            self.setWidget(self.host)
+            self.host.set_in_front(self._front)
+
+    def _visible(self, on: bool) -> None:
+        # Qt only moves a panel behind another tab off the window: Tab would go through all of it
+        self._front = on
+        if not self._lent:
+            self.host.set_in_front(on)
 
 
 class Docks:
@@ -267,6 +199,15 @@ class Docks:
     def _sharing(self, dock: Dock) -> list[str]:
         docks = [dock, *self._window.tabifiedDockWidgets(dock)]
         return [one.windowTitle() for one in docks if not one.isHidden()]
+
+    def arrangement(self) -> Arrangement:
+        """Return where the panels are."""
+        return Arrangement(self.save())
+
+    def arrange(self, arrangement: Arrangement) -> None:
+        """Put the panels where an arrangement has them."""
+        if not self.restore(arrangement.docks):
+            self.reset()
 
     def save(self) -> str:
         """Return the layout as a string; that of the stowed panels when they are stowed."""

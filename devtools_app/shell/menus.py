@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -38,6 +38,10 @@ class Menus(QObject):
         self._menus = {name: window.menuBar().addMenu(f"&{name}") for name in MENUS}
         self._recent = QMenu("Open recent", window)
         self._bookmarks = QMenu("Bookmarks", window)
+        self._others = QMenu("Other views", window)
+        self._views: dict[str, QAction] = {}
+        self._titles: dict[str, str] = {}
+        self._listed: tuple[tuple[str, ...], Mapping[str, str]] = ((), {})
         self._add_name()
         self._fill(actions)
         self._theme_menu = self._themes()
@@ -72,23 +76,46 @@ class Menus(QObject):
                 if spec.name == "bookmark":
                     menu.addMenu(self._bookmarks)
 
-    def add_views(self, specs: tuple[ViewSpec, ...], show: Callable[[str], object]) -> None:
-        """Add one entry per view of the middle, Alt+1 to Alt+9, before the rest of the menu."""
-        menu = self._menus["View"]
-        first = menu.actions()[0]
-        for number, spec in enumerate(specs, 1):
+    def add_views(self, specs: Iterable[ViewSpec], show: Callable[[str], object]) -> None:
+        """Add one entry per view of the middle, before the rest of the menu."""
+        for spec in specs:
             action = QAction(spec.title, self._window)
-            if number < 10:
-                action.setShortcut(QKeySequence(f"Alt+{number}"))
             action.setData(spec.icon)
             action.triggered.connect(partial(_call, show, spec.name))
-            menu.insertAction(first, action)
             self._window.addAction(action)
             self.extra.append(action)
-        if specs:
-            menu.insertSeparator(first)
+            self._views[spec.name] = action
+        self._titles = {name: action.text() for name, action in self._views.items()}
+        if self._views:
+            self._menus["View"].insertMenu(self._split_action(), self._others)
+            self._menus["View"].insertSeparator(self._split_action())
         self._theme.changed.connect(self._draw_icons)
         self._draw_icons()
+
+    def show_tabs(self, names: tuple[str, ...], why_not: Mapping[str, str]) -> None:
+        """List the tabs with Alt+1 to Alt+9 and the other views below them.
+
+        Args:
+            names: of the views that have a tab, in order
+            why_not: why a view can never be filled, by its name; empty if it can
+        """
+        if (names, why_not) == self._listed:
+            return
+        self._listed = (names, why_not)
+        menu = self._menus["View"]
+        others = [name for name in self._views if name not in names]
+        for name, action in self._views.items():
+            menu.removeAction(action)
+            self._others.removeAction(action)
+            reason = why_not.get(name, "")
+            action.setText(f"{self._titles[name]} ({reason})" if reason else self._titles[name])
+            at = names.index(name) + 1 if name in names else 10
+            action.setShortcut(QKeySequence(f"Alt+{at}" if at < 10 else ""))
+        for name in names:
+            menu.insertAction(self._others.menuAction(), self._views[name])
+        for name in others:
+            self._others.addAction(self._views[name])
+        self._others.menuAction().setVisible(bool(others))
 
     def _draw_icons(self) -> None:
         for action in self.extra:

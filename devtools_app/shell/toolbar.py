@@ -1,6 +1,8 @@
-"""The toolbar: session, method and overlay, and the search field."""
+"""The toolbar: session, method, group of tabs and overlay, and the search field."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
@@ -8,7 +10,9 @@ from PySide6.QtWidgets import QSizePolicy, QToolBar, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.shell.group_switch import GroupSwitch
 from devtools_app.state.state import OVERLAYS, State
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.widgets.badge import key_width, paint_key
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -45,6 +49,7 @@ class TopBar(QToolBar):
 
     Signals:
         session_chosen(id), method_chosen(name), overlay_chosen(name): from the three lists
+        group_chosen(group): the user chose a group of tabs
         find_pressed(): the user opens the palette
         recompile_pressed(): the user recompiles
     """
@@ -52,10 +57,11 @@ class TopBar(QToolBar):
     session_chosen = Signal(str)
     method_chosen = Signal(str)
     overlay_chosen = Signal(str)
+    group_chosen = Signal(object)
     find_pressed = Signal()
     recompile_pressed = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, groups: Iterable[TabGroup] = TabGroup) -> None:
         super().__init__("Session and method")
         self.setObjectName("top_bar")
         self.setMovable(False)
@@ -64,6 +70,7 @@ class TopBar(QToolBar):
         self._session = ToolbarCombo(theme, "session", "Session")
         self._method = ToolbarCombo(theme, "method", "Method")
         self._overlay = ToolbarCombo(theme, "colour by", "Colour nodes by")
+        self.groups = GroupSwitch(theme, groups)
         self._find = GotoButton(theme)
         self._recompile = PushButton("Recompile and run")
         self._recompile.setAccessibleName("Recompile, run and compare")
@@ -71,7 +78,7 @@ class TopBar(QToolBar):
         set_role(self._recompile, "primary", "true")
         space = QWidget()
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        for part in (self._session, self._method, self._overlay, space, self._find):
+        for part in (self._session, self._method, self.groups, self._overlay, space, self._find):
             self.addWidget(part)
         self._recompile_action = self.addWidget(self._recompile)
         self._session.activated.connect(
@@ -83,6 +90,7 @@ class TopBar(QToolBar):
         self._overlay.activated.connect(
             lambda: self.overlay_chosen.emit(str(self._overlay.currentData()))
         )
+        self.groups.chosen.connect(self.group_chosen)
         self._find.clicked.connect(self.find_pressed)
         self._recompile.clicked.connect(self.recompile_pressed)
 
@@ -95,5 +103,6 @@ class TopBar(QToolBar):
         self._method.show_choices([(name, name) for name in methods], state.method)
         self._overlay.show_choices([(text, name) for name, text in OVERLAYS], state.overlay)
         self._overlay.setEnabled(session is not None)
+        self.groups.show_group(state.group)
         self._find.setEnabled(session is not None)
         self._recompile_action.setVisible(state.history.of_session(state.current) is not None)

@@ -27,23 +27,31 @@ from devtools_app.shell.central_area import Centre
 from devtools_app.shell.docks import Docks
 from devtools_app.shell.file_drop import Dropping
 from devtools_app.shell.job_line import JobLine, follow_recompiling
+from devtools_app.shell.layouts import Layouts
 from devtools_app.shell.menus import Menus
 from devtools_app.shell.start_page import StartPage
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.toolbar import TopBar
 from devtools_app.shell.view_host import ViewHost
+from devtools_app.state.arrangement import Arrangements
 from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
+from devtools_app.state.tab_groups import TabGroup, with_group_of_view
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.views import VIEWS
-from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.views.spec import Area, ViewContext, ViewSpec, tabs_of
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.log_panel import LogStore
 from devtools_app.widgets.message_strip import MessageStrip
 
 _FIRST_SIZE = (1280, 800)
+_GROUP_ACTIONS = {
+    TabGroup.LOOK: "look",
+    TabGroup.CHANGE: "change_program",
+    TabGroup.PROVE: "prove",
+}
 _EDITS_BELOW = 60  # pixels below the tabs of the views
 
 
@@ -60,8 +68,10 @@ class MainWindow(QMainWindow):
         router: handles requests of views
         context: passed to views
         bound: the actions of the table
+        tabs: names of the views in the middle, by their group
         centre: the views in the middle
         docks: the panels
+        panels: where they are for each group
         status: the line at the bottom
         strip: messages above the views
         top_bar: session, method and meaning of colour
@@ -79,7 +89,11 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self.theme = theme
-        self.store = Store(parent=self)
+        self._groups = tabs_of(views)
+        self.tabs = {
+            group: tuple(view.name for view in found) for group, found in self._groups.items()
+        }
+        self.store = Store(parent=self, settle=lambda state: with_group_of_view(state, self.tabs))
         self.controller = SessionController(self.store, settings_file, load, self)
         self.jobs = WindowJobs(self)
         recompiling = self.jobs.recompiling
@@ -101,17 +115,22 @@ class MainWindow(QMainWindow):
         self.context = ViewContext(
             self.store, theme, self.router, log or LogStore(), self.jobs, paths
         )
-        self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
+        tabs = {view.name for found in self._groups.values() for view in found}
+        self.centre_specs = tuple(view for view in views if view.name in tabs)
         self.strip = MessageStrip(theme)
         self.centre = Centre(self.context, self.centre_specs)
         self.status = StatusLine(theme)
         self._job_line = JobLine(self.status.show_job, self.jobs, self)
-        self.top_bar = TopBar(theme)
+        self.top_bar = TopBar(theme, self._groups)
         self.bound = Actions(self, theme, self.commands.handlers())
         self._start_requested = False
+        self._without_session = False  # a view was asked for that needs none
         self._build_middle()
         around = [view for view in views if view.area is not Area.CENTRE]
         self.docks = Docks(self, self.context, around, self.bound.by_name)
+        self.panels = Layouts(self.docks)
+        shared = {name: dock for name, dock in self.docks.by_name.items() if name in tabs}
+        self.centre.share(shared)
         self.menus = self._build_menus()
         self._wire()
         self._wire_opening()
@@ -153,9 +172,10 @@ class MainWindow(QMainWindow):
         self.store.changed.connect(self._show_state)
         self.controller.noticed.connect(self.notice)
         self.controller.settings_changed.connect(self._take_settings)
-        self.controller.layout_requested.connect(self.docks.restore)
+        self.controller.layouts_requested.connect(self._restore_panels)
         self.centre.chosen.connect(self._view_chosen)
         self.centre.split_chosen.connect(self._split_chosen)
+        self.top_bar.group_chosen.connect(self.commands.show_group)
         self.top_bar.session_chosen.connect(self.controller.show)
         self.top_bar.method_chosen.connect(self._method_chosen)
         self.top_bar.overlay_chosen.connect(self._overlay_chosen)
@@ -176,10 +196,14 @@ class MainWindow(QMainWindow):
         settings = self.controller.settings
         if settings.geometry:
             self.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode("ascii", "ignore")))
-        self.docks.restore(settings.layout)
-        names = self.centre_views()
+        names = [spec.name for spec in self.centre_specs]
         first = self.controller.first_view = names[0] if names else ""
-        self.store.update(view=settings.view if settings.view in names else first)
+        self.store.update(
+            view=settings.view if settings.view in names else first,
+            group=settings.group,
+            fronts=settings.fronts,
+        )
+        self._restore_panels(settings.layouts)
         self._take_settings(settings)
         self._show_state(self.store.state, self.store.state)
 
@@ -197,13 +221,9 @@ class MainWindow(QMainWindow):
                 found = host
         return None if found is None else (found.spec, found.view)
 
-    def centre_views(self) -> tuple[str, ...]:
-        """Return the names of the views in the middle, in the order of their tabs."""
-        return tuple(spec.name for spec in self.centre_specs)
-
-    def layout_of_docks(self) -> str:
-        """Return where the panels are, for a workspace."""
-        return self.docks.save()
+    def layouts(self) -> Arrangements:
+        """Return where the panels are by the group of tabs, for a workspace."""
+        return self.panels.of_groups(self.store.state.group)
 
     def all_actions(self) -> tuple[QAction, ...]:
         """Return every command for the palette, those of the table first."""
@@ -211,12 +231,17 @@ class MainWindow(QMainWindow):
         return (*self.bound.by_name.values(), *self.menus.extra, *panels)
 
     def show_view(self, name: str) -> None:
-        """Bring a view to the front and give it the focus."""
+        """Bring a view to the front and give it the focus.
+
+        A view that is a panel as well is the tab while its group is in front.
+        """
+        state = self.store.state
         dock = self.docks.by_name.get(name)
-        if dock is not None:
+        if dock is not None and name not in self.tabs.get(state.group, ()):
             dock.bring_up()
-        elif name in self.centre_views():
+        elif spec := next((one for one in self.centre_specs if one.name == name), None):
             self._start_requested = False
+            self._without_session = spec.without_session
             self.store.update(view=name)
             self._show_page()
             if self.centre.current is not None:
@@ -225,6 +250,7 @@ class MainWindow(QMainWindow):
     def show_start_page(self) -> None:
         """Show the start page over the views until one is chosen or something is opened."""
         self._start_requested = True
+        self._without_session = False
         self._show_page()
 
     def reset_layout(self) -> None:
@@ -279,6 +305,9 @@ class MainWindow(QMainWindow):
         self.bound["change"].setEnabled(one is not None)
         self.bound["undo"].setEnabled(one is not None and bool(one.draft.past))
         self.bound["redo"].setEnabled(one is not None and bool(one.draft.future))
+        for group, name in _GROUP_ACTIONS.items():
+            self.bound[name].setVisible(group in self._groups)
+            self.bound[name].setChecked(group is state.group)
         for name in ("copy_python", "copy_command"):
             self.bound[name].setEnabled(one is not None)
         self.bound["split"].setEnabled(len(self.centre_specs) > 1)
@@ -293,7 +322,9 @@ class MainWindow(QMainWindow):
         self.top_bar.show_state(new)
         self.status.show_state(new)
         self.menus.show_state(new)
-        self.centre.show_views(new.view, new.split_view)
+        self._show_tabs(new)
+        if old.group is not new.group:
+            self.panels.switch(old.group, new.group)
         self._show_page()
         if len(old.sessions) < 2 <= len(new.sessions):
             self.docks.show_two_sessions()
@@ -304,8 +335,25 @@ class MainWindow(QMainWindow):
         session = new.session
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
 
+    def _show_tabs(self, state: State) -> None:
+        session = state.session
+        why_not = (
+            {}
+            if session is None
+            else {
+                spec.name: reason for spec in self.centre_specs if (reason := spec.never(session))
+            }
+        )
+        names = tuple(one for one in self.tabs.get(state.group, ()) if one not in why_not)
+        self.centre.show_views(state.view, state.split_view, names)
+        self.menus.show_tabs(names, why_not)
+
+    def _restore_panels(self, layouts: Arrangements) -> None:
+        self.panels.restore(layouts, self.store.state.group)
+
     def _show_page(self) -> None:
-        shown = self.store.state.sessions or self.store.state.sweep
+        state = self.store.state
+        shown = state.sessions or state.sweep or self._without_session
         start = self._start_requested or not shown or not self.centre_specs
         self._pages.setCurrentIndex(0 if start else 1)
         if self.store.state.sessions:
@@ -349,8 +397,10 @@ class MainWindow(QMainWindow):
         remembered = replace(
             self.controller.settings,
             geometry=geometry,
-            layout=self.docks.save(),
+            layouts=self.layouts(),
             view=state.view,
+            group=state.group,
+            fronts=dict(state.fronts),
             overlay=state.overlay,
         )
         self.controller.put_settings(remembered)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, cast
 from PySide6.QtCore import QStandardPaths
 
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
+from devtools_app.state.arrangement import NO_ARRANGEMENTS, Arrangement
 from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
 from devtools_app.state.run_form import RunForm, run_form_from
+from devtools_app.state.tab_groups import TabGroup
 from inspector.tables.selection import Units
 from schema.errors import FormatError
 from schema.objects.codec import read_object, to_json
@@ -31,6 +33,7 @@ _UNITS = {"time": TIME_CHOICES, "size": SIZE_CHOICES}
 _PLACE = "settings"
 _STAYS = "The file stays as it is, and no preferences are saved."
 _NOTHING: Mapping[str, object] = {}
+_NO_FRONTS: Mapping[str, str] = {}
 _VARIABLE = "ETSCOPE_SETTINGS"
 
 
@@ -49,8 +52,11 @@ class Settings:
         watch: whether files are reloaded when they change
         recents: opened sessions, newest first
         geometry: of the window, base64 of Qt's bytes
-        layout: of the docks, base64 of Qt's bytes
+        layouts: where the panels are, by the group of tabs
+        arrangements: of the panels that the user has named
         view: view in front
+        group: its group of tabs
+        fronts: the view in front of each group
         overlay: meaning of colours
         last_compile: contents of the Compile dialog, as JSON: its classes are imported later
         last_run: settings of the last run
@@ -66,8 +72,11 @@ class Settings:
     watch: bool = False
     recents: tuple[tuple[str, ...], ...] = ()
     geometry: str = ""
-    layout: str = ""
+    layouts: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
+    arrangements: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
     view: str = ""
+    group: TabGroup = TabGroup.LOOK
+    fronts: Mapping[str, str] = field(default_factory=lambda: _NO_FRONTS)
     overlay: str = "time"
     last_compile: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     last_run: RunForm = field(default_factory=RunForm)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.variants import History
 from inspector.tables.selection import AUTOMATIC, NOTHING, Selection, Units
 
@@ -89,7 +90,7 @@ class Bookmark:
     label: str
 
 
-_NO_NOTES: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ class State:
         units: how numbers are shown
         expanded: opened clusters of the graph view, each ``scope`` + its path
         view: name of the view in front
+        group: its group of tabs
+        fronts: the view in front of each group, by its value
         split_view: name of the second view, may be empty
         opened: number of sessions opened so far
         bookmarks: places under number keys
@@ -129,10 +132,12 @@ class State:
     units: Units = AUTOMATIC
     expanded: frozenset[str] = frozenset()
     view: str = ""
+    group: TabGroup = TabGroup.LOOK
+    fronts: Mapping[str, str] = field(default_factory=lambda: _NONE)
     split_view: str = ""
     opened: int = 0
     bookmarks: tuple[Bookmark, ...] = ()
-    notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
+    notes: Mapping[str, str] = field(default_factory=lambda: _NONE)
     past: tuple[Place, ...] = ()
     future: tuple[Place, ...] = ()
     history: History = field(default_factory=History)

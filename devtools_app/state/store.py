@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypedDict
 
@@ -9,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from typing_extensions import Unpack
 
 from devtools_app.state.state import Bookmark, Gaps, OpenSession, Place, State
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.variants import History
 from inspector.tables.selection import Selection, Units
 
@@ -27,6 +29,8 @@ class Changes(TypedDict, total=False):
     units: Units
     expanded: frozenset[str]
     view: str
+    group: TabGroup
+    fronts: Mapping[str, str]
     split_view: str
     opened: int
     bookmarks: tuple[Bookmark, ...]
@@ -51,8 +55,21 @@ class Store(QObject):
 
     changed = Signal(object, object)
 
-    def __init__(self, state: State | None = None, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        state: State | None = None,
+        parent: QObject | None = None,
+        settle: Callable[[State], State] = lambda state: state,
+    ) -> None:
+        """Begin with a state.
+
+        Args:
+            state: the first one, by default of a window without sessions
+            parent: owner
+            settle: returns a requested state with its parts in agreement
+        """
         super().__init__(parent)
+        self._settle = settle
         self._state = State() if state is None else state
         self._reported = self._state
         self._reporting = False
@@ -68,6 +85,7 @@ class Store(QObject):
 
     def put(self, state: State) -> None:
         """Set the state, as returned by the functions of ``devtools_app.state.transitions``."""
+        state = self._settle(state)
         if state == self._state:
             return  # the same object stays, so that "is" shows views whether they are up to date
         self._state = state

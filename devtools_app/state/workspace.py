@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devtools_app.state.arrangement import NO_ARRANGEMENTS, Arrangement, Arrangements
 from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
 from devtools_app.state.state import Bookmark, Place, State
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.transitions import BOOKMARK_SLOTS
 from devtools_app.state.variant_file import history_content, history_from
 from devtools_app.state.variants import History
@@ -23,7 +25,7 @@ SUFFIX = ".etscope"
 FORMAT = 1
 _WHAT = "a workspace of ETScope"
 _MAX_SESSIONS = 64
-_NO_NOTES: Mapping[str, str] = {}
+_NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,15 @@ class Workspace:
         current: id of the session shown
         method: its method
         view: view in front
+        group: its group of tabs
+        fronts: the view in front of each group
         split_view: second view, may be empty
         overlay: meaning of colours
         filter_text: filter of the operators
         selection: the selection
         bookmarks: places under number keys
         notes: text by session id
-        layout: of the docks, base64 of Qt's bytes
+        layouts: where the panels are, by the group of tabs
         history: variants of the programs
     """
 
@@ -49,30 +53,34 @@ class Workspace:
     current: str = ""
     method: str = ""
     view: str = ""
+    group: TabGroup = TabGroup.LOOK
+    fronts: Mapping[str, str] = field(default_factory=lambda: _NONE)
     split_view: str = ""
     overlay: str = "time"
     filter_text: str = ""
     selection: Selection = NOTHING
     bookmarks: tuple[Bookmark, ...] = ()
-    notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
-    layout: str = ""
+    notes: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    layouts: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
     history: History = field(default_factory=History)
 
 
-def workspace_of(state: State, layout: str) -> Workspace:
-    """Return the workspace for a state and a dock layout."""
+def workspace_of(state: State, layouts: Arrangements) -> Workspace:
+    """Return the workspace for a state and the places of the panels."""
     return Workspace(
         sessions=tuple((one.id, one.paths) for one in state.sessions),
         current=state.current,
         method=state.method,
         view=state.view,
+        group=state.group,
+        fronts=dict(state.fronts),
         split_view=state.split_view,
         overlay=state.overlay,
         filter_text=state.filter_text,
         selection=state.selection,
         bookmarks=state.bookmarks,
         notes=dict(state.notes),
-        layout=layout,
+        layouts=dict(layouts),
         history=state.history,
     )
 
@@ -93,12 +101,14 @@ class WorkspaceFile:
     sessions: tuple[SessionPart, ...] = ()
     place: Place = field(default_factory=Place)
     view: str = ""
+    group: TabGroup = TabGroup.LOOK
+    fronts: Mapping[str, str] = field(default_factory=lambda: _NONE)
     split_view: str = ""
     overlay: str = "time"
     filter: str = ""
     bookmarks: tuple[Bookmark, ...] = ()
-    notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
-    layout: str = ""
+    notes: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    layouts: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
     variants: object = ()
 
 
@@ -115,12 +125,14 @@ def save_workspace(path: Path, workspace: Workspace) -> None:
         ),
         place=Place(workspace.current, workspace.method, workspace.selection),
         view=workspace.view,
+        group=workspace.group,
+        fronts=workspace.fronts,
         split_view=workspace.split_view,
         overlay=workspace.overlay,
         filter=workspace.filter_text,
         bookmarks=workspace.bookmarks,
         notes=dict(workspace.notes),
-        layout=workspace.layout,
+        layouts=workspace.layouts,
         variants=history_content(workspace.history, lambda path: _stored(path, folder)),
     )
     write_json(path, to_json(file))
@@ -154,13 +166,15 @@ def load_workspace(path: Path) -> Workspace:
         current=file.place.session,
         method=file.place.method,
         view=file.view,
+        group=file.group,
+        fronts=file.fronts,
         split_view=file.split_view,
         overlay=file.overlay,
         filter_text=file.filter,
         selection=file.place.selection,
         bookmarks=tuple(marks.values()),
         notes=file.notes,
-        layout=file.layout,
+        layouts=file.layouts,
         history=history_from(file.variants, found),
     )
 

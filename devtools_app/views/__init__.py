@@ -6,35 +6,50 @@ is first shown, so that the window appears before the readers of files are impor
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.views.spec import Area, ViewSpec, entry
 
-# the centre in the order of its tabs, then the docks of each side in their order
+if TYPE_CHECKING:
+    from inspector.files.session import Session
+
+_LOOK, _CHANGE, _PROVE = (TabGroup.LOOK,), (TabGroup.CHANGE,), (TabGroup.PROVE,)
+
+
+def _only_data(session: Session) -> str:
+    """Return why a session of data files alone fills no view of a program."""
+    data = session.files and all(file.kind == "ptd" for file in session.files)
+    return "a data file has no program, record or trace" if data else ""
+
+
+# the tabs of each group and the panels of each side in their order
 VIEWS: tuple[ViewSpec, ...] = (
-    entry("overview", "Overview", Area.CENTRE, "overview"),
-    entry("graph", "Graph", Area.CENTRE, "graph"),
-    entry("timeline", "Timeline", Area.CENTRE, "timeline"),
-    entry("memory", "Memory", Area.CENTRE, "memory"),
-    entry("size", "Size", Area.CENTRE, "size"),
-    entry("partitions", "Partitions", Area.CENTRE, "partitions"),
-    entry("stages", "Stages", Area.CENTRE, "stages"),
-    entry("gap", "Numeric gap", Area.CENTRE, "gap"),
-    entry("compare", "Compare", Area.CENTRE, "compare"),
-    entry("evaluate", "Evaluate", Area.CENTRE, "evaluate"),
-    entry("roofline", "Roofline", Area.CENTRE, "roofline"),
-    entry("sweep", "Sweep", Area.CENTRE, "sweep", without_session=True),
-    entry("source", "Source", Area.CENTRE, "source"),
-    entry("structure", "Structure", Area.CENTRE, "structure"),
+    entry("overview", "Overview", Area.CENTRE, "overview", groups=_LOOK),
+    entry("graph", "Graph", Area.CENTRE, "graph", groups=_LOOK + _CHANGE, never=_only_data),
+    entry("timeline", "Timeline", Area.CENTRE, "timeline", groups=_LOOK, never=_only_data),
+    entry("memory", "Memory", Area.CENTRE, "memory", groups=_LOOK, never=_only_data),
+    entry("size", "Size", Area.CENTRE, "size", groups=_LOOK),
+    entry("partitions", "Partitions", Area.CENTRE, "partitions", groups=_LOOK, never=_only_data),
+    entry("source", "Source", Area.CENTRE, "source", groups=_LOOK, never=_only_data),
+    entry("structure", "Structure", Area.CENTRE, "structure", groups=_LOOK),
+    entry("roofline", "Roofline", Area.CENTRE, "roofline", groups=_LOOK, never=_only_data),
+    entry("node", "Node", Area.RIGHT, "node"),
+    entry("recipe", "Recipe", Area.RIGHT, "recipe", groups=_CHANGE),
+    entry("notes", "Notes", Area.RIGHT, "notes"),
+    entry("stages", "Stages", Area.CENTRE, "stages", groups=_CHANGE, never=_only_data),
+    entry("step", "Step", Area.CENTRE, "step", without_session=True, groups=_CHANGE),
+    entry("bisect", "Bisect", Area.CENTRE, "bisect", without_session=True, groups=_CHANGE),
+    entry("sweep", "Sweep", Area.CENTRE, "sweep", without_session=True, groups=_CHANGE),
+    entry("compile", "Compile", Area.CENTRE, "play", without_session=True, groups=_CHANGE),
+    entry("compare", "Compare", Area.CENTRE, "compare", groups=_PROVE),
+    entry("gap", "Numeric gap", Area.CENTRE, "gap", groups=_PROVE, never=_only_data),
+    entry("evaluate", "Evaluate", Area.CENTRE, "evaluate", groups=_PROVE, never=_only_data),
+    entry("run", "Run", Area.CENTRE, "play", without_session=True, groups=_PROVE),
     entry("sessions", "Sessions", Area.LEFT, "sessions", without_session=True, action="open"),
     entry("files", "Files", Area.LEFT, "file", action="add_files"),
     entry("findings", "Findings", Area.LEFT, "findings"),
-    entry("node", "Node", Area.RIGHT, "node"),
-    entry("recipe", "Recipe", Area.RIGHT, "recipe"),
-    entry("notes", "Notes", Area.RIGHT, "notes"),
     entry("operators", "Operators", Area.BOTTOM, "operators"),
-    entry("compile", "Compile", Area.BOTTOM, "play", without_session=True, action="compile"),
-    entry("run", "Run", Area.BOTTOM, "play", without_session=True),
-    entry("step", "Step", Area.BOTTOM, "step", without_session=True),
-    entry("bisect", "Bisect", Area.BOTTOM, "bisect", without_session=True),
     entry("issues", "Issues", Area.BOTTOM, "issues"),
     entry("log", "Log", Area.BOTTOM, "log", without_session=True),
 )

@@ -373,4 +373,4 @@ def _title(found: JobProgress | None) -> str:
     )
 
 
-SPEC = ViewSpec("bisect", "Bisect", Area.BOTTOM, BisectView, "bisect", without_session=True)
+SPEC = ViewSpec("bisect", "Bisect", Area.CENTRE, BisectView, "bisect", without_session=True)

@@ -149,6 +149,4 @@ def _title(found: JobProgress) -> str:
     return f"{what}: {found.outcome.ended.value} after {found.seconds:.1f} s"
 
 
-SPEC = ViewSpec(
-    "compile", "Compile", Area.BOTTOM, CompileView, "play", without_session=True, action="compile"
-)
+SPEC = ViewSpec("compile", "Compile", Area.CENTRE, CompileView, "play", without_session=True)

@@ -350,4 +350,4 @@ def _named(found: JobProgress) -> str:
     return PurePath(_program(found)).name
 
 
-SPEC = ViewSpec("run", "Run", Area.BOTTOM, RunView, "play", without_session=True)
+SPEC = ViewSpec("run", "Run", Area.CENTRE, RunView, "play", without_session=True)

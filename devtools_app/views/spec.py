@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib import import_module
@@ -16,6 +16,7 @@ from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.state.requests import Ask
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.log_panel import LogStore
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class Area(str, Enum):
     """Areas of views."""
 
-    CENTRE = "centre"  # the tab row
+    CENTRE = "centre"  # a tab of the groups of the view
     LEFT = "left"
     RIGHT = "right"
     BOTTOM = "bottom"
@@ -128,6 +129,11 @@ def needs_nothing(_session: Session) -> Need | None:
     return None
 
 
+def always_possible(_session: Session) -> str:
+    """Return an empty string: a file or a run may fill the view."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class ViewSpec:
     """One entry of the table of views.
@@ -141,6 +147,9 @@ class ViewSpec:
         needs: missing requirements of a session, or None
         without_session: whether the view is shown without sessions
         action: name of the action of the plus button on a dock, may be empty
+        groups: of tabs in the middle that have the view; a panel may be a tab as well
+        never: why no file and no run can fill the view of this kind of session; such a view is not
+            among the tabs. Empty where in doubt.
     """
 
     name: str
@@ -151,9 +160,24 @@ class ViewSpec:
     needs: Callable[[Session], Need | None] = needs_nothing
     without_session: bool = False
     action: str = ""
+    groups: tuple[TabGroup, ...] = ()
+    never: Callable[[Session], str] = always_possible
 
 
-def entry(
+def tabs_of(views: Iterable[ViewSpec]) -> dict[TabGroup, tuple[ViewSpec, ...]]:
+    """Return the views in the middle by their group, in order; groups without views are left out.
+
+    A view in the middle that names no group is one to look at.
+    """
+    found: dict[TabGroup, tuple[ViewSpec, ...]] = {}
+    for view in views:
+        usual = (TabGroup.LOOK,) if view.area is Area.CENTRE else ()
+        for group in view.groups or usual:
+            found[group] = (*found.get(group, ()), view)
+    return {group: found[group] for group in TabGroup if group in found}
+
+
+def entry(  # noqa: PLR0913 - one line of the table of views
     name: str,
     title: str,
     area: Area,
@@ -161,6 +185,8 @@ def entry(
     *,
     without_session: bool = False,
     action: str = "",
+    groups: tuple[TabGroup, ...] = (),
+    never: Callable[[Session], str] = always_possible,
 ) -> ViewSpec:
     """Return the entry of a view in the table, without importing the view."""
 
@@ -177,4 +203,6 @@ def entry(
         lambda session: full().needs(session),
         without_session,
         action,
+        groups,
+        never,
     )

@@ -397,4 +397,4 @@ def _title(walk: JobProgress | None) -> str:
     return f"outputs up to {max(apart):.4g} from the run without replacements · {source}"
 
 
-SPEC = ViewSpec("step", "Step", Area.BOTTOM, StepView, "step", without_session=True)
+SPEC = ViewSpec("step", "Step", Area.CENTRE, StepView, "step", without_session=True)

@@ -21,6 +21,7 @@ from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import RECIPE, Recipe
 from inspector.tables.bisect import OFFERED_REQUIREMENTS, OTHER, bound_text
 from inspector.tables.selection import SelectionKind
+from tests.app.window_views import host_of
 from tests.inspector.jobs_here import Scripted
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -73,7 +74,7 @@ def view(window, qtbot, tmp_path) -> BisectView:
 
 def panel(window: MainWindow) -> BisectView:
     window.show_view("bisect")
-    found = window.docks.by_name["bisect"].host.view
+    found = host_of(window, "bisect").view
     assert isinstance(found, BisectView)
     return found
 

@@ -20,6 +20,7 @@ from inspector.jobs.messages import Ended, Outcome, Ready, StageProgress
 from inspector.recipes.compile_job import CompileJob, Quantization, Rules, Source
 from inspector.tables.compile_stages import stage_table
 from tests.app.conftest import interactive
+from tests.app.window_views import host_of
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
@@ -50,7 +51,7 @@ def form(function: str, folder: Path) -> CompileForm:
 
 
 def panel(window: MainWindow) -> CompileView:
-    found = window.docks.by_name["compile"].host.view
+    found = host_of(window, "compile").view
     assert isinstance(found, CompileView)
     return found
 
@@ -85,7 +86,7 @@ def test_compile_from_the_menu_opens_what_it_made(window, qtbot, tmp_path) -> No
     dialog = ask(window, form("prints", folder))
     qtbot.keyClick(dialog, Qt.Key.Key_Return)
     assert not dialog.isVisible()
-    assert window.docks.by_name["compile"].isVisible()
+    assert host_of(window, "compile").isVisible()
     assert window.jobs["compile"].running
     outcome = finish(window, qtbot)
     assert outcome.ended is Ended.FINISHED, outcome

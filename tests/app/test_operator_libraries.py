@@ -21,6 +21,7 @@ from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs.messages import Ended
 from inspector.recipes.compile_job import CompileJob, Source
+from tests.app.window_views import host_of
 from tests.inspector.cli_runs import run
 from tests.inspector.test_cli_libraries import LIBRARY, SOURCE
 
@@ -54,7 +55,7 @@ def panel(window: MainWindow, qtbot, *paths: Path) -> RunView:
     window.controller.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=PATIENCE)
     window.bound["run"].trigger()
-    found = window.docks.by_name["run"].host.view
+    found = host_of(window, "run").view
     assert isinstance(found, RunView)
     return found
 

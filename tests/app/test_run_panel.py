@@ -26,6 +26,7 @@ from inspector.jobs.messages import STOP, Ended, Expected, Outcome, StageProgres
 from inspector.tables.runs import cases_table
 from inspector.units import format_bytes
 from tests.app.conftest import interactive
+from tests.app.window_views import host_of
 from tests.inspector.jobs_here import Here, Scripted
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -62,7 +63,7 @@ def panel(window: MainWindow, qtbot, *paths: Path) -> RunView:
     window.controller.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.bound["run"].trigger()
-    found = window.docks.by_name["run"].host.view
+    found = host_of(window, "run").view
     assert isinstance(found, RunView)
     assert found.isVisible()
     return found
@@ -339,6 +340,8 @@ def test_engine_is_offered_for_delegates_that_have_several(window, qtbot, folder
     assert not seed.isVisible()
     window.controller.open((str(folder / "model.pte"),))
     choose(view, "Runtime", "")
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
+    window.show_view("run")
     qtbot.waitUntil(lambda: view._what is not what, timeout=20_000)
     assert not engine.isVisible()
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from devtools_app.appearance.look import LARGEST, ThemeMode
 from devtools_app.dialogs.preferences import Preferences
+from devtools_app.state.arrangement import Arrangement, Shown
 from devtools_app.state.settings import (
     MAX_RECENTS,
     Settings,
@@ -19,6 +20,7 @@ from devtools_app.state.settings import (
     settings_content,
     settings_from,
 )
+from devtools_app.state.tab_groups import TabGroup
 from inspector.tables.selection import Units
 
 FULL = Settings(
@@ -32,8 +34,11 @@ FULL = Settings(
     watch=True,
     recents=(("/a/model.pte", "/a/run.etdp"), ("/b.pte",)),
     geometry="AAAA",
-    layout="BBBB",
+    layouts={"look": Arrangement("BBBB"), "prove": Arrangement("CCCC", Shown.ALWAYS, below=True)},
+    arrangements={"wide": Arrangement("DDDD")},
     view="memory",
+    group=TabGroup.CHANGE,
+    fronts={"look": "memory", "change": "stages"},
     overlay="bytes",
 )
 JSON = st.recursive(
@@ -52,6 +57,12 @@ def test_settings_survive_the_file(settings_file):
 
 def test_settings_without_file_are_defaults(settings_file):
     assert settings_file.load() == Settings()
+
+
+def test_settings_of_an_earlier_version_open_without_its_layout(caplog):
+    found = settings_from({"view": "compare", "layout": "QUJD", "font_size": 15})
+    assert found == Settings(view="compare", font_size=15)
+    assert not caplog.messages
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from inspector.tables.steps import (
     value_table,
 )
 from tests.app.sessions import DATA, opened
+from tests.app.window_views import host_of
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 NET = DATA / "corpus/v1.5.1/convnet_xnnpack"
@@ -34,7 +35,7 @@ def panel(window: MainWindow, qtbot, *paths: Path) -> StepView:
     window.controller.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.bound["step"].trigger()
-    found = window.docks.by_name["step"].host.view
+    found = host_of(window, "step").view
     assert isinstance(found, StepView)
     qtbot.waitUntil(lambda: found.call.count() > 0, timeout=20_000)
     return found

@@ -19,6 +19,7 @@ from inspector.files.load import load_session
 from inspector.jobs.messages import Ended, Ready
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
 from inspector.tables.runs import outputs_text
+from tests.app.window_views import host_of
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
@@ -100,7 +101,7 @@ def test_run_panel_says_why_another_runtime_cannot_be_asked(
     window.controller.open((str(program),))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.bound["run"].trigger()
-    view = window.docks.by_name["run"].host.view
+    view = host_of(window, "run").view
     assert isinstance(view, RunView)
     python = field(view, QLineEdit, "Interpreter with executorch")
     assert python.isHidden()

@@ -93,7 +93,7 @@ def test_window_damaged_workspace_is_said(window, qtbot, tmp_path, content):
 
 def test_window_workspace_in_a_place_that_cannot_be_written_is_said(opened, tmp_path):
     (tmp_path / "file").write_text("x")
-    assert not opened.controller.save_workspace(tmp_path / "file" / "w.etscope", "")
+    assert not opened.controller.save_workspace(tmp_path / "file" / "w.etscope", {})
     assert "cannot be saved" in strip_text(opened)
 
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from devtools_app.state.arrangement import Arrangement, Shown
 from devtools_app.state.state import Bookmark, Place, State
+from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.transitions import add_session
 from devtools_app.state.workspace import (
     Workspace,
@@ -39,7 +41,9 @@ def full(folder: Path) -> Workspace:
         selection=CHOSEN,
         bookmarks=(Bookmark(4, Place("A", "forward", CHOSEN), "conv"),),
         notes={"A": "slow\nhere"},
-        layout="QUJD",
+        group=TabGroup.CHANGE,
+        fronts={"look": "size", "change": "graph"},
+        layouts={"change": Arrangement("QUJD", Shown.NEVER, below=True)},
     )
 
 
@@ -73,13 +77,11 @@ def test_workspace_of_an_earlier_version_opens(tmp_path):
         "C",
         "forward",
         "graph",
-        "",
-        "bytes",
-        "/conv/",
-        chosen,
-        (Bookmark(4, Place("C", "forward", chosen), "conv"),),
-        {"C": "slow"},
-        "QUJD",
+        overlay="bytes",
+        filter_text="/conv/",
+        selection=chosen,
+        bookmarks=(Bookmark(4, Place("C", "forward", chosen), "conv"),),
+        notes={"C": "slow"},
     )
 
 
@@ -94,9 +96,10 @@ def test_workspace_moved_with_its_files_still_finds_them(tmp_path):
 
 def test_workspace_of_state_names_what_is_open():
     state = add_session(State(view="size"), Session("one", ()), ("/one.pte",))
-    workspace = workspace_of(state, "layout")
+    layouts = {"look": Arrangement("layout")}
+    workspace = workspace_of(state, layouts)
     assert workspace.sessions == (("A", ("/one.pte",)),)
-    assert (workspace.view, workspace.layout) == ("size", "layout")
+    assert (workspace.view, workspace.layouts) == ("size", layouts)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,9 @@ KEYS = [
     "filter",
     "bookmarks",
     "notes",
-    "layout",
+    "group",
+    "fronts",
+    "layouts",
 ]
 
 

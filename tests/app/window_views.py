@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from devtools_app.sample_data import SAMPLE
+from devtools_app.shell.view_host import ViewHost
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -77,11 +78,16 @@ def open_sample(window: MainWindow, qtbot, paths: tuple[str, ...] = SAMPLE_FILES
         window.controller.open(paths)
 
 
+def host_of(window: MainWindow, name: str) -> ViewHost:
+    """Return the place of a view."""
+    return next(host for host in window.hosts if host.spec.name == name)
+
+
 def view(window: MainWindow, name: str) -> Recorder:
     """Return the recording view of a name."""
-    host = next(host for host in window.hosts if host.spec.name == name)
-    assert isinstance(host.view, Recorder)
-    return host.view
+    found = host_of(window, name).view
+    assert isinstance(found, Recorder)
+    return found
 
 
 def node(name: str) -> Selection:

@@ -1,0 +1,35 @@
+"""Where the panels are, as settings and workspaces keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Shown(str, Enum):
+    """When a panel is shown that can follow something."""
+
+    FOLLOWS = ""
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """An arrangement of the panels around the views of a group of tabs.
+
+    Attributes:
+        docks: their places and sizes, base64 of Qt's bytes; empty for the default
+        node: whether the Node panel follows the selection
+        below: whether the user chose what stands below the views; else the height of the
+            window decides
+    """
+
+    docks: str = ""
+    node: Shown = Shown.FOLLOWS
+    below: bool = False
+
+
+Arrangements = Mapping[str, Arrangement]
+NO_ARRANGEMENTS: Arrangements = {}
