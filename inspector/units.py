@@ -283,6 +283,13 @@ def format_share(share: float | None) -> str:
     return format_quantity(share, Quantity.SHARE)
 
 
+def format_change(ratio: float) -> str:
+    """Return how far a ratio is from one, with its sign: ``+4.7 %``, ``−12.3 %``."""
+    text = format_share(abs(ratio - 1))
+    sign = "" if text[0] in "<0" and abs(ratio - 1) < 0.001 else "+" if ratio > 1 else "−"
+    return f"{sign}{text}"
+
+
 def plural(count: int, one: str, several: str = "") -> str:
     """Return a count with its noun: ``1 node``, ``1,200 nodes``; several for ``boundaries``."""
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"

@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -127,11 +128,7 @@ def _lost_in(
     file: str, functions: Mapping[str, _Traced], states: Mapping[str, Any]
 ) -> Iterator[tuple[int, str, str, Any]]:
     lines = linecache.getlines(file)
-    try:
-        tree = ast.parse("".join(lines))
-    except (SyntaxError, ValueError):
-        return
-    for owner, method in _methods(tree):
+    for owner, method in _assigning_methods("".join(lines)):
         traced = functions.get(method.name)
         end = method.end_lineno or 0
         if traced is None or not any(method.lineno <= line <= end for line in traced.lines):
@@ -146,18 +143,34 @@ def _lost_in(
                     yield statement.lineno, text, target.removeprefix("self___"), kind
 
 
-def _methods(tree: ast.AST) -> Iterator[tuple[str, ast.FunctionDef]]:
-    for owner in ast.walk(tree):
-        if isinstance(owner, ast.ClassDef):
-            yield from ((owner.name, one) for one in owner.body if isinstance(one, ast.FunctionDef))
+@lru_cache(maxsize=256)  # parsing the sources of ResNet18 again took half of its lowering
+def _assigning_methods(text: str) -> tuple[tuple[str, ast.FunctionDef], ...]:
+    """Return class and method of each method that assigns to an attribute of its module."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ()
+    owners = (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef))
+    methods = ((one.name, each) for one in owners for each in one.body)
+    return tuple(
+        (name, each)
+        for name, each in methods
+        if isinstance(each, ast.FunctionDef) and _assigns_to_itself(each)
+    )
+
+
+def _assigns_to_itself(method: ast.FunctionDef) -> bool:
+    if not method.args.args:
+        return False
+    myself = method.args.args[0].arg
+    statements = (one for one in ast.walk(method) if isinstance(one, ast.Assign))
+    return any(_chain(target, myself) for one in statements for target, _ in _pairs(one))
 
 
 def _last_assignments(
     method: ast.FunctionDef, lines: set[int]
 ) -> dict[str, tuple[ast.Assign, list[str]]]:
     """Return the last traced assignment to each attribute that changes its value."""
-    if not method.args.args:
-        return {}
     myself = method.args.args[0].arg
     locals_ = _locals(method)
     found: dict[str, tuple[ast.Assign, list[str]]] = {}

@@ -8,6 +8,7 @@ from inspector.numerics.report import BY_RUN, Row, RunGap
 from inspector.profile.join_index import Related
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.numeric_gap import selected_row
+from inspector.units import format_share
 
 _TITLE = "Numeric gap"
 
@@ -60,7 +61,7 @@ def _basis(row: Row) -> str:
 def _distance(label: str, metrics: Metrics, badge: str = "", tone: str = "") -> Fact:
     text = f"{metrics.max_abs:.4g}"
     if metrics.out_of_tolerance:
-        text += f"  {metrics.out_of_tolerance:.2%} of elements above the tolerance"
+        text += f"  {format_share(metrics.out_of_tolerance)} of elements above the tolerance"
     return Fact(label, text, f"largest difference {metrics.max_abs!r}", badge, tone)
 
 

@@ -17,7 +17,7 @@ from inspector.graph.node_text import value_text
 from inspector.size.weights import Spread, WeightBytes, node_weights, spread
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
-from inspector.units import format_bytes
+from inspector.units import format_bytes, format_share
 from schema.backends import backend_of
 from schema.program import instructions
 from schema.program import model as m
@@ -118,7 +118,7 @@ def _spread_facts(found: Spread) -> list[Fact]:
         count = facts[name]
         if count:
             share = count / max(facts["count"] or 1, 1)
-            listed.append(Fact(word, f"{count:,}  {share:.1%}"))
+            listed.append(Fact(word, f"{count:,}  {format_share(share)}"))
     return listed
 
 

@@ -247,7 +247,7 @@ def _part_sheet(session: Session, selection: Selection, units: Units) -> FactShe
             share = part.nbytes / sized.file.size if sized.file.size else 0.0
             facts = [
                 Fact("size", format_bytes(part.nbytes, units.size), f"{part.nbytes:,} B"),
-                Fact("share", f"{share:.1%} of the file", f"{share:.6%}"),
+                Fact("share", f"{format_share(share)} of the file", f"{share:.6%}"),
                 Fact("offset", f"{part.offset:#x}", f"byte {part.offset:,}"),
                 Fact("in", " / ".join(part.group) or "the file", sized.file.path),
             ]

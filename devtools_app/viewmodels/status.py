@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from devtools_app.viewmodels.status_part import StatusPart
 from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
-from inspector.profile.methods import MethodTime, analyse_profile
+from inspector.profile.methods import MethodTime, Profile, analyse_profile, time_of
 from inspector.tables.selection import Units
 from inspector.units import Quantity, choose_unit, format_bytes, format_time
 
@@ -39,18 +39,22 @@ def status_facts(session: Session, method: str) -> StatusFacts:
     profile = analyse_profile(session)
     if not profile.unit_is_time:
         return StatusFacts(None, f"the trace counts {profile.unit}, not time", (), arena)
-    time = next((one for one in profile.methods if one.method == method), None)
-    if time is None and len(profile.methods) == 1 and not profile.methods[0].method:
-        time = profile.methods[0]
-    why = "" if time is not None else "the trace has no run of this method"
+    time = time_of(session, method)
+    why = "" if time is not None else _why_no_time(profile)
     return StatusFacts(time, why, profile.tags, arena)
+
+
+def _why_no_time(profile: Profile) -> str:
+    if any(not one.method for one in profile.methods):
+        return "the trace does not tell which method ran"
+    return "the trace has no run of this method"
 
 
 def _arena_bytes(session: Session, method: str) -> int | None:
     program = session.program
     if program is None or all(plan.name != method for plan in program.plans):
         return None
-    return sum(arena.planned_bytes for arena in analyse_memory(program, method).arenas)
+    return analyse_memory(program, method).planned_bytes
 
 
 def time_parts(facts: StatusFacts, units: Units) -> tuple[StatusPart, ...]:

@@ -54,6 +54,7 @@ from inspector.memory.measured import PHASES, STEADY
 from inspector.numerics.report import GapReport
 from inspector.profile.methods import unit_assumed
 from inspector.trace.timing import is_time
+from inspector.units import format_share
 
 _IN_ALL = " in all"
 NOT_COMPARED = "values were logged while its runs were timed: its times are not compared"
@@ -273,8 +274,8 @@ class _Comparing:
             whole = each.time.method_ms
             self._notes += [f"{name}, {method}: {note}" for note in each.notes]
             if whole > 0 and each.unattributed_ms > 0.05 * whole:
-                share = each.unattributed_ms / whole
-                self._notes.append(f"{name}, {method}: {share:.0%} of the time is unattributed")
+                share = format_share(each.unattributed_ms / whole)
+                self._notes.append(f"{name}, {method}: {share} of the time is unattributed")
             if noise := each.time.headline.noise_words():
                 self._notes.append(f"{name}, {method}: {noise}")
             if unit_assumed(session):

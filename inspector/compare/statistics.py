@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inspector.units import format_change, format_share
+
 FASTER, SLOWER, ALIKE = "faster", "slower", "not distinguishable"
 NONE = 0.02  # a relative difference below this is none
 CONFIDENCE = 0.95
@@ -71,9 +73,9 @@ class TimeVerdict:
         """Return the verdict as a phrase with its interval."""
         if not math.isfinite(self.ratio) or not math.isfinite(self.high):
             return f"{self.word}: {self.reason}" if self.reason else self.word
-        ends = f"{_percent(self.low)} to {_percent(self.high)}"
+        ends = f"{format_change(self.low)} to {format_change(self.high)}"
         if self.real:
-            return f"{self.word} by {abs(self.ratio - 1):.1%} (95 % interval {ends})"
+            return f"{self.word} by {format_share(abs(self.ratio - 1))} (95 % interval {ends})"
         return f"{self.word} (95 % interval {ends})"
 
     def content(self) -> dict[str, Any]:
@@ -115,10 +117,6 @@ def _word(ratio: float, low: float, high: float, none: float) -> str:
     if ratio > 1 + none and low > half:
         return SLOWER
     return FASTER if ratio < 1 / (1 + none) and high < 1 / half else ALIKE
-
-
-def _percent(ratio: float) -> str:
-    return f"{ratio - 1:+.1%}"
 
 
 def _nothing(old: Floats, new: Floats, reason: str) -> TimeVerdict:

@@ -13,11 +13,11 @@ from inspector.compare.output_errors import BEYOND, ERROR
 from inspector.compare.statistics import ALIKE, TimeVerdict
 from inspector.graph.model_graph import ModelNode
 from inspector.memory.measured import PHASES, STEADY, resident_alike
-from inspector.units import format_bytes, plain_text, plural
+from inspector.units import format_bytes, format_share, plain_text, plural
 from schema.graph import NodeKind
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "not distinguishable", "unknown"
-_MANY = 2.0  # times as much; a share says little beyond
+MANY = 2.0  # times as much; a share says little beyond
 _CLEARLY = 1.5  # times the work, above which a factor reads better than a share
 _FILE = " in all"  # the figures of entire files
 _OF_SMALLER = 0.4  # of the operators of the smaller program
@@ -64,11 +64,11 @@ def time_verdict(found: Comparison, number: int) -> TimeVerdict | None:
 
 def how_much(ratio: float, more: str, less: str) -> str:
     """Return a ratio in words: a share, or a factor where it is large."""
-    if ratio >= _MANY:
+    if ratio >= MANY:
         return f"{ratio:.1f} times {more}"
-    if 0 < ratio <= 1 / _MANY:
+    if 0 < ratio <= 1 / MANY:
         return f"{1 / ratio:.1f} times {less}"
-    return f"{abs(ratio - 1):.1%} {more if ratio > 1 else less}"
+    return f"{format_share(abs(ratio - 1))} {more if ratio > 1 else less}"
 
 
 def _of(found: Comparison, area: str, what: str) -> list[Delta]:
@@ -143,7 +143,7 @@ def _times_as(pair: tuple[float, float], what: str) -> str:
         return f"the same {what}" if old == new else f"more {what}"
     ratio = new / old
     if 1 / _CLEARLY < ratio < _CLEARLY:
-        return f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'fewer'} {what}"
+        return f"{format_share(abs(ratio - 1))} {'more' if ratio > 1 else 'fewer'} {what}"
     return f"{ratio:.2g} times the {what}"
 
 

@@ -306,7 +306,7 @@ def _tracing(main: _Main) -> list[Finding]:
         return []
     text = (
         f"The trace adds {format_time(added * _NS)} to a run of {format_time(bare * _NS)}"
-        f" ({added / bare:.0%})"
+        f" ({format_share(added / bare)})"
     )
     detail = "times of operators and delegates include it, the time of the method does not"
     return [Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=13)]

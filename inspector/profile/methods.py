@@ -158,11 +158,8 @@ def analyse_profile(session: Session) -> Profile:
 
 
 def time_of(session: Session, method: str) -> MethodTime | None:
-    """Return the time of a method: of its runs, or of the only ones, which name no method."""
-    times = analyse_profile(session).methods
-    own = [time for time in times if time.method == method]
-    unnamed = [time for time in times if not time.method and not time.label]
-    return next(iter(own or unnamed), None)
+    """Return the time of a method, None for one that no run is known to be of."""
+    return next((one for one in analyse_profile(session).methods if one.method == method), None)
 
 
 def _methods(

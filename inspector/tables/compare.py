@@ -14,7 +14,7 @@ from inspector.compare.model import (
 )
 from inspector.compare.numbers import MEASURED
 from inspector.compare.sessions import compare_sessions
-from inspector.compare.weighing import BETTER, WORSE, Weighed, weigh
+from inspector.compare.weighing import BETTER, MANY, WORSE, Weighed, weigh
 from inspector.files.session import Session
 from inspector.memory.measured import resident_alike
 from inspector.tables.figures import Figure, figure_column
@@ -25,12 +25,12 @@ from inspector.tables.table import (
     badge_column,
     text_column,
 )
+from inspector.units import format_change
 
 MS = 1e6  # nanoseconds
 _DELEGATES = "delegates"
 _LETTERS = 26
 _WEIGHED = ("time", "size", "memory", "gap", "work")  # areas that the headline has figures of
-_MANY = 2.0  # times as long; a share says little beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,9 @@ def difference_text(one: Delta, number: int) -> str:
     if one.unit == "ms" and old:
         verdict = one.verdicts[number] if number < len(one.verdicts) else None
         ratio = verdict.ratio if verdict is not None and verdict.ratio > 0 else new / old
-        if ratio >= _MANY:
+        if ratio >= MANY:
             return f"×{ratio:.1f}"
-        return f"{'+' if ratio > 1 else '−'}{abs(ratio - 1):.1%}"
+        return format_change(ratio)
     return Figure(difference, one.unit).signed()
 
 

@@ -11,7 +11,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import analyse_memory, instruction_label
-from inspector.profile.methods import analyse_profile
+from inspector.profile.methods import time_of
 from inspector.roofline.method_work import method_work
 from inspector.roofline.work import work_json
 from inspector.tables.rows import RowField, ns, row_table
@@ -92,20 +92,11 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
     for entry in analyse_delegation(session):
         if entry.method == method:
             found["delegation"] = _delegation(entry)
-    for time in analyse_profile(session).methods:
-        alone = not time.method and not time.label and _is_alone(session, method)
-        if time.method == method or alone:
-            found["method_ms"], found["runs"] = time.method_ms, time.runs
-            found["bare_ms"] = time.bare_ms
+    time = time_of(session, method)
+    if time is not None:
+        found["method_ms"], found["runs"] = time.method_ms, time.runs
+        found["bare_ms"] = time.bare_ms
     return found
-
-
-def _is_alone(session: Session, method: str) -> bool:
-    """Return whether a run that names no method can only be of this one."""
-    if session.program is None:
-        return session.methods == (method,)
-    plans = session.program.plans
-    return [plan.name for plan in plans if plan.inputs or instructions(plan)] == [method]
 
 
 def _from_program(program: ProgramFile, method: str, found: dict[str, Any]) -> None:

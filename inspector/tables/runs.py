@@ -13,7 +13,7 @@ from inspector.jobs.messages import Expected
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
-from inspector.units import Quantity, choose_unit, plural
+from inspector.units import Quantity, choose_unit, format_change, format_share, plural
 from schema.errors import FormatError
 from schema.objects.codec import read_json
 
@@ -115,8 +115,8 @@ def _verdict(content: Mapping[str, Any]) -> str:
         return str(content["word"])
     word = str(content["word"])
     if word != ALIKE:
-        word = f"{word} by {abs(content['ratio'] - 1):.1%}"
-    return f"{word} ({ends[0] - 1:+.1%} to {ends[1] - 1:+.1%})"
+        word = f"{word} by {format_share(abs(content['ratio'] - 1))}"
+    return f"{word} ({format_change(ends[0])} to {format_change(ends[1])})"
 
 
 def threads_text(report: Mapping[str, Any]) -> str:

@@ -190,7 +190,7 @@ def test_row_of_a_selection_is_its_own_or_the_fused_one(session: Session, compar
 def test_node_panel_has_the_gap_and_leads_to_the_view(session: Session, compared: RunGap) -> None:
     found = sheet(session, "aten_add_tensor", compared)
     shown = lines(found, "Numeric gap")
-    assert shown["from the reference"].startswith("0.5  100.00%")
+    assert shown["from the reference"].startswith("0.5  100 % of elements")
     links = [fact.link for group in found.groups for fact in group.facts]
     assert ShowView("gap") in links
     assert not lines(sheet(session, "aten_add_tensor"), "Numeric gap")

@@ -83,11 +83,11 @@ RECORDED = Delta("time", "recorded runs", "ms", (2.0, 1.0), LESS)
     [
         (
             (times(FASTER, 0.8), BETTER),
-            "20.0% faster, size 25.0% smaller (−1 KiB), peak memory unk",
+            "20 % faster, size 25 % smaller (−1 KiB), peak memory unk",
         ),
         (
             (times(SLOWER, 1.3), WORSE),
-            "30.0% slower, size unknown, peak memory 3.0 times more (+2 K",
+            "30 % slower, size unknown, peak memory 3.0 times more (+2 K",
         ),
         (
             (times(SLOWER, 7.8),),
@@ -95,16 +95,16 @@ RECORDED = Delta("time", "recorded runs", "ms", (2.0, 1.0), LESS)
         ),
         ((times(FASTER, 0.25),), "4.0 times faster"),
         ((times(ALIKE, 1.1),), "latency not distinguishable"),
-        ((unmeasured(), BETTER), "latency not measured, size 25.0% smaller"),
+        ((unmeasured(), BETTER), "latency not measured, size 25 % smaller"),
         ((RECORDED,), "latency not measured together"),
         (
             (BETTER, LOST),
-            "latency not measured, size 25.0% smaller (−1 KiB), peak memory unknown,"
+            "latency not measured, size 25 % smaller (−1 KiB), peak memory unknown,"
             " error not computed; also worse: delegated −3.5 points",
         ),
         (
             (BETTER, WRONG),
-            "latency not measured, size 25.0% smaller (−1 KiB), peak memory unknown,"
+            "latency not measured, size 25 % smaller (−1 KiB), peak memory unknown,"
             " largest error 0.112, before 6e-08",
         ),
         (
@@ -156,9 +156,9 @@ def test_other_programs_and_files_that_do_not_belong_together_are_no_improvement
         (Delta("delegation", "nodes", "", (3, 3), MORE), "0", "muted"),
         (Delta("memory", "arenas", "bytes", (None, 3), LESS), "", "muted"),
         (Delta("time", "runs", "ms", (1.0, 3.0), LESS), "×3.0", "muted"),
-        (times(SLOWER, 1.5), "+50.0%", "bad"),
-        (times(ALIKE, 1.5), "+50.0%", "muted"),
-        (times(FASTER, 0.5), "−50.0%", "good"),
+        (times(SLOWER, 1.5), "+50 %", "bad"),
+        (times(ALIKE, 1.5), "+50 %", "muted"),
+        (times(FASTER, 0.5), "−50 %", "good"),
     ],
 )
 def test_difference_has_a_unit_and_a_tone_only_where_something_is_claimed(

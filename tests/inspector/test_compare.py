@@ -246,10 +246,10 @@ def test_measured_times_come_first_with_their_verdict() -> None:
         "not distinguishable",
     ]
     assert (tone_of(first, 1), tone_of(first, 2)) == ("good", "muted")
-    assert difference_text(first, 1) == "−50.0%"
+    assert difference_text(first, 1) == "−50 %"
     shown = summary_table(found, "ABC")
     certainty = next(one for one in shown.columns if one.title == "certainty B")
-    assert certainty.values[0].startswith("faster by 50.0%")
+    assert certainty.values[0].startswith("faster by 50 %")
     assert any("could not be measured: model.pte: it crashed" in note for note in found.notes)
     assert "processor time of one thread" in first.note
 

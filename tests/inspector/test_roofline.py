@@ -352,7 +352,7 @@ def test_comparison_says_what_a_variant_does_more() -> None:
     found = compare_sessions(pair)
     work = weigh(found, 1)[-1]
     assert (work.area, work.word) == ("work", "better")
-    assert work.text == "5.3% fewer FLOPs and 5.3% fewer bytes moved"
+    assert work.text == "5.3 % fewer FLOPs and 5.3 % fewer bytes moved"
     (flops,) = [one for one in found.summary if one.what == "FLOPs"]
     assert flops.values == tuple(method_work(one, "forward").total.flops for one in pair)
     same = weigh(compare_sessions([pair[0], pair[0]]), 1)[-1]

@@ -11,8 +11,9 @@ import pytest
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.findings.session import findings
-from inspector.profile.methods import analyse_profile
+from inspector.profile.methods import analyse_profile, time_of
 from inspector.profile.run_kinds import kind_labels
+from inspector.tables.methods import method_json
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
 
@@ -72,3 +73,14 @@ def test_profile_lists_each_unknown_method() -> None:
 )
 def test_labels_of_kinds_are_never_the_same(files: tuple[str, ...]) -> None:
     assert len(set(kind_labels(files))) == len(files)
+
+
+@pytest.mark.parametrize("program", [CORPUS / "convnet_portable", DATA / "extra/two_methods"])
+def test_times_of_runs_of_another_program_are_of_none_of_its_methods(program: Path) -> None:
+    foreign = load_session([program / "model.pte", CORPUS / "mm_portable" / "run.etdp"])
+    assert [time_of(foreign, method) for method in foreign.methods] == [None] * len(foreign.methods)
+    assert all(method_json(foreign, method)["method_ms"] is None for method in foreign.methods)
+    assert [one.method for one in analyse_profile(foreign).methods] == [""]
+    own = load_session([program])
+    times = {method: time_of(own, method) for method in own.methods}
+    assert all(times[one.method] is one for one in analyse_profile(own).methods)

@@ -146,7 +146,7 @@ def test_recorded_times_are_compared_with_their_spread_and_without_verdict() -> 
     assert whole.note.endswith("not measured together")
     assert whole.note.count("p10 to p90") == 2
     percent = times[1] / times[0] - 1
-    assert difference_text(whole, 1) == f"−{abs(percent):.1%}"
+    assert difference_text(whole, 1) == f"−{abs(percent) * 100:.1f} %"
     units = {column.cell(0).split()[1] for column in value_columns([whole], ("A", "B"))}
     assert len(units) == 1
     rows = [row for row in found.operators if row.name == TRACING]
