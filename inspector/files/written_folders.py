@@ -190,7 +190,7 @@ def _of_point(point: Path) -> Iterator[str]:
     yield from _reported(point, COMPILE_REPORT, FolderKind.VARIANT)
     for one in _folders(point):
         names = list(_reported(one, RUN_REPORT, FolderKind.RUN))
-        if not names and _read(one / _EVALUATION[0], _Evaluation) is not None:
+        if not names and _read(one / _EVALUATION[0], _EvaluationFolder) is not None:
             names = list(_EVALUATION)
         yield from (f"{one.name}/{name}" for name in names)
 
@@ -244,7 +244,7 @@ class _Point:
 
 
 @dataclass(frozen=True, slots=True)
-class _Evaluation:
+class _EvaluationFolder:
     eval: int
 
 
