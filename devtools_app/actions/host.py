@@ -13,7 +13,7 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.sessions.recipe_store import RecipeStore
 from devtools_app.sessions.session_controller import SessionController
-from devtools_app.state.arrangement import Arrangements
+from devtools_app.state.panel_layout import PanelLayouts
 from devtools_app.state.requests import Ask, Notice
 from devtools_app.state.store import Store
 from devtools_app.state.tab_groups import Tabs
@@ -88,7 +88,7 @@ class CommandHost(Protocol):
         """Return every command for the palette, those of the table first."""
         ...
 
-    def layouts(self) -> Arrangements:
+    def layouts(self) -> PanelLayouts:
         """Return where the panels are by the group of tabs, for a workspace."""
         ...
 

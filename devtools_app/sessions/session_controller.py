@@ -15,7 +15,7 @@ from devtools_app.sessions.opening import Load, Loaded, Opener, OpenTarget, load
 from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_files
 from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.sessions.watching import Watcher
-from devtools_app.state.arrangement import Arrangements
+from devtools_app.state.panel_layout import PanelLayouts
 from devtools_app.state.requests import ChooseTicks, Notice, OpenAlone, Reload
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
@@ -282,7 +282,7 @@ class SessionController(QObject):
         targets = tuple(OpenTarget(paths, label=name) for name, paths in workspace.sessions)
         self.opener.open(targets, self._options())
 
-    def save_workspace(self, path: Path, layouts: Arrangements) -> bool:
+    def save_workspace(self, path: Path, layouts: PanelLayouts) -> bool:
         """Write the workspace; return whether that worked."""
         try:
             workspace = workspace_of(self._store.state, layouts)

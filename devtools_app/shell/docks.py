@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
 from devtools_app.shell.dock_room import DockRoom
 from devtools_app.shell.dock_title import DockTitle
 from devtools_app.shell.view_host import ViewHost
-from devtools_app.state.arrangement import Arrangement
+from devtools_app.state.panel_layout import PanelLayout
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
 
@@ -200,11 +200,11 @@ class Docks:
         docks = [dock, *self._window.tabifiedDockWidgets(dock)]
         return [one.windowTitle() for one in docks if not one.isHidden()]
 
-    def arrangement(self) -> Arrangement:
+    def arrangement(self) -> PanelLayout:
         """Return where the panels are."""
-        return Arrangement(self.save())
+        return PanelLayout(self.save())
 
-    def arrange(self, arrangement: Arrangement) -> None:
+    def arrange(self, arrangement: PanelLayout) -> None:
         """Put the panels where an arrangement has them."""
         if not self.restore(arrangement.docks):
             self.reset()

@@ -66,10 +66,10 @@ class GroupSwitch(QFrame):
         layout.setSpacing(2)
         shown = set(groups)
         for number, group in enumerate(TabGroup, 1):
-            button = _Segment(theme, group.title, number)
-            button.setAccessibleName(group.title)
+            button = _Segment(theme, group.word, number)
+            button.setAccessibleName(group.word)
             button.setAccessibleDescription(_WHAT[group])
-            button.setToolTip(f"{group.title}: {_WHAT[group]}  (Ctrl+Alt+{number})")
+            button.setToolTip(f"{group.word}: {_WHAT[group]}  (Ctrl+Alt+{number})")
             button.setVisible(group in shown)
             button.clicked.connect(lambda _on=False, one=group: self.chosen.emit(one))
             together.addButton(button)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from devtools_app.shell.docks import Docks
-from devtools_app.state.arrangement import Arrangement, Arrangements
+from devtools_app.state.panel_layout import PanelLayout, PanelLayouts
 from devtools_app.state.tab_groups import TabGroup
 
 
-class Layouts:
+class GroupLayouts:
     """The arrangement of each group; a group that was not in front yet takes that of the last."""
 
     def __init__(self, docks: Docks) -> None:
         self._docks = docks
-        self._by_group: dict[str, Arrangement] = {}
+        self._by_group: dict[str, PanelLayout] = {}
 
     def switch(self, old: TabGroup, new: TabGroup) -> None:
         """Keep the arrangement of one group and restore that of another."""
@@ -20,11 +20,11 @@ class Layouts:
         if new.value in self._by_group:
             self._docks.arrange(self._by_group[new.value])
 
-    def of_groups(self, front: TabGroup) -> Arrangements:
+    def of_groups(self, front: TabGroup) -> PanelLayouts:
         """Return the arrangement of each group that was in front."""
         return {**self._by_group, front.value: self._docks.arrangement()}
 
-    def restore(self, layouts: Arrangements, front: TabGroup) -> None:
+    def restore(self, layouts: PanelLayouts, front: TabGroup) -> None:
         """Restore the arrangements of groups; others stay."""
         self._by_group.update(layouts)
         if front.value in layouts:

@@ -27,13 +27,13 @@ from devtools_app.shell.central_area import Centre
 from devtools_app.shell.docks import Docks
 from devtools_app.shell.file_drop import Dropping
 from devtools_app.shell.job_line import JobLine, follow_recompiling
-from devtools_app.shell.layouts import Layouts
+from devtools_app.shell.layouts import GroupLayouts
 from devtools_app.shell.menus import Menus
 from devtools_app.shell.start_page import StartPage
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.toolbar import TopBar
 from devtools_app.shell.view_host import ViewHost
-from devtools_app.state.arrangement import Arrangements
+from devtools_app.state.panel_layout import PanelLayouts
 from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
@@ -128,7 +128,7 @@ class MainWindow(QMainWindow):
         self._build_middle()
         around = [view for view in views if view.area is not Area.CENTRE]
         self.docks = Docks(self, self.context, around, self.bound.by_name)
-        self.panels = Layouts(self.docks)
+        self.panels = GroupLayouts(self.docks)
         shared = {name: dock for name, dock in self.docks.by_name.items() if name in tabs}
         self.centre.share(shared)
         self.menus = self._build_menus()
@@ -221,7 +221,7 @@ class MainWindow(QMainWindow):
                 found = host
         return None if found is None else (found.spec, found.view)
 
-    def layouts(self) -> Arrangements:
+    def layouts(self) -> PanelLayouts:
         """Return where the panels are by the group of tabs, for a workspace."""
         return self.panels.of_groups(self.store.state.group)
 
@@ -348,7 +348,7 @@ class MainWindow(QMainWindow):
         self.centre.show_views(state.view, state.split_view, names)
         self.menus.show_tabs(names, why_not)
 
-    def _restore_panels(self, layouts: Arrangements) -> None:
+    def _restore_panels(self, layouts: PanelLayouts) -> None:
         self.panels.restore(layouts, self.store.state.group)
 
     def _show_page(self) -> None:

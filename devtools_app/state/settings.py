@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 from PySide6.QtCore import QStandardPaths
 
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
-from devtools_app.state.arrangement import NO_ARRANGEMENTS, Arrangement
 from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
+from devtools_app.state.panel_layout import NO_LAYOUTS, PanelLayout
 from devtools_app.state.run_form import RunForm, run_form_from
 from devtools_app.state.tab_groups import TabGroup
 from inspector.tables.selection import Units
@@ -72,8 +72,8 @@ class Settings:
     watch: bool = False
     recents: tuple[tuple[str, ...], ...] = ()
     geometry: str = ""
-    layouts: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
-    arrangements: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
+    layouts: Mapping[str, PanelLayout] = field(default_factory=lambda: NO_LAYOUTS)
+    arrangements: Mapping[str, PanelLayout] = field(default_factory=lambda: NO_LAYOUTS)
     view: str = ""
     group: TabGroup = TabGroup.LOOK
     fronts: Mapping[str, str] = field(default_factory=lambda: _NO_FRONTS)

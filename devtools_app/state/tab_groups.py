@@ -19,7 +19,7 @@ class TabGroup(str, Enum):
     PROVE = "prove"
 
     @property
-    def title(self) -> str:
+    def word(self) -> str:
         """Return the word on the button."""
         return self.value.capitalize()
 

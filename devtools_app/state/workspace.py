@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtools_app.state.arrangement import NO_ARRANGEMENTS, Arrangement, Arrangements
 from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
+from devtools_app.state.panel_layout import NO_LAYOUTS, PanelLayout, PanelLayouts
 from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.transitions import BOOKMARK_SLOTS
@@ -61,11 +61,11 @@ class Workspace:
     selection: Selection = NOTHING
     bookmarks: tuple[Bookmark, ...] = ()
     notes: Mapping[str, str] = field(default_factory=lambda: _NONE)
-    layouts: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
+    layouts: Mapping[str, PanelLayout] = field(default_factory=lambda: NO_LAYOUTS)
     history: History = field(default_factory=History)
 
 
-def workspace_of(state: State, layouts: Arrangements) -> Workspace:
+def workspace_of(state: State, layouts: PanelLayouts) -> Workspace:
     """Return the workspace for a state and the places of the panels."""
     return Workspace(
         sessions=tuple((one.id, one.paths) for one in state.sessions),
@@ -108,7 +108,7 @@ class WorkspaceFile:
     filter: str = ""
     bookmarks: tuple[Bookmark, ...] = ()
     notes: Mapping[str, str] = field(default_factory=lambda: _NONE)
-    layouts: Mapping[str, Arrangement] = field(default_factory=lambda: NO_ARRANGEMENTS)
+    layouts: Mapping[str, PanelLayout] = field(default_factory=lambda: NO_LAYOUTS)
     variants: object = ()
 
 

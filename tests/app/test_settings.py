@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from devtools_app.appearance.look import LARGEST, ThemeMode
 from devtools_app.dialogs.preferences import Preferences
-from devtools_app.state.arrangement import Arrangement, Shown
+from devtools_app.state.panel_layout import PanelLayout, Showing
 from devtools_app.state.settings import (
     MAX_RECENTS,
     Settings,
@@ -34,8 +34,8 @@ FULL = Settings(
     watch=True,
     recents=(("/a/model.pte", "/a/run.etdp"), ("/b.pte",)),
     geometry="AAAA",
-    layouts={"look": Arrangement("BBBB"), "prove": Arrangement("CCCC", Shown.ALWAYS, below=True)},
-    arrangements={"wide": Arrangement("DDDD")},
+    layouts={"look": PanelLayout("BBBB"), "prove": PanelLayout("CCCC", Showing.ALWAYS, below=True)},
+    arrangements={"wide": PanelLayout("DDDD")},
     view="memory",
     group=TabGroup.CHANGE,
     fronts={"look": "memory", "change": "stages"},

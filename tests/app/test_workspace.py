@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devtools_app.state.arrangement import Arrangement, Shown
+from devtools_app.state.panel_layout import PanelLayout, Showing
 from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.transitions import add_session
@@ -43,7 +43,7 @@ def full(folder: Path) -> Workspace:
         notes={"A": "slow\nhere"},
         group=TabGroup.CHANGE,
         fronts={"look": "size", "change": "graph"},
-        layouts={"change": Arrangement("QUJD", Shown.NEVER, below=True)},
+        layouts={"change": PanelLayout("QUJD", Showing.NEVER, below=True)},
     )
 
 
@@ -96,7 +96,7 @@ def test_workspace_moved_with_its_files_still_finds_them(tmp_path):
 
 def test_workspace_of_state_names_what_is_open():
     state = add_session(State(view="size"), Session("one", ()), ("/one.pte",))
-    layouts = {"look": Arrangement("layout")}
+    layouts = {"look": PanelLayout("layout")}
     workspace = workspace_of(state, layouts)
     assert workspace.sessions == (("A", ("/one.pte",)),)
     assert (workspace.view, workspace.layouts) == ("size", layouts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Shown(str, Enum):
+class Showing(str, Enum):
     """When a panel is shown that can follow something."""
 
     FOLLOWS = ""
@@ -16,7 +16,7 @@ class Shown(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class PanelLayout:
     """An arrangement of the panels around the views of a group of tabs.
 
     Attributes:
@@ -27,9 +27,9 @@ class Arrangement:
     """
 
     docks: str = ""
-    node: Shown = Shown.FOLLOWS
+    node: Showing = Showing.FOLLOWS
     below: bool = False
 
 
-Arrangements = Mapping[str, Arrangement]
-NO_ARRANGEMENTS: Arrangements = {}
+PanelLayouts = Mapping[str, PanelLayout]
+NO_LAYOUTS: PanelLayouts = {}
