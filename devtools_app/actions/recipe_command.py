@@ -8,10 +8,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from devtools_app.jobs.follower import JobProgress
-from devtools_app.jobs.recompile import Compare, Failed, Measure, Open, RecompileJob, RecompileStep
+from devtools_app.jobs.recompile import Compare, Failed, Open, RecompileJob, RecompileStep
 from devtools_app.state.requests import CompareSessions, Notice, Recompile, Request, TrustCode
 from devtools_app.state.run_form import Runnable, runnable
-from devtools_app.state.state import State
+from devtools_app.state.state import OpenSession, State
 from devtools_app.state.trusted_code import untrusted_code
 from devtools_app.state.variant_places import variant_folder
 from devtools_app.state.variant_steps import compared_sessions
@@ -49,7 +49,6 @@ class RecipeCommand:
             Failed: self._failed,
             Open: self._open,
             Compare: self._compare,
-            Measure: self._measure,
         }
         self._jobs.recompiling.step_requested.connect(lambda step: self._steps[type(step)](step.of))
         self._store.changed.connect(self._arrived)
@@ -125,8 +124,7 @@ class RecipeCommand:
         self._jobs["measure"].cancel()  # what is compared now is about to be another pair
 
     def _base(self, one: Variant) -> Runnable:
-        sessions = self._store.state.sessions
-        shown = next((each for each in sessions if each.id == one.session), None)
+        shown = _session_of(self._store.state, one)
         found = runnable(shown.id, shown.session) if shown is not None else None
         return found or Runnable(one.session, "")
 
@@ -179,28 +177,24 @@ class RecipeCommand:
         return (self._store.state.current, self._store.state.view) == self._left
 
     def _compare(self, found: RecompileJob) -> None:
-        """Show the variant next to its parent, or offer that to a user who went elsewhere."""
-        state = self._store.state
-        one, parent = state.history.find(self._variant), state.history.find(found.parent)
-        former = parent.session if parent is not None else ""
-        if one is not None and one.session == state.current:
-            if former:
-                self._store.update(compared=(former, one.session))
-            self._window.show_view(COMPARE)
-        elif one is not None and one.session:
-            offers = (("Compare", CompareSessions(former, one.session)),) if former else ()
-            self._window.notice(Notice(f"{_title(state, one)} is ready.", offers=offers))
-        self._jobs.previews.forget()
-        self._jobs.recompiling.answer()
+        """Show the variant next to its parent, or offer that to a user who went elsewhere.
 
-    def _measure(self, found: RecompileJob) -> None:
-        """Measure the variant beside its parent; a running measurement is of another pair."""
+        Both are measured side by side; a running measurement is of another pair.
+        """
         jobs, state = self._jobs, self._store.state
-        pair = [state.history.find(key) for key in (found.parent, self._variant)]
-        ids = [one.session for one in pair if one is not None and one.session]
-        open_ones = tuple(one for key in ids for one in state.sessions if one.id == key)
-        both = open_ones if len(open_ones) > 1 else compared_sessions(state)
-        jobs.measurements.measure(both, jobs.run_form)
+        former, one = (
+            _session_of(state, state.history.find(key)) for key in (found.parent, self._variant)
+        )
+        pair = (former, one) if former is not None and one is not None else ()
+        if one is not None and one.id == state.current:
+            if pair:
+                self._store.update(compared=tuple(each.id for each in pair))
+            self._window.show_view(COMPARE)
+        elif one is not None:
+            offers = (("Compare", CompareSessions(pair[0].id, one.id)),) if pair else ()
+            self._window.notice(Notice(f"{one.session.name} is ready.", offers=offers))
+        jobs.previews.forget()
+        jobs.measurements.measure(pair or compared_sessions(self._store.state), jobs.run_form)
         jobs.recompiling.answer()
 
     def _measured(self, found: JobProgress) -> None:
@@ -220,8 +214,13 @@ class RecipeCommand:
 
 def _title(state: State, one: Variant) -> str:
     """Return the name of the session of a variant, else its source."""
-    shown = next((each for each in state.sessions if each.id == one.session), None)
+    shown = _session_of(state, one)
     return shown.session.name if shown is not None else PurePath(one.recipe.job.source.path).stem
+
+
+def _session_of(state: State, one: Variant | None) -> OpenSession | None:
+    """Return the open session of a variant, None if it is closed or unknown."""
+    return next((each for each in state.sessions if one and each.id == one.session), None)
 
 
 def _recipe(found: RecompileJob) -> Recipe:

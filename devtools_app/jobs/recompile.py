@@ -1,4 +1,4 @@
-"""Ctrl+R as one sequence: compile, run, open, compare, measure. No Qt here.
+"""Ctrl+R as one sequence: compile, run, open, compare. No Qt here.
 
 ``recompile`` yields the next step and is sent its result; ``StepSequence`` drives it.
 """
@@ -91,11 +91,7 @@ class Open(RecompileStep):
 
 
 class Compare(RecompileStep):
-    """Show the variant next to its parent; answered immediately."""
-
-
-class Measure(RecompileStep):
-    """Measure both side by side; answered immediately."""
+    """Show the variant next to its parent and measure both; answered immediately."""
 
 
 Steps: TypeAlias = Generator[RecompileStep, Any, None]
@@ -121,7 +117,6 @@ def recompile(requested: RecompileJob) -> Steps:
         result = replace(result, phase=Phase.DONE, outcome=outcome)
     yield Open(result)
     yield Compare(result)
-    yield Measure(result)
 
 
 class StepSequence:

@@ -31,8 +31,7 @@ class Recompiling(QObject):
 
     Signals:
         changed(): ``current`` or its progress have changed
-        step_requested(step): a step performed elsewhere: ``Failed``, ``Open``, ``Compare``,
-        ``Measure``;
+        step_requested(step): a step performed elsewhere: ``Failed``, ``Open``, ``Compare``;
             ``answer`` is called when it has finished
 
     Attributes:

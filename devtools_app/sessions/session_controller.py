@@ -159,7 +159,6 @@ class SessionController(QObject):
         Args:
             paths: files and folders
             pair: also open related files next to a single file
-            keep_view: of a job whose results are seen in the view in front
         """
         workspaces = [path for path in paths if is_workspace(path)]
         if workspaces:
@@ -172,12 +171,10 @@ class SessionController(QObject):
             self._store.update(sweep=os.path.abspath(found), view="sweep")
         elif paths:
             groups = _sessions_of(tuple(os.path.abspath(path) for path in paths))
-            self._start(
-                tuple(OpenTarget(group, pair=pair, keep_view=keep_view) for group in groups)
-            )
+            self._start(tuple(OpenTarget(group, pair=pair) for group in groups))
 
     def open_result(self, paths: tuple[str, ...], *, behind: bool = False) -> None:
-        """Open what a job wrote as one session; the view in front stays.
+        """Open the files of a job or a variant as one session; the view in front stays.
 
         Args:
             paths: files

@@ -44,15 +44,16 @@ class ShowView:
 
 @dataclass(frozen=True, slots=True)
 class OpenPaths:
-    """Open files and folders together as one session.
-
-    Attributes:
-        paths: files and folders
-        keep_view: whether the view in front stays there
-    """
+    """Open files and folders together as one session."""
 
     paths: tuple[str, ...]
-    keep_view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenVariant:
+    """Open the files of a variant as one session; the view in front stays."""
+
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ Request = (
     | GoTo
     | ShowView
     | OpenPaths
+    | OpenVariant
     | ChooseFiles
     | ShowSession
     | CompareSessions

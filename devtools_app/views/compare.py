@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.measuring import measured_jobs
-from devtools_app.state.requests import GoTo, OpenPaths, ShowDisk, ShowSession, ShowView
+from devtools_app.state.requests import GoTo, OpenVariant, ShowDisk, ShowSession, ShowView
 from devtools_app.state.state import Gaps, OpenSession, Place, State
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, walked
@@ -318,7 +318,7 @@ class ComparePane(PanelActions, Pane):
         one = self._variants[index] if index < len(self._variants) else None
         if one is None or not one.files:
             return
-        self._ask(ShowSession(one.session) if one.session else OpenPaths(one.files, keep_view=True))
+        self._ask(ShowSession(one.session) if one.session else OpenVariant(one.files))
 
     @property
     @override

@@ -23,6 +23,7 @@ from inspector.compare.model import (
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.weighing import time_verdict
 from inspector.files.session import Session
+from inspector.profile.operator_columns import TRACING
 from inspector.tables.compare import (
     MS,
     CompareLink,
@@ -240,7 +241,8 @@ def time_bars(
     """Return (name, difference in ns, words, tone) of a list of times, the largest first.
 
     The second session is compared with the first. Recorded runs were not made together, so that a
-    difference is only good or bad where programs that were measured together differ as well.
+    difference is only good or bad where programs that were measured together differ as well; what
+    the trace costs is none of the program.
     """
     rows: Sequence[TimeRow] = getattr(found, kind)
     verdict = time_verdict(found, 1)
@@ -253,7 +255,7 @@ def time_bars(
     for one, change in changes[:_MOST_BARS]:
         sign = "+" if change > 0 else "−"
         small = not real or abs(change) < largest * _SMALL
-        tone = "muted" if small else "bad" if change > 0 else "good"
+        tone = "muted" if small or one.name == TRACING else "bad" if change > 0 else "good"
         bars.append((one.name, change * MS, f"{sign}{format_time(abs(change) * MS)}", tone))
     return tuple(bars)
 

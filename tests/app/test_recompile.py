@@ -1,4 +1,4 @@
-"""Ctrl+R without a window: compile, run, open, compare, measure, in this order."""
+"""Ctrl+R without a window: compile, run, open, compare, in this order."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def names(steps: list[RecompileStep]) -> list[str]:
 
 
 def test_steps_come_in_order_and_have_what_was_made() -> None:
-    steps = performed(COMPILED, RAN, None, None, None)
-    assert names(steps) == ["Compile", "Run", "Open", "Compare", "Measure"]
+    steps = performed(COMPILED, RAN, None, None)
+    assert names(steps) == ["Compile", "Run", "Open", "Compare"]
     run = steps[1]
     assert isinstance(run, Run)
     assert (Path(run.job.program).name, run.job.libraries) == ("model.pte", ("own.py",))

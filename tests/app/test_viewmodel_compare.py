@@ -18,12 +18,13 @@ from devtools_app.viewmodels.change_colours import (
     node_changes,
 )
 from devtools_app.viewmodels.scene import graph_scene
-from inspector.compare.model import LESS, MORE, ComparePlace, Comparison, Delta
+from inspector.compare.model import LESS, MORE, ComparePlace, Comparison, Delta, TimeRow
 from inspector.compare.sessions import compare_sessions
 from inspector.compare.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
 from inspector.compare.weighing import weigh
 from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.profile.operator_columns import TRACING
 from inspector.tables.compare import (
     CompareLink,
     difference_text,
@@ -208,6 +209,13 @@ def test_times_of_a_list_share_one_unit_and_bars_are_in_order(two: Comparison) -
         sizes = [abs(value) for _, value, _, _ in bars]
         assert sizes == sorted(sizes, reverse=True)
         assert all((text[0] == "+") == (value > 0) for _, value, text, _ in bars)
+
+
+def test_cost_of_tracing_is_no_gain_of_the_program(two: Comparison) -> None:
+    rows = tuple(TimeRow("forward", name, (1.0, 0.5), (1, 1)) for name in ("aten.add.out", TRACING))
+    found = replace(two, summary=(times(FASTER, 0.5),), operators=rows)
+    tones = {name: tone for name, _, _, tone in time_bars(found, "operators", ("A", "B"))}
+    assert tones == {"aten.add.out": "good", TRACING: "muted"}
 
 
 def test_three_sessions_have_a_column_each(sessions: tuple[Session, ...]) -> None:
