@@ -149,7 +149,8 @@ def evaluated(job: EvalJob, folder: Path, options: Namespace) -> tuple[EvalRepor
     except FolderError as error:
         raise refused(error) from error
     before: EvalState = running.state
-    reused, notes = len(before.samples), [before.restart] if before.restart else []
+    reused = len(before.samples) - before.repeated
+    notes = [before.restart] if before.restart else []
     if reused:
         notes.append(f"{plural(reused, 'sample')} of an earlier call reused")
     try:
@@ -159,6 +160,9 @@ def evaluated(job: EvalJob, folder: Path, options: Namespace) -> tuple[EvalRepor
     except KeyboardInterrupt:
         sys.stderr.write(f"{_kept(running.state, folder).strip(' ()')}\n")
         raise
+    again = before.repeated - running.state.repeated
+    if again:
+        notes.append(f"{plural(again, 'sample')} ran again, where a variant had crashed its worker")
     changed = outcome.result.get("changed") or 0
     if changed:
         notes.append(f"{plural(changed, 'sample')} differed from the earlier call and ran again")

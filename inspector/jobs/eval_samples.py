@@ -74,12 +74,14 @@ class VariantSample:
         metrics: values of the user's metric by name; None for what is not finite
         error: why the variant did not run, empty otherwise
         ranges: of quantized values, in order of execution; empty if not observed
+        lost: whether it did not run because it had crashed its worker
     """
 
     outputs: tuple[OutputSums, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     error: str = ""
     ranges: tuple[ObservedRange, ...] = ()
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +145,13 @@ class EvalState:
         settings: what it is of
         samples: finished ones by index
         restart: why samples of an earlier call are not used, a sentence or empty
+        repeated: number of samples that run again, since a variant had crashed its worker
     """
 
     settings: EvalSettings
     samples: Mapping[int, EvalSample] = field(default_factory=dict[int, EvalSample])
     restart: str = ""
+    repeated: int = 0
 
 
 def read_settings(folder: Path) -> EvalSettings:

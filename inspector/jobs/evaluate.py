@@ -104,7 +104,7 @@ class EvalSupervisor(Supervisor[EvalState]):
     """Stores the samples of an evaluation in its target folder, or resumes from them.
 
     A variant that crashes the worker is left out from then on; another worker goes on with the
-    others.
+    others. The next call tries it again, on the samples that it was left out of.
     """
 
     def __init__(self, job: EvalJob, setup: Setup) -> None:
@@ -132,12 +132,14 @@ class EvalSupervisor(Supervisor[EvalState]):
         self._settings = settings
         self._samples: dict[int, EvalSample] = {}
         self._restart = ""
+        self._repeated: set[int] = set()
         self._resume()
 
     @property
     def state(self) -> EvalState:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Return the settings and the samples so far."""
-        return EvalState(self._settings, dict(sorted(self._samples.items())), self._restart)
+        samples = dict(sorted(self._samples.items()))
+        return EvalState(self._settings, samples, self._restart, len(self._repeated))
 
     def _resume(self) -> None:
         folder = self._folder
@@ -154,6 +156,11 @@ class EvalSupervisor(Supervisor[EvalState]):
                 raise FolderError(f"{error}; --force starts over", usage=True) from error
         if found is not None and found.settings.key == self._settings.key:
             self._samples = dict(found.samples)
+            self._repeated = {
+                index
+                for index, sample in found.samples.items()
+                if any(one.lost for one in sample.variants)
+            }
             self._write(drop_cut_line)
             self._save(keep=True)
             return
@@ -164,7 +171,11 @@ class EvalSupervisor(Supervisor[EvalState]):
 
     @override
     def request(self) -> tuple[EvalJob, Mapping[str, Any]]:
-        known = {str(index): one.digest for index, one in self._samples.items()}
+        known = {
+            str(index): one.digest
+            for index, one in self._samples.items()
+            if index not in self._repeated
+        }
         lost = {str(number): sentence for number, sentence in self._lost.items()}
         return self.job, {"known": known, "lost": lost}
 
@@ -197,6 +208,7 @@ class EvalSupervisor(Supervisor[EvalState]):
 
     def _keep(self, sample: EvalSample) -> None:
         self._samples[sample.index] = sample
+        self._repeated.discard(sample.index)
         self._write(lambda folder: append_sample(folder, sample))
 
     def _save(self, *, keep: bool) -> None:

@@ -71,6 +71,10 @@ def work(job: EvalJob, task: Task) -> dict[str, Any]:
         return evaluation.run(data, task.options.get("known", {}))
 
 
+class _LostError(ExecutionError):
+    """A variant that is left out, since it crashed its worker."""
+
+
 class _Variant:
     """One of the programs, loaded once; its state is reset for each sample."""
 
@@ -98,7 +102,7 @@ class _Variant:
         Raises: ExecutionError
         """
         if self._method is None:
-            raise ExecutionError(ErrorCode.InvalidState, _LOST.format(self.lost))
+            raise _LostError(ErrorCode.InvalidState, _LOST.format(self.lost))
         for tensor, saved in self._state:
             tensor.copy_(saved)
         self._method.set_inputs([own(value) for value in values])
@@ -157,8 +161,9 @@ class _Evaluation:
         for number, variant in enumerate(self.variants):
             self.notify("evaluating", sample=sample.index, variant=number)
             outputs.append(_tried(variant.outputs, sample.inputs))
+        # the reference, the metric and the comparison: a crash in these is of no variant
+        self.notify("evaluating", sample=sample.index, variant=-1)
         if self.runner is not None:
-            self.notify("evaluating", sample=sample.index, variant=-1)
             reference = _tried(self.runner.outputs, sample.inputs)
         else:
             reference = outputs[own_variant]
@@ -189,7 +194,7 @@ class _Evaluation:
         sample: DataSample,
     ) -> VariantSample:
         if isinstance(found, Exception):
-            return VariantSample(error=_words(found))
+            return VariantSample(error=_words(found), lost=isinstance(found, _LostError))
         metrics = self._measured(found, sample)
         if reference is None or isinstance(reference, Exception):
             return VariantSample((), metrics)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +94,46 @@ def test_progress_is_shown_and_cancelled(
     qtbot.waitUntil(lambda: "2 of 5 samples" in _message(pane), timeout=5_000)
     pane.runner.cancel()
     qtbot.waitUntil(lambda: "Cancelled" in _message(pane), timeout=5_000)
+
+
+_WAITING = """
+import time
+from pathlib import Path
+import torch
+
+def images():
+    for number in range(5):
+        while number == 3 and not Path(__file__).with_name("open").exists():
+            time.sleep(0.01)
+        yield torch.full((1, 3, 32, 32), number / 5)
+"""
+
+
+@pytest.mark.usefixtures("real_workers")
+@pytest.mark.parametrize("killed", [False, True], ids=["cancelled", "killed"])
+def test_evaluation_that_was_ended_keeps_its_samples_and_goes_on(
+    pane: EvaluatePane, qtbot: QtBot, tmp_path: Path, killed: bool
+) -> None:
+    data = tmp_path / "data.py"
+    data.write_text(_WAITING, "utf-8")
+    pane.data.setText(f"{data}:images")
+    pane.evaluate()
+    qtbot.waitUntil(
+        lambda: "3 of 5" in _message(pane) or "3 samples" in _message(pane), timeout=100_000
+    )
+    if killed:
+        os.kill(pane.runner.pid, signal.SIGKILL)
+    else:
+        pane._cancel.click()
+    qtbot.waitUntil(lambda: pane.summary.text().startswith("3 samples"), timeout=20_000)
+    why = "the process was killed (SIGKILL)" if killed else "cancelled in stage evaluate"
+    assert why in pane.summary.text()
+    data.with_name("open").touch()
+    pane._start.click()
+    qtbot.waitUntil(lambda: pane.summary.text().startswith("5 samples"), timeout=100_000)
+    assert why not in pane.summary.text()
+    lines = (tmp_path / "net/model_eval/samples.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["index"] for line in lines] == list(range(5))
 
 
 def test_histogram_counts_errors_by_decade() -> None:
