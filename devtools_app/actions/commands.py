@@ -26,9 +26,9 @@ from devtools_app.state.external_editor import EditorError, default_template, ed
 from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings
 from devtools_app.state.tab_groups import TabGroup, show_group
-from devtools_app.state.workspace import SUFFIX
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
 from devtools_app.widgets.image import save_image
+from inspector.files.workspace_file import SUFFIX
 from inspector.tables.selection import NOTHING
 
 if TYPE_CHECKING:

@@ -30,11 +30,11 @@ from devtools_app.state.transitions import (
 )
 from devtools_app.state.workspace import (
     Workspace,
-    is_workspace,
     load_workspace,
     save_workspace,
     workspace_of,
 )
+from inspector.files.workspace_file import is_workspace
 from schema.errors import FormatError, Issue
 from schema.objects.identity_cache import clear as forget_derived
 
@@ -151,7 +151,7 @@ class SessionController(QObject):
     def _options(self) -> SessionOptions:
         return self.preferences.session_options()
 
-    def open(self, paths: tuple[str, ...], *, pair: bool = False, keep_view: bool = False) -> None:
+    def open(self, paths: tuple[str, ...], *, pair: bool = False) -> None:
         """Open files and folders as one session or more; a workspace opens its sessions.
 
         Folders that each have a program or a record become separate sessions.

@@ -16,7 +16,6 @@ from schema.objects.codec import ContentError, from_json, shown
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _NONE: Mapping[str, Any] = {}
-MAX_BYTES = 4 << 20  # notes included; anything larger is not one of our files
 
 
 def write_json(path: Path, content: object) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from PySide6.QtCore import QStandardPaths
 
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
-from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
+from devtools_app.state.json_file import read_parts, write_json
 from devtools_app.state.panel_layout import NO_LAYOUTS, PanelLayout
 from devtools_app.state.run_form import RunForm, run_form_from
 from devtools_app.state.tab_groups import TabGroup
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 MAX_RECENTS = 12
+_MAX_BYTES = 4 << 20  # anything larger was not written by the window
 TIME_CHOICES = ("auto", "ns", "µs", "ms", "s")
 SIZE_CHOICES = ("auto", "B", "KiB", "MiB", "GiB")
 TICK_CHOICES = ("", "ns", "us", "ms", "s", "cycles")  # the empty one: ns, shown as assumed
@@ -161,7 +162,7 @@ class SettingsFile:
         not touched, and nothing is saved.
         """
         try:
-            return settings_from(read_object(self.path, "preferences", MAX_BYTES))
+            return settings_from(read_object(self.path, "preferences", _MAX_BYTES))
         except FileNotFoundError:
             return Settings()
         except FormatError as error:

@@ -10,21 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtools_app.state.json_file import MAX_BYTES, read_parts, write_json
+from devtools_app.state.json_file import read_parts, write_json
 from devtools_app.state.panel_layout import NO_LAYOUTS, PanelLayout, PanelLayouts
 from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.transitions import BOOKMARK_SLOTS
 from devtools_app.state.variant_file import history_content, history_from
 from devtools_app.state.variants import History
+from inspector.files.workspace_file import FORMAT, SessionPart, read_workspace, resolved
 from inspector.tables.selection import NOTHING, Selection
-from schema.errors import FormatError
-from schema.objects.codec import read_object, to_json
+from schema.objects.codec import to_json
 
-SUFFIX = ".etscope"
-FORMAT = 1
-_WHAT = "a workspace of ETScope"
-_MAX_SESSIONS = 64
 _NONE: Mapping[str, str] = {}
 
 
@@ -86,14 +82,6 @@ def workspace_of(state: State, layouts: PanelLayouts) -> Workspace:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPart:
-    """A session as a workspace file has it."""
-
-    id: str = ""
-    paths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class WorkspaceFile:
     """A workspace as its file has it: paths below its folder are relative to it."""
 
@@ -143,26 +131,16 @@ def load_workspace(path: Path) -> Workspace:
 
     Raises: FormatError if it is not a workspace or of a later format; OSError
     """
-    content = read_object(path, _WHAT, MAX_BYTES)
-    version = content.get("etscope_workspace")
-    if type(version) is not int:
-        raise FormatError(_WHAT, "other JSON", field="etscope_workspace", file=str(path))
-    if version > FORMAT:
-        newer = f"{version}, written by a later version of ETScope"
-        raise FormatError(f"format {FORMAT}", newer, field="etscope_workspace", file=str(path))
+    content = read_workspace(path)
     folder = path.resolve().parent
 
     def found(name: str) -> str:
         return os.path.normpath(folder / name)
 
     file = read_parts(content, WorkspaceFile, path.name)
-    sessions = (
-        (one.id, tuple(found(name) for name in one.paths if "\0" not in name))
-        for one in file.sessions[:_MAX_SESSIONS]
-    )
     marks = {mark.slot: mark for mark in file.bookmarks if 0 <= mark.slot < BOOKMARK_SLOTS}
     return Workspace(
-        sessions=tuple((name, paths) for name, paths in sessions if paths),
+        sessions=resolved(file.sessions, folder),
         current=file.place.session,
         method=file.place.method,
         view=file.view,
@@ -177,11 +155,6 @@ def load_workspace(path: Path) -> Workspace:
         layouts=file.layouts,
         history=history_from(file.variants, found),
     )
-
-
-def is_workspace(path: str) -> bool:
-    """Return whether a path has the suffix of a workspace."""
-    return path.lower().endswith(SUFFIX)
 
 
 def _stored(path: str, folder: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,11 @@ from inspector.experiments.evaluate.request import (
     EvalRequest,
     EvalRequestError,
     evaluation_job,
+    has_program,
+    workspace_name,
 )
+from inspector.files.session import Session
+from inspector.files.workspace_file import is_workspace, workspace_sessions
 from inspector.jobs.eval_samples import SETTINGS, EvalState
 from inspector.jobs.evaluate import EvalJob
 from inspector.jobs.executing import RunJob
@@ -42,7 +47,7 @@ from schema.errors import Issue, Severity
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    what = "file or folder of one program; several files with commas"
+    what = "file or folder of one program, several files with commas, or a workspace (.etscope)"
     parser.add_argument("sessions", nargs="+", metavar="A", help=f"one or more variants: {what}")
     add_reading(parser)
     add_data(parser, required=True)
@@ -88,9 +93,9 @@ def run(options: Namespace) -> Answer:
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)
     check_data(options)
-    job = _job(options)
+    job, left_out = _job(options)
     report, notes = evaluated(job, Path(options.folder), options)
-    return _answer(report, notes, str(options.folder))
+    return _answer(report, [*left_out, *notes], str(options.folder))
 
 
 def check_data(options: Namespace) -> None:
@@ -113,8 +118,54 @@ def check_data(options: Namespace) -> None:
         check_there(file_of(options.metric))
 
 
-def _job(options: Namespace) -> EvalJob:
-    sessions = open_sides(options, [split_names(names) for names in options.sessions])
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A variant on the command line: its files, and its id if a workspace names it."""
+
+    files: Sequence[str]
+    key: str = ""
+
+
+def _sides(options: Namespace) -> list[_Side]:
+    """Return the variants; a workspace stands for its sessions.
+
+    Raises: FormatError, OSError
+    """
+    found: list[_Side] = []
+    for names in options.sessions:
+        if is_workspace(names):
+            found += [_Side(files, key) for key, files in workspace_sessions(Path(names))]
+        else:
+            found.append(_Side(split_names(names)))
+    return found
+
+
+def _variants(options: Namespace) -> tuple[list[tuple[str, Session]], list[str]]:
+    """Return name and session of each variant, and notes about sessions that are left out.
+
+    Raises: CommandError, FormatError, OSError
+    """
+    sides = _sides(options)
+    found: list[tuple[str, Session]] = []
+    notes: list[str] = []
+    opened = open_sides(options, [side.files for side in sides])
+    for side, session in zip(sides, opened, strict=True):
+        name = workspace_name(side.key, session) if side.key else session.name
+        if side.key and not has_program(session):
+            notes.append(f"{name} has no program and is left out")
+        else:
+            found.append((name, session))
+    if not found:
+        raise CommandError(notes[0].removesuffix(" and is left out"), USAGE)
+    return found, notes
+
+
+def _job(options: Namespace) -> tuple[EvalJob, list[str]]:
+    """Return the evaluation, and notes about sessions that are left out.
+
+    Raises: CommandError, FormatError, OSError
+    """
+    variants, notes = _variants(options)
     for path in options.libraries:
         check_there(path)
     request = EvalRequest(
@@ -128,13 +179,14 @@ def _job(options: Namespace) -> EvalJob:
         threads=options.threads,
         engine=options.engine,
     )
+    names = [name for name, _ in variants]
     try:
-        job = evaluation_job(sessions, request, how)
+        job = evaluation_job([session for _, session in variants], request, how, names)
     except EvalRequestError as error:
         raise CommandError(str(error), USAGE) from error
     for one in job.variants:
         check_record(one.program, one.record)
-    return job
+    return job, notes
 
 
 def evaluated(job: EvalJob, folder: Path, options: Namespace) -> tuple[EvalReport, list[str]]:

@@ -15,12 +15,12 @@ from devtools_app.state.tab_groups import TabGroup
 from devtools_app.state.transitions import add_session
 from devtools_app.state.workspace import (
     Workspace,
-    is_workspace,
     load_workspace,
     save_workspace,
     workspace_of,
 )
 from inspector.files.session import Session
+from inspector.files.workspace_file import is_workspace
 from inspector.tables.selection import Selection, SelectionKind
 from schema.errors import FormatError
 from tests.app.test_settings import JSON

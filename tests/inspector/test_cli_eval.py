@@ -227,6 +227,43 @@ def test_a_variant_that_crashes_the_worker_is_left_out_and_the_others_go_on(
     assert watched.ended(crash, cancelled=False) is crash  # it is no variant that is left
 
 
+def test_programs_of_a_workspace_are_variants_named_as_there(data: Path) -> None:
+    trace = data.parent / "lone" / "run.etdp"
+    trace.parent.mkdir()
+    trace.write_bytes((DELEGATED / "run.etdp").read_bytes())
+    sessions = [
+        {"id": "A", "paths": [str(DELEGATED / "model.pte"), str(DELEGATED / "model.etrecord")]},
+        {"id": "C", "paths": ["lone/run.etdp"]},
+        {"id": "D", "paths": [str(PORTABLE / "model.pte")]},
+    ]
+    workspace = data.parent / "both.etscope"
+    workspace.write_text(json.dumps({"etscope_workspace": 1, "sessions": sessions}), "utf-8")
+    out = data.parent / "out"
+    options = ("--data", f"{data}:images", "-o", out)
+    answer = run("eval", workspace, PORTABLE, *options)
+    assert answer.code == 0, answer.err
+    assert list(read_evaluation(out).settings.names) == [
+        f"A {DELEGATED.name}",
+        f"D {PORTABLE.name}",
+        PORTABLE.name,
+    ]
+    assert "C lone has no program and is left out" in answer.out
+    for content, words in (
+        ("{}", "expected a workspace of ETScope, found other JSON"),
+        ('{"etscope_workspace": 1}', "expected sessions with files, found none"),
+        ('{"etscope_workspace": 1, "sessions": [3]}', "both.etscope: sessions"),
+        (json.dumps({"etscope_workspace": 1, "sessions": sessions[1:2]}), "C lone has no program"),
+        (
+            '{"etscope_workspace": 1, "sessions": [{"id": "A", "paths": ["gone.pte"]}]}',
+            "gone.pte",
+        ),
+    ):
+        workspace.write_text(content, "utf-8")
+        refused = run("eval", workspace, *options)
+        assert refused.code != 0
+        assert words in refused.err, refused.err
+
+
 def test_gates_judge_an_evaluation_and_keep_a_history(data: Path) -> None:
     assert _eval(data, "images", "--metric", f"{data}:accuracy").code == 0
     out, history = data.parent / "out", data.parent / "history.jsonl"

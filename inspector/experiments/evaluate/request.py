@@ -44,7 +44,10 @@ class EvalRequest:
 
 
 def evaluation_job(
-    sessions: Sequence[Session], request: EvalRequest, how: RunJob | None = None
+    sessions: Sequence[Session],
+    request: EvalRequest,
+    how: RunJob | None = None,
+    names: Sequence[str] = (),
 ) -> EvalJob:
     """Return the job that evaluates the programs of sessions.
 
@@ -53,14 +56,15 @@ def evaluation_job(
         request: data set, metric and reference
         how: how programs are run, on one thread by default; data files and libraries are used
             besides those of a session
+        names: of the variants; those of the sessions by default
 
     Raises: EvalRequestError if a session has no program, or the reference is not known
     """
     how = how or RunJob("")
     runs = tuple(variant_job(session, how) for session in sessions)
-    method = how.method or _method(sessions[0])
+    method = how.method or evaluated_method(sessions[0])
     return EvalJob(
-        variant_names(sessions),
+        distinct(names or [session.name for session in sessions]),
         runs,
         absolute(request.data),
         chosen_reference(sessions, method, request.reference),
@@ -107,14 +111,19 @@ def _libraries(session: Session) -> tuple[str, ...]:
         return ()
 
 
-def _method(session: Session) -> str:
+def evaluated_method(session: Session) -> str:
+    """Return the method that is run if none is chosen."""
     names = session.methods
     return "forward" if "forward" in names or not names else names[0]
 
 
-def variant_names(sessions: Sequence[Session]) -> tuple[str, ...]:
-    """Return the names of sessions, numbered where they are equal."""
-    names = [session.name for session in sessions]
+def workspace_name(key: str, session: Session) -> str:
+    """Return the name of a variant as a workspace and the window show it: ``B model``."""
+    return f"{key} {session.name}"
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names, numbered where they are equal."""
     return tuple(
         f"{name} {names[: place + 1].count(name)}" if names.count(name) > 1 else name
         for place, name in enumerate(names)
