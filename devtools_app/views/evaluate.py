@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
-from devtools_app.state.requests import Execute, ShowView
+from devtools_app.state.requests import Execute, GoTo, ShowStatus, ShowView
 from devtools_app.state.run_form import default_folder, evaluation_folder
-from devtools_app.state.state import OpenSession, State
+from devtools_app.state.state import OpenSession, Place, State
 from devtools_app.state.trusted_code import agree, is_agreed
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
@@ -22,18 +29,22 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.error_histogram import ErrorCounts, ErrorHistogram, error_counts
 from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.evaluate.report import EvalReport, evaluation_report
 from inspector.experiments.evaluate.request import (
     EvalRequest,
     EvalRequestError,
+    evaluated_method,
     evaluation_job,
     has_program,
+    workspace_name,
 )
 from inspector.jobs.evaluate import EvalJob, key_of
 from inspector.recipes.compile_job import SourceKind
 from inspector.recipes.data_source import DataSourceError, data_source
 from inspector.recipes.emission import file_of, in_file
-from inspector.tables.evaluate import figures_table, worst_table
+from inspector.tables.evaluate import RangeKey, figures_table, ranges_table, worst_table
+from inspector.tables.exported_nodes import exported_place
 from inspector.tables.selection import Units
 from inspector.units import plural
 
@@ -53,6 +64,14 @@ _READY = Need(
     " process of its own, a folder of .pt and .npy files, or random with a number of samples. All"
     " open programs run over it and are compared with the float program, where it is known.",
 )
+_NOT_OBSERVED = Need(
+    "No ranges observed",
+    "Press Evaluate with this list chosen: the recorded program of each quantized variant runs over"
+    " the samples too. Variants that quantize nothing with a fixed scale have no ranges.",
+    "etscope eval int8 --data data.py:batches --ranges -o eval",
+)
+_WORST, _RANGES = "worst", "ranges"
+_LISTS = [("worst samples", _WORST), ("ranges", _RANGES)]
 _FILTER = "Python files and tensors (*.py *.pt *.npy);;All files (*)"
 
 
@@ -71,6 +90,7 @@ class _Figures:
     report: EvalReport
     figures: Table
     worst: Table
+    ranges: Table
     errors: tuple[ErrorCounts | None, ...]
 
 
@@ -84,6 +104,9 @@ class EvaluatePane(PanelActions, Pane):
         self.add_button("File…", "Choose a file or, for a folder, a file in it", self._choose)
         self.measured_by = self._field("metric: data.py:accuracy", "Metric, a function", 170)
         self.samples = self._field("all samples", "Number of samples", 90)
+        self.lists = ToolbarCombo(context.theme, "list", "Worst samples, or ranges of values")
+        self.lists.show_choices(_LISTS, _WORST)
+        self.add_tool(self.lists)
         self._start = self.add_button(
             "Evaluate", "Run all open programs over the data set", self.evaluate, right=True
         )
@@ -96,6 +119,9 @@ class EvaluatePane(PanelActions, Pane):
         self.figures = TableView(context.theme, "errors by variant and output")
         self.figures.hide_tools()
         self.worst = TableView(context.theme, "worst samples")
+        self.ranges = TableView(context.theme, "ranges of quantized values")
+        self.ranges.set_need(_NOT_OBSERVED)
+        self._below = QStackedWidget()
         self.summary = ElidedLabel()
         self.summary.setAccessibleName("Samples and reference")
         self.histogram = ErrorHistogram(context.theme)
@@ -107,6 +133,8 @@ class EvaluatePane(PanelActions, Pane):
         self.runner.changed.connect(self._refresh)
         self.worst.row_chosen.connect(self._row_chosen)
         self.worst.row_activated.connect(lambda _row: self.open_sample())
+        self.ranges.row_activated.connect(self._open_node)
+        self.lists.activated.connect(lambda _index: self._show_list())
         self._refresh()
 
     def _field(self, placeholder: str, name: str, width: int) -> QLineEdit:
@@ -121,7 +149,9 @@ class EvaluatePane(PanelActions, Pane):
 
     def _lay_out_content(self) -> None:
         below = QSplitter(Qt.Orientation.Horizontal)
-        below.addWidget(self.worst)
+        for table in (self.worst, self.ranges):
+            self._below.addWidget(table)
+        below.addWidget(self._below)
         below.addWidget(self.histogram)
         below.setSizes([620, 380])
         above = QWidget()
@@ -158,7 +188,8 @@ class EvaluatePane(PanelActions, Pane):
         running = found is not None and found.running
         self._cancel.setVisible(running)
         self._start.setVisible(not running)
-        self._open.setVisible(self._content is not None and not running)
+        samples = self._content is not None and self.panel is self.worst
+        self._open.setVisible(samples and not running)
         self._open.setEnabled(self._chosen() is not None)
         if found is None:
             missing = NO_SESSION if not self.state.sessions else _NO_PROGRAM
@@ -210,6 +241,7 @@ class EvaluatePane(PanelActions, Pane):
         if request is None:
             self._refuse(problem)
             return
+        request = replace(request, ranges=self.panel is self.ranges)
         self._asked += 1
         self._preparing = True
         self.request(("prepare", self._asked), lambda: _prepared(request, sessions))
@@ -263,8 +295,9 @@ class EvaluatePane(PanelActions, Pane):
         self.summary.setToolTip("\n".join(words))
         self.figures.show_table(content.figures)
         self.worst.show_table(content.worst)
+        self.ranges.show_table(content.ranges)
         self._show_errors(next((at for at, one in enumerate(content.errors) if one), 0))
-        self._open.setVisible(True)
+        self._open.setVisible(self.panel is self.worst)
         self._open.setEnabled(False)
         self.show_content()
 
@@ -273,6 +306,11 @@ class EvaluatePane(PanelActions, Pane):
         if content is not None and 0 <= variant < len(content.errors):
             name = content.report.variants[variant].name
             self.histogram.show_counts(f"{name}: samples by error", content.errors[variant])
+
+    def _show_list(self) -> None:
+        self._below.setCurrentWidget(self.panel)
+        self.histogram.setVisible(self.panel is self.worst)  # it is of samples
+        self._refresh()
 
     def _row_chosen(self, row: int) -> None:
         key = self.worst.rows.key(row)
@@ -297,12 +335,31 @@ class EvaluatePane(PanelActions, Pane):
         sample = replace(how, inputs=f"{job.data}#{index}", debug_level="intermediate")
         session = _session_of(found.about, how.program)
         self._ask(ShowView("gap"))
-        self._ask(Execute(sample, session, default_folder(how.program)))
+        self._ask(Execute(sample, session.id if session else "", default_folder(how.program)))
+
+    def _open_node(self, row: int) -> None:
+        """Show the node whose result is quantized, in the graph of its variant."""
+        key, found = self.ranges.rows.key(row), self.runner.current
+        if not isinstance(key, RangeKey) or found is None:
+            return
+        how = found.job.variants[key.variant]
+        one = _session_of(found.about, how.program)
+        if one is None or one.id not in {each.id for each in self.state.sessions}:
+            self._ask(ShowStatus(f"{found.job.names[key.variant]} is closed"))
+            return
+        method = how.method or evaluated_method(one.session)
+        places = (exported_place(one.session, method, name) for name in (key.made_by, key.node))
+        selection = next(filter(None, places), None)
+        if selection is None:
+            self._ask(ShowStatus(f"{key.made_by} is not in the graph of {one.session.name}"))
+            return
+        self._ask(GoTo(Place(one.id, method, selection)))
+        self._ask(ShowView("graph"))
 
     @property
     @override
     def panel(self) -> TableView:
-        return self.worst
+        return self.ranges if self.lists.currentData() == _RANGES else self.worst
 
     @override
     def export_to(self, path: Path) -> bool:
@@ -331,7 +388,8 @@ def _request(data: str, metric: str, samples: str) -> tuple[str, EvalRequest | N
 def _prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> _PreparedEvaluation | str:
     """Return the job, or why there is none; files are hashed here, not by the window."""
     try:
-        job = evaluation_job([one.session for one in sessions], request)
+        names = [workspace_name(one.id, one.session) for one in sessions]
+        job = evaluation_job([one.session for one in sessions], request, names=names)
         key_of(job)
     except (EvalRequestError, OSError) as error:
         return str(error)
@@ -356,16 +414,22 @@ def _figures(state: EvalState, units: Units) -> _Figures:
         )
         for number in range(len(report.variants))
     )
-    return _Figures(report, figures_table(report, units), worst_table(report, units), errors)
+    return _Figures(
+        report,
+        figures_table(report, units),
+        worst_table(report, units),
+        ranges_table(report, units),
+        errors,
+    )
 
 
-def _session_of(sessions: object, program: str) -> str:
+def _session_of(sessions: object, program: str) -> OpenSession | None:
     found = sessions if isinstance(sessions, tuple) else ()
     for one in found:
         files = one.session.files if isinstance(one, OpenSession) else ()
         if any(os.path.abspath(file.path) == program for file in files):
-            return one.id
-    return ""
+            return one
+    return None
 
 
 SPEC = ViewSpec("evaluate", "Evaluate", Area.CENTRE, EvaluatePane, "evaluate")

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from inspector.compare.alignment import origin
 from inspector.experiments.bisect.bound import LOADS, Bound
 from inspector.experiments.bisect.summary import value_of
 from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.graph.node_text import operator_title
 from inspector.jobs.bisect_trials import (
     STATE,
@@ -21,9 +19,10 @@ from inspector.jobs.bisect_trials import (
     read_state,
 )
 from inspector.jobs.messages import Trying
+from inspector.tables.exported_nodes import exported_place
 from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
-from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.selection import Selection, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.units import Quantity
 
@@ -169,12 +168,6 @@ def node_table(nodes: Sequence[CandidateNode], session: Session | None) -> Table
 
 def place_of(node: CandidateNode, session: Session | None) -> Selection | None:
     """Return the place of an exported node in the graph of a session, None if missing."""
-    graph = model_graph(session, node.method) if session is not None else None
-    if graph is None:
+    if session is None:
         return None
-    named = [one for one in graph.nodes if node.name in (origin(one), one.node.name)]
-    same = [one for one in named if one.node.target.replace("::", ".") == node.operator]
-    found = next(iter(same or named), None)
-    if found is None:
-        return None
-    return Selection(SelectionKind.NODE, node.method, COMPILED, found.name)
+    return exported_place(session, node.method, node.name, node.operator)

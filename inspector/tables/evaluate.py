@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,21 @@ _RANGES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class RangeKey:
+    """The row of a quantized value.
+
+    Attributes:
+        variant: its index
+        node: that quantizes it, in the recorded program
+        made_by: node whose result it is
+    """
+
+    variant: int
+    node: str
+    made_by: str
+
+
 def ranges_table(report: EvalReport, units: Units = AUTOMATIC) -> Table:
     """Return a row for each quantized value: its range in the data, and that of its scale."""
     rows = [
@@ -132,7 +148,12 @@ def ranges_table(report: EvalReport, units: Units = AUTOMATIC) -> Table:
         for one in report.variants
         for each in one.ranges
     ]
-    return row_table(_RANGES, rows, "values", units=units)
+    keys = [
+        RangeKey(one.index, each.values.node, each.values.made_by)
+        for one in report.variants
+        for each in one.ranges
+    ]
+    return row_table(_RANGES, rows, "values", keys=keys, units=units)
 
 
 def samples_table(state: EvalState, units: Units = AUTOMATIC) -> Table:

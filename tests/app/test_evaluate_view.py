@@ -16,7 +16,12 @@ from pytestqt.qtbot import QtBot
 from devtools_app.state.requests import Execute, ShowView
 from devtools_app.views.evaluate import EvaluatePane
 from devtools_app.widgets.error_histogram import error_counts
+from inspector.compare.alignment import origin
+from inspector.experiments.evaluate.report import evaluation_report
+from inspector.graph.model_graph import model_graph
+from inspector.jobs.eval_samples import read_evaluation
 from inspector.jobs.messages import Counted
+from inspector.tables.evaluate import ranges_table
 from tests.app.window_views import open_sample
 from tests.inspector.jobs_here import Here, Scripted
 from tests.inspector.sessions import DATA
@@ -94,6 +99,44 @@ def test_progress_is_shown_and_cancelled(
     qtbot.waitUntil(lambda: "2 of 5 samples" in _message(pane), timeout=5_000)
     pane.runner.cancel()
     qtbot.waitUntil(lambda: "Cancelled" in _message(pane), timeout=5_000)
+
+
+def test_ranges_of_quantized_values_are_listed_and_a_row_opens_its_node(
+    make_window: Any, qtbot: QtBot, tmp_path: Path
+) -> None:
+    folder = tmp_path / "int8"
+    shutil.copytree(DATA / "corpus/special/xnnpack_int8_static", folder)
+    window = make_window()
+    open_sample(window, qtbot, (str(folder),))
+    window.show_view("evaluate")
+    pane: EvaluatePane = window.findChild(EvaluatePane)
+    pane.data.setText("random")
+    pane.samples.setText("3")
+    pane.evaluate()
+    qtbot.waitUntil(lambda: pane.figures.rows.length > 0, timeout=60_000)
+    assert pane.panel is pane.worst
+    assert not pane.ranges.rows.length
+    pane.lists.setCurrentIndex(1)
+    pane.lists.activated.emit(1)
+    assert pane.panel is pane.ranges
+    assert pane._below.currentWidget() is pane.ranges
+    assert not pane.histogram.isVisible()
+    assert not pane._open.isVisible()
+    pane.evaluate()
+    qtbot.waitUntil(lambda: pane.ranges.rows.length > 0, timeout=60_000)
+    assert pane.panel is pane.ranges
+    report = evaluation_report(read_evaluation(folder / "model_eval"))
+    assert pane.ranges.rows.length == len(report.variants[0].ranges)
+    titles = [column.title for column in pane.ranges.rows.columns]
+    assert titles == [column.title for column in ranges_table(report).columns]
+    graph = model_graph(window.store.state.session, "forward")
+    for row in range(pane.ranges.rows.length):
+        pane.ranges.row_activated.emit(row)
+        assert window.store.state.view == "graph"
+        selection = window.store.state.selection
+        assert selection.node in graph.by_name
+        key, node = pane.ranges.rows.key(row), graph.nodes[graph.by_name[selection.node]]
+        assert {node.name, origin(node)} & {key.made_by, key.node}
 
 
 _WAITING = """
