@@ -119,24 +119,24 @@ def check_data(options: Namespace) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _VariantFiles:
     """A variant on the command line: its files, and its id if a workspace names it."""
 
     files: Sequence[str]
     key: str = ""
 
 
-def _sides(options: Namespace) -> list[_Side]:
+def _sides(options: Namespace) -> list[_VariantFiles]:
     """Return the variants; a workspace stands for its sessions.
 
     Raises: FormatError, OSError
     """
-    found: list[_Side] = []
+    found: list[_VariantFiles] = []
     for names in options.sessions:
         if is_workspace(names):
-            found += [_Side(files, key) for key, files in workspace_sessions(Path(names))]
+            found += [_VariantFiles(files, key) for key, files in workspace_sessions(Path(names))]
         else:
-            found.append(_Side(split_names(names)))
+            found.append(_VariantFiles(split_names(names)))
     return found
 
 

@@ -20,8 +20,9 @@ from inspector.compare.alignment import origin
 from inspector.experiments.evaluate.report import evaluation_report
 from inspector.graph.model_graph import model_graph
 from inspector.jobs.eval_samples import read_evaluation
+from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Counted
-from inspector.tables.evaluate import ranges_table
+from inspector.tables.evaluate import RangeKey, ranges_table
 from tests.app.window_views import open_sample
 from tests.inspector.jobs_here import Here, Scripted
 from tests.inspector.sessions import DATA
@@ -71,6 +72,7 @@ def test_programs_are_evaluated_and_a_sample_opens_in_the_gap(
     view, run = requests
     assert view == ShowView("gap")
     assert isinstance(run, Execute)
+    assert isinstance(run.job, RunJob)
     assert run.job.inputs.startswith(f"{folder}#")
     assert run.job.debug_level == "intermediate"
 
@@ -130,12 +132,14 @@ def test_ranges_of_quantized_values_are_listed_and_a_row_opens_its_node(
     titles = [column.title for column in pane.ranges.rows.columns]
     assert titles == [column.title for column in ranges_table(report).columns]
     graph = model_graph(window.store.state.session, "forward")
+    assert graph is not None
     for row in range(pane.ranges.rows.length):
         pane.ranges.row_activated.emit(row)
         assert window.store.state.view == "graph"
         selection = window.store.state.selection
         assert selection.node in graph.by_name
         key, node = pane.ranges.rows.key(row), graph.nodes[graph.by_name[selection.node]]
+        assert isinstance(key, RangeKey)
         assert {node.name, origin(node)} & {key.made_by, key.node}
 
 
