@@ -30,6 +30,7 @@ from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.roofline.method_work import method_work
 from inspector.roofline.rows import COUNTED, Limits, known_limits, only_work, rows_at_limits
 from inspector.size.files import session_sizes
+from inspector.size.users import User, part_title, stored_users, users_of
 from inspector.tables.boundaries import border_group, boundaries, join_group
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
 from inspector.tables.selection import Selection, SelectionKind, Units
@@ -253,9 +254,27 @@ def _part_sheet(session: Session, selection: Selection, units: Units) -> FactShe
             ]
             if part.duplicate_of:
                 facts.append(Fact("same content as", part.duplicate_of))
+            users = stored_users(session)
+            heading = part_title(part, users)
+            if heading != part.name:
+                facts.append(Fact("stored as", part.name))
+            readers = [_reader(user) for user in users_of(part, users)]
             title = f"{file_name(sized.file.path)} · {part.kind}"
-            return FactSheet(part.name, title, (FactGroup("Part", tuple(facts)),))
+            groups = [FactGroup("Part", tuple(facts)), shortened("Used by", readers)]
+            return FactSheet(heading, title, _filled(groups))
     return FactSheet()
+
+
+def _reader(user: User) -> Fact:
+    """Return what reads a part, with a link to it."""
+    if user.node:
+        link = Selection(SelectionKind.NODE, method=user.method, node=user.node)
+    elif user.instruction is not None:
+        step = user.instruction
+        link = Selection(SelectionKind.INSTRUCTION, method=user.method, instruction=step)
+    else:
+        link = Selection(SelectionKind.DELEGATE, method=user.method, delegate=user.delegate)
+    return Fact("read by", user.text, link=link)
 
 
 def _delegate_sheet(session: Session, method: str, index: int, units: Units) -> FactSheet:

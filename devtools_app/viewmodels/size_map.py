@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
 from inspector.files.session import LoadedFile, Session
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import FilePart, mark_duplicates
+from inspector.size.users import Users, part_title, stored_users
 from inspector.units import format_bytes, plural
 from schema.backends import short_backend
 
@@ -62,7 +63,7 @@ def size_map(session: Session, path: str = "", size_unit: str = "auto") -> SizeM
     parts = tuple(
         (one.file, part) for one in known if one.size is not None for part in one.size.parts
     )
-    return map_of(known, parts, _problems(sized), size_unit)
+    return map_of(known, parts, _problems(sized), size_unit, stored_users(session))
 
 
 def _short(name: str) -> str:
@@ -82,16 +83,19 @@ def map_of(
     known: Sequence[SizedFile],
     parts: tuple[tuple[LoadedFile, FilePart], ...],
     problems: tuple[str, ...],
-    size_unit: str = "auto",
+    size_unit: str,
+    users: Users,
 ) -> SizeMap:
-    """Return the treemap of known parts."""
+    """Return the treemap of known parts, called by their users where the file has only a hash."""
     several = len(known) > 1
     tree = _Boxes("all files" if several else "file")
     if not several and known:
         tree.names[0] = Path(known[0].file.path).name
     for number, (file, part) in enumerate(parts):
         head = (Path(file.path).name,) if several else ()
-        tree.add((*head, *map(_short, part.group)), part, number)
+        title = part_title(part, users)
+        group = tuple(title if name == part.name else _short(name) for name in part.group)
+        tree.add((*head, *group), replace(part, name=title), number)
     total = sum(part.nbytes for _, part in parts)
     gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
     text = [

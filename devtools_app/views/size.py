@@ -21,6 +21,7 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.treemap_canvas import TreemapCanvas
 from devtools_app.widgets.treemap_canvas_paint import STRENGTH
 from inspector.files.session import Session
+from inspector.size.users import stored_users
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.size import part_selection, parts_table
@@ -136,9 +137,9 @@ class SizePane(CanvasImage, PanelActions, Pane):
             or self._content is None
         ):
             return
-        table = parts_table(
-            found.parts, self.state.units.size, files=len(self._content.map.files) > 1
-        )
+        several, unit = len(self._content.map.files) > 1, self.state.units.size
+        users = None if self._session is None else stored_users(self._session)
+        table = parts_table(found.parts, unit, files=several, users=users)
         self.table.show_table(table)
         again = f"{found.count:,} duplicate parts"
         text = (
@@ -203,7 +204,8 @@ def _first_path(session: Session) -> str:
 
 def _build(session: Session, path: str, unit: str) -> _SizeContent:
     content = size_map(session, path, unit)
-    table = parts_table(content.parts, unit, files=len(content.files) > 1)
+    several, users = len(content.files) > 1, stored_users(session)
+    table = parts_table(content.parts, unit, files=several, users=users)
     order = RowOrder(table)
     order.rows((SortKey(_SIZE_COLUMN, True),))
     keys = {part_selection(*part): number for number, part in enumerate(content.parts)}

@@ -153,22 +153,32 @@ class MemoryDrawing:
             value = int(shown[at])
             x, y, width, height = boxes[at].tolist()
             left, right = max(x, plot.left()), min(x + width, plot.right())
-            text = self._block_text(value, right - left - 9)
-            if not text:
-                continue
-            middle = (max(y, plot.top()) + min(y + height, plot.bottom())) / 2
+            top, bottom = max(y, plot.top()), min(y + height, plot.bottom())
+            lines = self.block_lines(value, right - left - 9, bottom - top)
             fill = self._fills[int(self._which[value])]
             painter.setPen(qcolor(ink_on(fill)))
-            baseline = middle + (metrics.ascent() - metrics.descent()) / 2
-            painter.drawText(QPointF(left + 5, baseline), text)
+            baseline = (top + bottom + metrics.ascent() - metrics.descent()) / 2
+            baseline -= (len(lines) - 1) * metrics.height() / 2
+            for number, line in enumerate(lines):
+                painter.drawText(QPointF(left + 5, baseline + number * metrics.height()), line)
 
-    def _block_text(self, value: int, room: float) -> str:
-        """Return name and size of a value, elided to fit."""
-        name = self.data.names[value]
-        whole = f"{name} · {format_bytes(int(self.data.nbytes[value]))}"
-        if self._texts.fitted(self.colours, whole, room, _LABEL)[0] == whole:
-            return whole
-        text = self._texts.fitted(self.colours, name, room, _LABEL)[0]
+    def block_lines(self, value: int, room: float, height: float) -> list[str]:
+        """Return name and size of a value within a width and height: on one line or on two."""
+        name, size = self.data.names[value], format_bytes(int(self.data.nbytes[value]))
+        metrics = self._texts.font(self.colours, _LABEL)[1]
+        whole, ending = f"{name} · {size}", f" · {size}"
+        if metrics.horizontalAdvance(whole) <= room:
+            return [whole]
+        short = self._name_within(name, room - metrics.horizontalAdvance(ending))
+        below = height >= 2 * metrics.height() and metrics.horizontalAdvance(size) <= room
+        if below or not short:
+            alone = self._name_within(name, room)
+            return [line for line in (alone, size if below else "") if line]
+        return [short + ending]
+
+    def _name_within(self, name: str, room: float) -> str:
+        """Return a name elided to a width, empty if too little of it is left."""
+        text = self._texts.fitted(self.colours, name, room, _LABEL)[0] if room > 0 else ""
         return text if len(text) >= min(_SHORTEST, len(name)) else ""
 
     def _peak_band(self, plot: QRectF, camera: Camera) -> QRectF | None:

@@ -50,7 +50,7 @@ def run(options: Namespace) -> Answer:
                 "offset": part.offset,
                 "file": one.file.path,
                 "duplicate_of": _name(one, part.duplicate_of, several) or None,
-                "used_by": list(users_of(part, users)),
+                "used_by": [user.text for user in users_of(part, users)],
             }
             for one, parts in measured
             for part in parts

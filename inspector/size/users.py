@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
@@ -16,8 +18,30 @@ from schema.objects.identity_cache import identity_cache
 from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
-Users = Mapping[str, tuple[str, ...]]
 _SHOWN = 2
+_HASH = re.compile(r"[0-9a-f]{32,}(?:[_-]\w+)?")  # of the content, as keys of stored weights are
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """What reads a stored blob.
+
+    Attributes:
+        text: the reader, its argument and its module
+        method: that it belongs to
+        node: name in the recorded graph, empty if unknown
+        instruction: that reads it, None inside of a delegate
+        delegate: that it is inside of, or None
+    """
+
+    text: str
+    method: str
+    node: str = ""
+    instruction: int | None = None
+    delegate: int | None = None
+
+
+Users = Mapping[str, tuple[User, ...]]
 
 
 @identity_cache
@@ -28,30 +52,37 @@ def stored_users(session: Session) -> Users:
     instructions that read it. Modules are recorded by debug handle.
     """
     program = session.program
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[User, None]] = {}
     for plan in program.plans if program is not None else ():
         assert program is not None
         several = len(program.plans) > 1
         modules = _Modules(session, plan.name)
         front = f"{plan.name} " if several else ""
         for name, user in _payload_users(session, program, plan, modules):
-            found.setdefault(name, {})[front + user] = None
+            found.setdefault(name, {})[replace(user, text=front + user.text)] = None
         for value, user in _instruction_users(plan, modules):
             for name in (f"{front}{value_name(plan, value)}", _key(plan, value)):
-                found.setdefault(name, {})[front + user] = None
+                found.setdefault(name, {})[replace(user, text=front + user.text)] = None
     return {name: tuple(users) for name, users in found.items() if name}
 
 
-def users_of(part: FilePart, users: Users) -> tuple[str, ...]:
+def users_of(part: FilePart, users: Users) -> tuple[User, ...]:
     """Return the users of a part of a file; empty if unknown."""
     names = part.name.split(" = ")
     return tuple(dict.fromkeys(user for name in names for user in users.get(name, ())))
 
 
-def users_text(users: Sequence[str]) -> str:
+def users_text(users: Sequence[User]) -> str:
     """Return the first users and the number of others as text."""
     more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
-    return ", ".join(users[:_SHOWN]) + more
+    return ", ".join(user.text for user in users[:_SHOWN]) + more
+
+
+def part_title(part: FilePart, users: Users) -> str:
+    """Return the name of a part; one that is stored under its hash is called by its users."""
+    names = part.name.split(" = ")
+    found = users_of(part, users) if all(map(_HASH.fullmatch, names)) else ()
+    return users_text(found) or part.name
 
 
 class _Modules:
@@ -68,6 +99,11 @@ class _Modules:
             nodes_by_handle(graph) if graph is not None else {}
         )
 
+    def node_of(self, handles: Sequence[int]) -> str:
+        """Return the first recorded node of these handles, empty if unknown."""
+        nodes = (node.name for handle in handles for node in self._nodes.get(handle, ()))
+        return next(nodes, "")
+
     def of_handles(self, handles: Sequence[int]) -> str:
         """Return `` in PATH`` if all nodes of these handles are in one module, else ``""``."""
         nodes = [node for handle in handles for node in self._nodes.get(handle, ())]
@@ -82,7 +118,7 @@ class _Modules:
 
 def _payload_users(
     session: Session, program: ProgramFile, plan: m.ExecutionPlan, modules: _Modules
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, User]]:
     for number in range(len(plan.delegates)):
         payload = delegate_payload(program, plan, number, session.external)
         graph = payload.graph
@@ -90,19 +126,22 @@ def _payload_users(
         used: set[str] = set()
         for node in graph.nodes if graph is not None else ():
             assert graph is not None
-            place = modules.of_handles(payload.debug_handles.get(node.name, ()))
+            handles = payload.debug_handles.get(node.name, ())
+            place, recorded = modules.of_handles(handles), modules.node_of(handles)
             for argument in node.args:
                 for value in argument.values:
                     key = graph.values[value].constant if value in graph.values else ""
                     if key in named:
                         used.add(key)
                         role = f" {argument.name}" if argument.name else ""
-                        yield key, f"delegate {number} {node.name}{role}{place}"
+                        text = f"delegate {number} {node.name}{role}{place}"
+                        yield key, User(text, plan.name, recorded, delegate=number)
         for key in sorted(named - used):
-            yield key, f"delegate {number} ({payload.backend_id})"
+            text = f"delegate {number} ({payload.backend_id})"
+            yield key, User(text, plan.name, delegate=number)
 
 
-def _instruction_users(plan: m.ExecutionPlan, modules: _Modules) -> Iterator[tuple[int, str]]:
+def _instruction_users(plan: m.ExecutionPlan, modules: _Modules) -> Iterator[tuple[int, User]]:
     operands = plan_operands(plan)
     for number, (_, _, instruction) in enumerate(instructions(plan)):
         args = instruction.instr_args
@@ -115,7 +154,8 @@ def _instruction_users(plan: m.ExecutionPlan, modules: _Modules) -> Iterator[tup
         for value in operands[number].reads:
             tensor = plan.values[value].val
             if isinstance(tensor, m.Tensor) and _is_stored(tensor):
-                yield value, user + modules.of_instruction(number)
+                text = user + modules.of_instruction(number)
+                yield value, User(text, plan.name, instruction=number)
 
 
 def _is_stored(tensor: m.Tensor) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inspector.files.session import LoadedFile, Session
 from inspector.size.files import session_sizes
 from inspector.size.owners import FilePart
-from inspector.size.users import Users, stored_users, users_of, users_text
+from inspector.size.users import Users, part_title, stored_users, users_of, users_text
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind, Units
 from inspector.tables.table import Table, Total, number_column, share_column, text_column
@@ -45,8 +45,9 @@ def parts_table(
     sizes = np.array([part.nbytes for _, part in parts], np.int64)
     unit = choose_unit(Quantity.SIZE, float(sizes.max(initial=0)), size_unit)
     shares = sizes / total if total else np.zeros(len(sizes))
+    titles = [part_title(part, users or {}) for _, part in parts]
     columns = [
-        text_column("part", [part.name for _, part in parts], mono=True),
+        text_column("part", titles, mono=True),
         number_column("size", sizes, Quantity.SIZE, unit=unit, total=Total.SUM),
         share_column("share", shares),
         text_column("kind", [part.kind for _, part in parts]),
@@ -56,6 +57,12 @@ def parts_table(
     if users is not None:
         read_by = [users_text(users_of(part, users)) or None for _, part in parts]
         columns.append(text_column("used by", read_by, missing=""))
+    names = [
+        part.name if part.name != title else None
+        for (_, part), title in zip(parts, titles, strict=True)
+    ]
+    if any(names):
+        columns.append(text_column("stored as", names, missing="", mono=True))
     if files:
         columns.append(text_column("file", [Path(file.path).name for file, _ in parts]))
     if compared or any(part.duplicate_of for _, part in parts):

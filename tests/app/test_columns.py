@@ -104,7 +104,7 @@ def test_double_click_on_a_border_fits_the_column_of_a_tree(qtbot, theme: Theme)
     view.resize(300, 300)
     names = ["forward", *(f"a_name_that_is_longer_than_most_{one}" for one in range(9))]
     rows = Table((text_column("part", names), number_column("size", range(10), Quantity.COUNT)), 10)
-    view.show_tree(Tree(rows, np.array([-1] + [0] * 9, np.int32)))
+    view.show_tree(Tree(rows, np.array([-1] + [0] * 9, np.int64)))
     view.show()
     found = view.findChild(QTreeView)
     assert found is not None

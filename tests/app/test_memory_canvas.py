@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from devtools_app.appearance.colours import NOT_DELEGATED
 from devtools_app.viewmodels.canvas_data import MemoryData
+from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.memory_canvas import MemoryCanvas
-from devtools_app.widgets.memory_canvas_paint import BOTTOM, LEFT, TOP, screen_boxes
+from devtools_app.widgets.memory_canvas_paint import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    MemoryDrawing,
+    screen_boxes,
+)
 from tests.app.canvas_colours import colours
 
 pytestmark = pytest.mark.gui
@@ -236,3 +245,26 @@ def test_values_of_no_bytes_and_one_step_are_fine(canvas: MemoryCanvas) -> None:
     data = MemoryData(("a",), one, one, one, one, one, np.array([False]), 1, 0)
     canvas.set_data(data)
     assert canvas.render_to_image(1.0).width() == 800
+
+
+@pytest.mark.parametrize("height", [15.0, 60.0])
+@pytest.mark.parametrize("share", [0.3, 0.75, 1.0])
+def test_blocks_keep_the_number_of_their_name_and_their_bytes(
+    qapp: QApplication, share: float, height: float
+) -> None:
+    data = replace(plan(), names=("aten_convolution_default_12", "", ""))
+    texts = TextCache()
+    painter = MemoryDrawing(data, colours(), texts)
+    metrics = texts.font(colours(), 11)[1]
+    whole = f"{data.names[0]} · 256 KiB"
+    room = share * metrics.horizontalAdvance(whole) + 1
+    lines = painter.block_lines(0, room, height)
+    assert all(metrics.horizontalAdvance(line) <= room for line in lines)
+    if share == 1.0:
+        assert lines == [whole]
+    elif height > 15 or share == 0.3:
+        assert lines[0].endswith("_12")
+        assert (lines[1:] == ["256 KiB"]) == (height > 15)
+    else:
+        assert lines[0].startswith("aten_")
+        assert lines[0].endswith("…_12 · 256 KiB")

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from devtools_app.viewmodels.memory_map import memory_map, selected_values
+from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.viewmodels.size_map import find_duplicates, size_map
 from inspector.profile.join_index import join_index
 from inspector.size.files import session_sizes
+from inspector.size.users import stored_users
 from inspector.tables.memory import culprits, memory_plan
-from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.size import parts_table
+from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.size import part_selection, parts_table
 from tests.app.sessions import DATA, chain_session, folders, opened
 
 FILES = sorted(
@@ -98,6 +100,26 @@ def test_size_map_of_a_session_counts_every_byte_once(folder: str) -> None:
     assert (sums[parents] == made.data.nbytes[parents]).all()
     assert set(made.box) == set(range(len(made.parts)))
     assert parts_table(made.parts, files=True).length == len(made.parts)
+
+
+def test_weights_are_called_by_what_reads_them_and_lead_there() -> None:
+    session = opened("corpus/v1.5.1/convnet_xnnpack")
+    made = size_map(session)
+    title = "delegate 0 Conv2d_1 filter in stem.0"
+    assert made.data.names.count(title) == 1
+    box = made.data.names.index(title)
+    part = made.parts[made.leaf[box]]
+    table = parts_table(made.parts, users=stored_users(session))
+    column = {each.title: each for each in table.columns}
+    row = list(column["part"].values).index(title)
+    assert column["stored as"].values[row] == part[1].name
+    sheet = node_facts(session, "forward", part_selection(*part), Units())
+    assert sheet.title == title
+    (used,) = [group for group in sheet.groups if group.title == "Used by"]
+    (fact,) = used.facts
+    assert fact.value == title
+    assert isinstance(fact.link, Selection)
+    assert node_facts(session, "forward", fact.link, Units()).title
 
 
 def test_duplicates_are_named_with_what_could_go() -> None:

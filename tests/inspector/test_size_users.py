@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector.size.files import session_sizes
-from inspector.size.users import stored_users, users_of, users_text
+from inspector.size.users import User, part_title, stored_users, users_of, users_text
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -27,9 +27,23 @@ def test_stored_bytes_of_stock_programs_have_a_user(path: Path) -> None:
                 assert users_of(part, users), part.name
 
 
+def test_part_stored_under_its_hash_is_called_by_what_reads_it() -> None:
+    found = session(DATA / "corpus/v1.5.1/convnet_xnnpack")
+    users = stored_users(found)
+    titles = {
+        part_title(part, users)
+        for one in session_sizes(found)
+        for part in (one.size.parts if one.size is not None else ())
+        if part.kind == "named data"
+    }
+    assert "delegate 0 Conv2d_1 filter in stem.0" in titles
+    assert all(title.startswith("delegate ") for title in titles)
+
+
 def test_shared_blob_names_the_node_and_module_of_both_methods() -> None:
     users = stored_users(session(DATA / "extra" / "two_methods_xnnpack"))
-    shared = [names for names in users.values() if len(names) > 1]
+    texts = [[user.text for user in found] for found in users.values()]
+    shared = [names for names in texts if len(names) > 1]
     assert (
         "decode delegate 0 FullyConnected_0 filter in coder.shared",
         "encode delegate 0 FullyConnected_0 filter in coder.shared",
@@ -38,20 +52,23 @@ def test_shared_blob_names_the_node_and_module_of_both_methods() -> None:
 
 def test_constant_is_used_by_the_call_that_reads_it() -> None:
     users = stored_users(session(DATA / "corpus" / "v1.5.1" / "tinygpt_portable"))
-    assert users["v1"] == ("instruction 0 aten::embedding.out in e",)
+    assert users["v1"] == (
+        User("instruction 0 aten::embedding.out in e", "forward", instruction=0),
+    )
 
 
 def test_external_weight_is_found_under_its_key() -> None:
     users = stored_users(session(DATA / "extra" / "external_weights"))
-    assert [user.split()[:2] for user in users["shared.weight"]] == [
+    assert [user.text.split()[:2] for user in users["shared.weight"]] == [
         ["instruction", "0"],
         ["instruction", "3"],
     ]
 
 
 def test_many_users_are_counted_not_listed() -> None:
-    assert users_text(("a", "b", "c", "d")) == "a, b and 2 more"
-    assert users_text(("a",)) == "a"
+    users = [User(name, "forward") for name in "abcd"]
+    assert users_text(users) == "a, b and 2 more"
+    assert users_text(users[:1]) == "a"
 
 
 def test_size_says_duplicates_only_when_asked() -> None:
