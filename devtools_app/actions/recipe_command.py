@@ -74,7 +74,8 @@ class RecipeCommand:
         if code:
             text = f"{what} runs the code in {' and '.join(code)}, with your rights."
             offer = ("Run it", TrustCode(code, request))
-            self._window.notice(Notice(text, "warning", offers=(offer,)))
+            question = Notice(text, "warning", offers=(offer,), decline="Do not run", leaves=True)
+            self._window.notice(question)
         return not code
 
     def warm(self) -> None:
@@ -158,9 +159,9 @@ class RecipeCommand:
         if parent is not None:
             recipe = replace(parent.recipe, job=found.job)
             store.update(history=derived(history, parent.id, recipe, failure=outcome.sentence))
-        self._window.notice(
-            Notice(f"Not recompiled: {outcome.sentence}.", "error", outcome.details)
-        )
+        text = f"Not recompiled: {outcome.sentence}."
+        session = parent.session if parent is not None else ""
+        self._window.notice(Notice(text, "error", outcome.details, session=session))
 
     def _arrived(self, _old: State, new: State) -> None:
         """Continue as soon as a variant is open."""

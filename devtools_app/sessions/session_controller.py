@@ -236,7 +236,7 @@ class SessionController(QObject):
             if issues:
                 kept = kept_session(one.session, issues)
                 self._store.put(replace_session(self._store.state, one.id, kept))
-                self.noticed.emit(_loss(issues, ("Reload", Reload(one.id))))
+                self.noticed.emit(_loss(one.id, issues, ("Reload", Reload(one.id))))
 
     def _reload_due(self) -> None:
         due, self._due = tuple(sorted(self._due)), set()
@@ -340,7 +340,9 @@ class SessionController(QObject):
         lost = () if result.target.partial else lost_files(one, result)
         if lost:
             offer = ("Show the remaining files", Reload(one.id, partial=True))
-            self._losses[one.id] = _loss(lost, offer if result.session is not None else None)
+            self._losses[one.id] = _loss(
+                one.id, lost, offer if result.session is not None else None
+            )
             return replace_session(state, one.id, kept_session(one.session, lost))
         if result.session is None:
             return state
@@ -383,7 +385,7 @@ class SessionController(QObject):
         if unit_assumed(session):
             shown = self._store.state.current
             offers = tuple((unit, ChooseTicks(shown, unit)) for unit in _UNITS)
-            self.noticed.emit(Notice(_ASSUMED, offers=offers))
+            self.noticed.emit(Notice(_ASSUMED, offers=offers, session=shown, until_read=True))
 
     def _report_pairing(self, result: Loaded) -> None:
         beside = [path for path in result.paths if path not in result.target.paths]
@@ -410,10 +412,11 @@ def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return split_sessions(paths)
 
 
-def _loss(lost: tuple[Issue, ...], offer: tuple[str, Reload] | None) -> Notice:
+def _loss(session: str, lost: tuple[Issue, ...], offer: tuple[str, Reload] | None) -> Notice:
     """Return the message for files that could not be reloaded."""
     issue = lost[0]
     more = f" The same holds for {len(lost) - 1} more." if len(lost) > 1 else ""
     details = "\n".join(f"{one.where}: {one.message}" for one in lost)
     text = f"{Path(issue.where).name}: {issue.message}.{more}"
-    return Notice(text, "warning", details, () if offer is None else (offer,))
+    offers = () if offer is None else (offer,)
+    return Notice(text, "warning", details, offers, session=session, until_read=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from PySide6.QtCore import QByteArray, QPoint, Qt
 from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
@@ -29,6 +28,7 @@ from devtools_app.shell.file_drop import Dropping
 from devtools_app.shell.job_line import JobLine, follow_recompiling
 from devtools_app.shell.layouts import GroupLayouts
 from devtools_app.shell.menus import Menus
+from devtools_app.shell.notices import Notices
 from devtools_app.shell.start_page import StartPage
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.toolbar import TopBar
@@ -73,7 +73,7 @@ class MainWindow(QMainWindow):
         docks: the panels
         panels: where they are for each group
         status: the line at the bottom
-        strip: messages above the views
+        strip: messages over the views
         top_bar: session, method and meaning of colour
         menus: the menu bar
     """
@@ -118,6 +118,7 @@ class MainWindow(QMainWindow):
         tabs = {view.name for found in self._groups.values() for view in found}
         self.centre_specs = tuple(view for view in views if view.name in tabs)
         self.strip = MessageStrip(theme)
+        self._notices = Notices(self.strip, self.store, self.router, self)
         self.centre = Centre(self.context, self.centre_specs)
         self.status = StatusLine(theme)
         self._job_line = JobLine(self.status.show_job, self.jobs, self)
@@ -156,8 +157,8 @@ class MainWindow(QMainWindow):
         layout = QVBoxLayout(middle)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.strip)
         layout.addWidget(self._pages, 1)
+        self.strip.float_over(middle)
         self.setCentralWidget(middle)
 
     def _build_menus(self) -> Menus:
@@ -259,15 +260,12 @@ class MainWindow(QMainWindow):
         self._show_page()
 
     def notice(self, notice: Notice) -> None:
-        """Show a message above the views."""
-        offers = [(label, partial(self.router, request)) for label, request in notice.offers]
-        self.strip.show_message(notice.text, notice.tone, notice.details, offers)
+        """Show a message over the views."""
+        self._notices.show(notice)
 
     def dismiss_notice(self) -> bool:
-        """Hide the message above the views; return whether there was one."""
-        shown = bool(self.strip.text)
-        self.strip.hide()
-        return shown
+        """Hide the message over the views; return whether there was one."""
+        return self._notices.dismiss()
 
     def show_status(self, text: str) -> None:
         """Show a sentence in the status line for a few seconds."""

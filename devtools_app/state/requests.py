@@ -276,9 +276,17 @@ class Notice:
         tone: info, warning or error
         details: further text to copy
         offers: labels of buttons and their requests
+        decline: of a question the label of the button that does nothing, else empty
+        session: id of the one it belongs to, empty for that in front
+        until_read: whether it ends when the session is read again
+        leaves: whether it ends when another session comes to the front
     """
 
     text: str
     tone: str = "info"
     details: str = ""
     offers: tuple[tuple[str, Request], ...] = ()
+    decline: str = ""
+    session: str = ""
+    until_read: bool = False
+    leaves: bool = False

@@ -1,10 +1,11 @@
-"""A line above the views for errors and notices."""
+"""A line over the views for errors, notices and questions; it moves nothing below it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QApplication,
@@ -14,15 +15,23 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from shiboken6 import isValid
+from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.widgets.fields import PushButton, ToolButton
 
 Offer = tuple[str, Callable[[], object]]
+_EDGE = 10  # pixels around it
 
 
 class MessageStrip(QFrame):
-    """Shows one message until it is dismissed; it never takes the focus."""
+    """Shows one message until it is dismissed; only a question takes the focus.
+
+    Signals:
+        dismissed(): the user closed it, or chose an offer
+    """
+
+    dismissed = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -43,7 +52,7 @@ class MessageStrip(QFrame):
         self._close = ToolButton()
         self._close.setAccessibleName("Dismiss the message")
         self._close.setToolTip("Dismiss the message")
-        self._close.clicked.connect(self.put_away)
+        self._close.clicked.connect(self._dismiss)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 6, 8, 6)
         layout.addWidget(self._icon)
@@ -55,13 +64,24 @@ class MessageStrip(QFrame):
         self._restyle()
         self.hide()
 
+    def float_over(self, page: QWidget) -> None:
+        """Lie over the lower end of a page from now on."""
+        self.setParent(page)
+        page.installEventFilter(self)
+        self.hide()
+
     @property
     def text(self) -> str:
         """Return the message, or empty."""
         return self._text.text() if not self.isHidden() else ""
 
     def show_message(
-        self, text: str, tone: str = "info", details: str = "", offers: Sequence[Offer] = ()
+        self,
+        text: str,
+        tone: str = "info",
+        details: str = "",
+        offers: Sequence[Offer] = (),
+        decline: str = "",
     ) -> None:
         """Show a message, replacing the former one.
 
@@ -70,22 +90,30 @@ class MessageStrip(QFrame):
             tone: info, warning or error
             details: further text to copy, such as a traceback
             offers: actions offered as buttons
+            decline: of a question the label of the button that does nothing, which gets the focus
         """
         self._details, self._tone = details, tone
         self._text.setText(text)
         self.setAccessibleName(f"{tone}: {text}")
-        self._copy.setVisible(tone != "info")
+        self._copy.setVisible(tone != "info" and not decline)
         while (item := self._offers.takeAt(0)) is not None:
             found = item.widget()
             if found is not None:
                 found.deleteLater()
-        for label, pressed in offers:
-            self._offers.addWidget(self._button(label, pressed))
+        safe = [(decline, lambda: None)] if decline else []
+        buttons = [self._button(label, pressed) for label, pressed in (*safe, *offers)]
+        for button in buttons:
+            self._offers.addWidget(button)
+        for one, following in pairwise((self._copy, *buttons, self._close)):
+            self.setTabOrder(one, following)
         self._restyle()
         focus = QApplication.focusWidget()
         if focus is not None and not self.isAncestorOf(focus):
             self._before = focus
         self.show()
+        self._place()
+        if decline:
+            buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
 
     def put_away(self) -> None:
         """Hide, and restore the focus that a button in the strip had taken."""
@@ -104,8 +132,30 @@ class MessageStrip(QFrame):
     def _button(self, label: str, pressed: Callable[[], object]) -> QWidget:
         button = PushButton(label)
         button.setAccessibleName(label)
-        button.clicked.connect(lambda: (self.put_away(), pressed()))
+        button.clicked.connect(lambda: (self._dismiss(), pressed()))
         return button
+
+    def _dismiss(self) -> None:
+        self.put_away()
+        self.dismissed.emit()
+
+    def _place(self) -> None:
+        page = self.parentWidget()
+        if page is None or self.isHidden():
+            return
+        width = max(page.width() - 2 * _EDGE, self.minimumSizeHint().width())
+        layout = self.layout()
+        assert layout is not None
+        layout.activate()
+        height = max(layout.heightForWidth(width), layout.sizeHint().height())
+        self.raise_()
+        self.setGeometry(_EDGE, page.height() - height - _EDGE, width, height)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.parentWidget() and event.type() == QEvent.Type.Resize:
+            self._place()
+        return super().eventFilter(watched, event)
 
     def _restyle(self) -> None:
         tone = {"error": "bad", "warning": "warn"}.get(self._tone, "accent")

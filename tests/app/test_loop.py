@@ -423,3 +423,5 @@ def test_code_that_nobody_agreed_to_is_asked_about_first(window, qtbot, record, 
     assert str(source) in window.strip.text
     offers = [one for one in window.strip.findChildren(QPushButton) if one.text() == "Run it"]
     assert len(offers) == 1
+    safe = next(one for one in window.strip.findChildren(QPushButton) if one.hasFocus())
+    assert safe.text() == "Do not run"

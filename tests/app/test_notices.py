@@ -1,0 +1,124 @@
+"""Messages: of a session while it is shown, over the page, asked with the keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
+
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.requests import Notice, ShowView
+from tests.app.window_views import RECORDER_VIEWS, open_sample, view
+from tests.inspector.sessions import DATA
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+OTHER = (str(DATA / "corpus/v1.5.1/mm_portable"),)
+QUESTION = Notice(
+    "This runs code.", "warning", offers=(("Run it", ShowView("two")),), decline="Do not run"
+)
+
+
+@pytest.fixture
+def window(make_window, qtbot) -> MainWindow:
+    made = make_window(views=RECORDER_VIEWS)
+    open_sample(made, qtbot)
+    made.activateWindow()
+    made.dismiss_notice()
+    return made
+
+
+@pytest.fixture
+def field(window: MainWindow) -> QLineEdit:
+    """A field that has the keyboard."""
+    found = view(window, "one").field
+    found.setFocus()
+    assert QApplication.focusWidget() is found
+    return found
+
+
+def focused() -> str:
+    found = QApplication.focusWidget()
+    assert isinstance(found, QPushButton)
+    return found.text()
+
+
+def press(key: Qt.Key) -> None:
+    """Press a key where the keyboard is."""
+    found = QApplication.focusWidget()
+    assert found is not None
+    QTest.keyClick(found, key)
+
+
+def test_a_message_moves_nothing_below_it(window: MainWindow) -> None:
+    before = window.centre.geometry()
+    window.notice(Notice("Something failed. " * 20, "error"))
+    QApplication.processEvents()
+    assert window.strip.isVisible()
+    assert window.centre.geometry() == before
+    page = window.strip.parentWidget()
+    assert page is not None
+    assert page.rect().contains(window.strip.geometry())
+    window.resize(window.width() - 100, window.height() - 60)
+    assert page.rect().contains(window.strip.geometry())
+
+
+def test_a_question_has_the_keyboard_on_its_safe_button(window: MainWindow, field) -> None:
+    window.notice(QUESTION)
+    assert focused() == "Do not run"
+    press(Qt.Key.Key_Tab)
+    assert focused() == "Run it"
+    press(Qt.Key.Key_Return)
+    assert window.store.state.view == "two"
+    assert window.strip.text == ""
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Escape, Qt.Key.Key_Return])
+def test_a_declined_question_returns_the_keyboard(window: MainWindow, field, key) -> None:
+    window.notice(QUESTION)
+    press(key)
+    assert window.strip.text == ""
+    assert QApplication.focusWidget() is field
+    assert window.store.state.view == "one"
+
+
+def test_a_message_that_asks_nothing_leaves_the_keyboard(window: MainWindow, field) -> None:
+    window.notice(Notice("Compiled.", offers=(("Compare", ShowView("two")),)))
+    assert QApplication.focusWidget() is field
+
+
+def test_messages_are_shown_while_their_session_is(window: MainWindow, qtbot) -> None:
+    first = window.store.state.current
+    window.notice(Notice("Not recompiled.", "error", session=first))
+    open_sample(window, qtbot, OTHER)
+    second = window.store.state.current
+    window.dismiss_notice()
+    window.controller.show(first)
+    assert window.strip.text == "Not recompiled."
+    window.controller.show(second)
+    assert window.strip.text == ""
+    window.notice(Notice("Not run.", "error", session=first))  # which is not in front
+    assert window.strip.text == ""
+    window.controller.close(first)
+    window.controller.show(second)
+    assert window.strip.text == ""
+
+
+def test_an_error_of_no_session_ends_with_the_next(window: MainWindow, qtbot, tmp_path) -> None:
+    broken = tmp_path / "random.pte"
+    broken.write_bytes(bytes(range(256)))
+    open_sample(window, qtbot, (str(broken),))
+    assert "random.pte" in window.strip.text
+    first = window.store.state.current
+    open_sample(window, qtbot, OTHER)
+    window.dismiss_notice()
+    window.controller.show(first)
+    assert window.strip.text == ""
+
+
+def test_a_message_about_reading_ends_when_it_is_read_again(window: MainWindow, qtbot) -> None:
+    current = window.store.state.current
+    window.notice(Notice("Files are lost.", "warning", session=current, until_read=True))
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
+        window.controller.reload()
+    assert window.strip.text == ""
