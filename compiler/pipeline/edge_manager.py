@@ -28,18 +28,22 @@ from compiler.pipeline.lowering import (
     passes_before_planning,
     transforming,
 )
-from compiler.pipeline.program_manager import ExecutorchProgramManager, requested_record
+from compiler.pipeline.program_manager import (
+    FORWARD,
+    ExecutorchProgramManager,
+    ProgramManager,
+    requested_record,
+)
 from compiler.record.record import ETRecord
 from compiler.stages import Observer, StageEvent, Stages
 from schema.etrecord.parts.verdicts import Verdict
 
-FORWARD = "forward"
 AFTER_PASSES = "edge_after_transform"  # the documented name of its graph in a record
 Programs = ExportedProgram | Mapping[str, ExportedProgram]
 Operators = Sequence[OpOverload] | None
 
 
-class EdgeProgramManager:
+class EdgeProgramManager(ProgramManager):
     """Edge programs and constant methods by name; immutable."""
 
     def __init__(  # noqa: PLR0913 - as documented
@@ -65,12 +69,10 @@ class EdgeProgramManager:
             record: of the programs, None if not requested
             events: completed stages, with their times
         """
-        self._programs = named_programs(edge_programs)
-        self._constants = dict(constant_methods or {})
+        super().__init__(named_programs(edge_programs), constant_methods or {}, events)
         more = (*(core_aten_ops_exception_list or ()), *(preserve_ops or ()))
         self._config = (compile_config or EdgeCompileConfig()).with_exceptions(more)
         self._etrecord = record
-        self.events = events
         both = sorted(self.methods & self.config_methods)
         if both:
             raise CompileError(f"methods and constant methods share the names {', '.join(both)}")
@@ -83,25 +85,12 @@ class EdgeProgramManager:
         new._programs = named_programs(new._programs)
         return new
 
-    @property
-    def methods(self) -> set[str]:
-        """Return the names of the methods that compute."""
-        return set(self._programs)
-
-    @property
-    def config_methods(self) -> set[str]:
-        """Return the names of the methods that return constants."""
-        return set(self._constants)
-
     def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
         """Return the edge program of a method.
 
         Raises: KeyError listing the available methods
         """
-        if method_name not in self._programs:
-            names = ", ".join(sorted(self.methods))
-            raise KeyError(f"unknown method {method_name!r}; available: {names}")
-        return self._programs[method_name]
+        return self._program(method_name)
 
     @property
     def _edge_programs(self) -> dict[str, ExportedProgram]:

@@ -25,7 +25,46 @@ from schema.program.program import ProgramFile
 FORWARD = "forward"
 
 
-class ExecutorchProgramManager:
+class ProgramManager:
+    """Programs and constant methods by name.
+
+    Attributes:
+        events: completed stages, with their times
+    """
+
+    def __init__(
+        self,
+        programs: Mapping[str, ExportedProgram],
+        constants: Mapping[str, Any],
+        events: tuple[StageEvent, ...],
+    ) -> None:
+        """Store programs and the values of constant methods, by method."""
+        self._programs = dict(programs)
+        self._constants = dict(constants)
+        self.events = events
+
+    @property
+    def methods(self) -> set[str]:
+        """Return the names of the methods that compute."""
+        return set(self._programs)
+
+    @property
+    def config_methods(self) -> set[str]:
+        """Return the names of the methods that return constants."""
+        return set(self._constants)
+
+    def _program(self, method: str) -> ExportedProgram:
+        """Return the edge program of a method.
+
+        Raises: KeyError listing the available methods
+        """
+        if method not in self._programs:
+            names = ", ".join(sorted(self.methods))
+            raise KeyError(f"unknown method {method!r}; available: {names}")
+        return self._programs[method]
+
+
+class ExecutorchProgramManager(ProgramManager):
     """An emitted program with its delegate and debug handle maps."""
 
     def __init__(
@@ -46,30 +85,16 @@ class ExecutorchProgramManager:
             record: of the edge programs, None if not requested
             events: completed stages, with their times
         """
+        super().__init__(programs, constant_methods, events)
         self._emitted = emitted
-        self._programs = dict(programs)
-        self._constants = dict(constant_methods)
         self._etrecord = None if record is None else self._recorded(record)
-        self.events = events
-
-    @property
-    def methods(self) -> set[str]:
-        """Return the names of the methods that compute."""
-        return set(self._programs)
-
-    @property
-    def config_methods(self) -> set[str]:
-        """Return the names of the methods that return constants."""
-        return set(self._constants)
 
     def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
         """Return a method as a graph of out variants with their planned memory.
 
         Raises: KeyError listing the available methods
         """
-        if method_name not in self._programs:
-            names = ", ".join(sorted(self.methods))
-            raise KeyError(f"unknown method {method_name!r}; available: {names}")
+        self._program(method_name)
         return out_program(self._emitted.planned[method_name])
 
     @property

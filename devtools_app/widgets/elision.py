@@ -61,6 +61,19 @@ def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -
 class CellDelegate(QStyledItemDelegate):
     """Draws cells; the full text of one that is cut off is shown on hover."""
 
+    def draw_ground(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> str:
+        """Draw a cell without its text; return the text."""
+        self.initStyleOption(option, index)
+        text, option.text = option.text, ""
+        style = option.widget.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        return text
+
     @override
     def helpEvent(
         self,

@@ -39,10 +39,7 @@ class ShareDelegate(CellDelegate):
         option: QStyleOptionViewItem,
         index: QModelIndex | QPersistentModelIndex,
     ) -> None:
-        self.initStyleOption(option, index)
-        text, option.text = option.text, ""
-        style = option.widget.style()
-        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        text = self.draw_ground(painter, option, index)
         rect = QRectF(option.rect).adjusted(_PAD, 0, -_PAD, 0)
         painter.save()
         painter.setFont(self._theme.mono())

@@ -21,7 +21,7 @@ from inspector.cli.answer import (
     shown,
 )
 from inspector.cli.device import check_known
-from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
+from inspector.cli.job_runs import add_engine, add_timeout, check_there, count, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
@@ -31,7 +31,6 @@ from inspector.experiments.bisect.summary import BisectFinding, kept_out, senten
 from inspector.experiments.gates.requirement import Kind, RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import STATE, BisectState, CandidateNode, StateError, Trial
-from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Message, Tried
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
@@ -40,7 +39,6 @@ from inspector.recipes.recipe import RECIPE, recipe_of
 from inspector.tables.bisect import node_table
 from inspector.toolchain.table import toolchain_named
 from inspector.units import plural
-from schema.backends import engine_backends
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record
 from schema.objects.codec import from_json
@@ -70,12 +68,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--inputs", default="", metavar="FILE.pt", help="default: those it was exported with"
     )
-    parser.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default=ENGINES[0],
-        help=f"engine of {engine_backends()}; default: auto",
-    )
+    add_engine(parser)
     parser.add_argument(
         "--runs", type=count, default=20, metavar="N", help="runs of a latency; default: 20"
     )

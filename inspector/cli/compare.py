@@ -10,6 +10,7 @@ from pathlib import Path
 from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError, Shown, shown
 from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
+    add_engine,
     add_libraries,
     add_timeout,
     check_inputs,
@@ -28,7 +29,7 @@ from inspector.experiments.evaluate.comparing import errors_job, output_errors
 from inspector.experiments.evaluate.report import evaluation_report
 from inspector.files.origin import device_name
 from inspector.files.session import Session
-from inspector.jobs.executing import ENGINES, MADE_INPUTS, MeasureJob, RunJob
+from inspector.jobs.executing import MADE_INPUTS, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob
 from inspector.jobs.measure import Measurement
 from inspector.jobs.messages import Ended
@@ -39,7 +40,6 @@ from inspector.render.comparison import comparison_html
 from inspector.tables.compare import headline, letters_of, summary_table
 from inspector.tables.compare_lists import CHANGES, LISTS, detail_table
 from inspector.tables.device_ratios import ratios_table
-from schema.backends import engine_backends
 from schema.errors import Issue, Severity
 
 _SHOWN = 15
@@ -73,12 +73,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=count, default=1, metavar="N", help="default: 1, which is steadiest"
     )
-    parser.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default=ENGINES[0],
-        help=f"engine of {engine_backends()} delegates",
-    )
+    add_engine(parser)
     parser.add_argument(
         "--no-gap",
         action="store_true",

@@ -14,7 +14,7 @@ from typing import Any
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, CommandError, shown
 from inspector.cli.eval import add_data, check_data
 from inspector.cli.gate_subject import GateSubject, evaluation_of, gap_of, measured, opened
-from inspector.cli.job_runs import add_libraries, add_timeout, check_inputs, count
+from inspector.cli.job_runs import add_engine, add_libraries, add_timeout, check_inputs, count
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.experiments.gates.evidence import Evidence, MissingError
@@ -27,11 +27,9 @@ from inspector.experiments.gates.requirement import (
     RequirementError,
     parse_requirement,
 )
-from inspector.jobs.executing import ENGINES
 from inspector.jobs.output_folder import HIDDEN
 from inspector.recipes.data_source import fingerprint
 from inspector.tables.gates import requirement_table
-from schema.backends import engine_backends
 from schema.errors import FormatError
 
 JUNIT, XML = "junit", b"<?xml"
@@ -101,12 +99,7 @@ def _add_running(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=count, default=1, metavar="N", help="threads of runs; default: 1"
     )
-    parser.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default=ENGINES[0],
-        help=f"engine of {engine_backends()} delegates",
-    )
+    add_engine(parser)
     parser.add_argument(
         "--keep",
         metavar="DIR",

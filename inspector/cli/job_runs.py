@@ -72,6 +72,11 @@ def add_program_data(parser: ArgumentParser, *, sweeps: bool = False) -> None:
         metavar=f"N|{SWEEP}" if sweeps else "N",
         help=f"default: 1, which is steadiest{more}",
     )
+    add_engine(parser)
+
+
+def add_engine(parser: ArgumentParser) -> None:
+    """Add the option for what runs delegates."""
     parser.add_argument(
         "--engine",
         choices=ENGINES,

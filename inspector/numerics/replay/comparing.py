@@ -339,7 +339,7 @@ class GapComparison:
         measured = self._measuring.result(key)
         if measured is None:
             reason = self._why.get(key, "") or self._error(row)
-            return replace(row, reason=reason or "the reference did not get to it")
+            return replace(row, reason=reason or "the reference did not reach it")
         own = measured.own
         differs = (measured.total if own is None else own).out_of_tolerance > 0
         certain = row.grade != ORDER
