@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import cast
 
@@ -95,6 +95,19 @@ def check_session(session: Session) -> Check:
     good = [link for link in links if link.verdict == BELONG]
     verdict = BELONG if good and _connected(session, good) else CANNOT_TELL
     return Check(verdict, "", "", links)
+
+
+def own_part(session: Session) -> Session:
+    """Return a session without the files that contradict its program; itself if none does."""
+    program = next((file for file in session.files if file.artifact is session.program), None)
+    if program is None:
+        return session
+    bad = [one for one in check_session(session).links if one.verdict == DO_NOT_BELONG]
+    pairs = [{link.first, link.second} for link in bad]
+    foreign = {path for pair in pairs if program.path in pair for path in pair - {program.path}}
+    if not foreign:
+        return session
+    return replace(session, files=tuple(one for one in session.files if one.path not in foreign))
 
 
 def _is_foreign_buffer(session: Session, first: LoadedFile, second: LoadedFile) -> bool:

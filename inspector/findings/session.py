@@ -7,7 +7,7 @@ then the rest by importance.
 
 from __future__ import annotations
 
-from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
+from inspector.check.session import BELONG, DO_NOT_BELONG, check_session, own_part
 from inspector.files.facts import facts_text, file_facts, kind_text
 from inspector.files.session import Session
 from inspector.findings.finding import Finding, Tone
@@ -28,16 +28,17 @@ _DOUBT = 40  # weight of findings that make other figures wrong or uncertain
 def findings(session: Session) -> tuple[Finding, ...]:
     """Return the findings of a session, most important first, three to seven.
 
-    Whether the files belong together is always among them.
+    Whether the files belong together is always among them; files that contradict the program have
+    no others.
     """
-    always = _belonging(session)
+    always, own = _belonging(session), own_part(session)
     found = [
         *_problems(session),
-        *time_findings(session),
-        *limit_findings(session),
-        *delegation_findings(session),
-        *memory_findings(session),
-        *size_findings(session),
+        *time_findings(own),
+        *limit_findings(own),
+        *delegation_findings(own),
+        *memory_findings(own),
+        *size_findings(own),
         *_missing(session),
     ]
     if len(found) + len(always) < FEWEST:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from inspector.files.load import load_session
+from inspector.findings.session import findings
 from inspector.graph.model_graph import model_graph
 from inspector.profile.node_times import node_times
 from inspector.profile.operator_rows import operator_rows
@@ -34,3 +35,12 @@ def test_events_of_the_program_have_its_names() -> None:
     graph = model_graph(session, "forward")
     assert graph is not None
     assert node_times(session, "forward", graph).runs > 0
+
+
+def test_findings_beside_a_mismatch_are_of_the_program_alone() -> None:
+    program, trace = CORPUS / "mm_portable/model.pte", CORPUS / "convnet_portable/run.etdp"
+    mixed = findings(load_session([program, trace, CORPUS / "tinygpt_xnnpack/model.etrecord"]))
+    assert mixed[0].text.startswith("The files do not belong together")
+    alone = {one.text for one in findings(load_session([program]))}
+    others = {one.text for one in mixed[1:]}
+    assert others <= alone, others - alone
