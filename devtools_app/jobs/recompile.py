@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from devtools_app.state.run_form import RunForm, Runnable
+from devtools_app.state.run_form import LEVELS, RunForm, Runnable
 from devtools_app.state.variant_places import RUN_FOLDER
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
@@ -170,7 +170,8 @@ def run_job(one: RecompileJob) -> RunJob:
     from inspector.recipes.compile_job import PROGRAM, RECORD
 
     own = {Path(path).name: path for path in one.files}
-    job = one.form.job(one.base)
+    form = replace(one.form, level=LEVELS[0])  # values are logged where one asks for them
+    job = form.job(one.base)
     return replace(
         job,
         program=own[PROGRAM],

@@ -74,6 +74,14 @@ def test_variant_runs_on_the_chosen_device_with_one_number_of_threads() -> None:
     assert (Path(run.job.program).name, run.target) == ("model.pte", "made/run")
 
 
+def test_values_chosen_in_the_run_panel_are_not_logged_by_a_recompile() -> None:
+    form = RunForm(level="intermediate", runs=3)
+    steps = performed(COMPILED, RAN, job=replace(JOB, form=form))
+    run = steps[1]
+    assert isinstance(run, Run)
+    assert (run.job.debug_level, run.job.runs) == ("none", 3)
+
+
 def test_compile_that_fails_is_the_end() -> None:
     failed = Outcome(Ended.FAILED, "no such function")
     steps = performed(failed, None)

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QPersistentModelIndex, Qt
+from PySide6.QtCore import QPersistentModelIndex, QPoint, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QTreeView
+from PySide6.QtWidgets import QTableView, QTreeView
 
 from devtools_app.appearance.colours import LIGHT
 from devtools_app.qtmodels.cells import cell_looks
 from devtools_app.qtmodels.tree_model import TreeModel
+from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
 from inspector.tables.filter import parse_filter
 from inspector.tables.grouping import GroupKey, group_rows
@@ -241,3 +242,32 @@ def test_group_of_too_many_rows_is_not_opened_but_found(qtbot, theme, below, ope
     assert view.current_row() == (below if opens else 0)
     view.expand_all()
     assert view._tree.isExpanded(group) == opens
+
+
+@pytest.mark.parametrize("tree", [False, True], ids=["table", "tree"])
+def test_a_click_on_a_heading_goes_to_the_first_row(qtbot, theme, tree: bool) -> None:
+    rows = Table(
+        (
+            text_column("name", [str(n) for n in range(400)]),
+            number_column("time", [float(n) for n in range(400)], Quantity.TIME),
+        ),
+        400,
+    )
+    view = TreeView(theme, "rows") if tree else TableView(theme, "rows")
+    qtbot.addWidget(view)
+    view.resize(400, 300)
+    if isinstance(view, TreeView):
+        view.show_tree(Tree(rows, np.full(400, TOP)))
+    else:
+        view.show_table(rows)
+    view.show()
+    grid = view.findChild(QTreeView if tree else QTableView)
+    bar = grid.verticalScrollBar()
+    bar.setValue(bar.maximum())
+    assert bar.value() > 0
+    head = grid.header() if tree else grid.horizontalHeader()
+    at = QPoint(head.sectionViewportPosition(1) + 10, head.height() // 2)
+    qtbot.mouseClick(head.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert bar.value() == 0
+    top = grid.indexAt(QPoint(2, 2)).siblingAtColumn(0).data()
+    assert top == "399"  # numbers: largest first

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from inspector.findings.session import findings
 from inspector.numerics.tensors import logged_tensors
 from inspector.profile.attribution import method_runs
 from inspector.profile.methods import TIMES_WITH_VALUES, VALUES_LOGGED, analyse_profile
-from inspector.tables.selection import Units
+from inspector.tables.selection import AUTOMATIC, Units
 from schema import etdump
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
@@ -153,3 +154,19 @@ def test_sum_of_the_status_line_closes_with_the_cost_of_tracing(ran: Path) -> No
     assert parts[-1].label == "tracing"
     values = [float(part.value.split()[0].replace(",", "")) for part in parts]
     assert values[0] == pytest.approx(sum(values[1:]), abs=3)
+
+
+def test_sum_of_the_status_line_has_one_unit(ran: Path) -> None:
+    facts = status_facts(load_session([str(ran)]), "forward")
+    assert facts.time is not None
+    time = replace(
+        facts.time,
+        method_ms=0.517,
+        delegates_ms=0.4235,
+        operators_ms=0.08399,
+        unattributed_ms=0.009235,
+        bare=None,
+    )
+    parts = time_parts(replace(facts, time=time), AUTOMATIC)
+    assert {part.value.split()[1] for part in parts} == {"ms"}
+    assert [part.value.split()[0] for part in parts][:2] == ["0.517", "0.423"]
