@@ -55,6 +55,7 @@ class Finding:
         delegate: delegate to select, or None
         part: name of a file part to select, may be empty
         weight: larger is more important
+        doubt: whether it makes other figures of the session wrong or uncertain
         saves_ms: of a run at most, None where it is unknown or nothing is to be saved
         saves_bytes: of the file or of planned memory at most, likewise
         edits: names of recipe edits and their targets to try, as of a suggestion
@@ -70,6 +71,7 @@ class Finding:
     delegate: int | None = None
     part: str = ""
     weight: float = 0.0
+    doubt: bool = False
     saves_ms: float | None = None
     saves_bytes: int | None = None
     edits: tuple[tuple[str, EditTarget], ...] = ()

@@ -64,6 +64,7 @@ def refusal_findings(session: Session) -> list[Finding]:
             method,
             delegate=delegate,
             weight=95,
+            doubt=True,
             edits=edits_that_exclude(refusals),
         )
     ]
@@ -76,7 +77,7 @@ def _unread(program: ProgramFile | None) -> list[Finding]:
         return []
     text = f"{plural(len(issues), 'delegate payload')} cannot be read"
     detail = f"{issues[0].where}: {issues[0].message}"
-    return [Finding(Tone.BAD, text, detail, "issues", weight=60)]
+    return [Finding(Tone.BAD, text, detail, "issues", weight=60, doubt=True)]
 
 
 def _nodes(entry: MethodDelegation) -> int:

@@ -21,7 +21,6 @@ from schema.objects.identity_cache import identity_cache
 __all__ = ["FEWEST", "MOST", "Finding", "Tone", "findings", "rank"]
 
 FEWEST, MOST = 3, 7
-_DOUBT = 40  # weight of findings that make other figures wrong or uncertain
 
 
 @identity_cache
@@ -48,11 +47,14 @@ def findings(session: Session) -> tuple[Finding, ...]:
 
 
 def rank(finding: Finding) -> tuple[int, float]:
-    """Return the place of a finding, the smallest first."""
+    """Return the place of a finding, the smallest first.
+
+    What is saved counts only where the figures it comes from are not in doubt.
+    """
+    if finding.doubt:
+        return 0, -finding.weight
     if finding.saves_ms:
         return 1, -finding.saves_ms
-    if finding.weight >= _DOUBT and not finding.saves_bytes:
-        return 0, -finding.weight
     return (2, -finding.saves_bytes) if finding.saves_bytes else (3, -finding.weight)
 
 
@@ -63,7 +65,7 @@ def _belonging(session: Session) -> list[Finding]:
     if check.verdict == DO_NOT_BELONG:
         odd = f"{check.odd_one_out} is the one that differs" if check.odd_one_out else ""
         text = f"The files do not belong together: {check.mismatch}"
-        return [Finding(Tone.BAD, text, odd, weight=100)]
+        return [Finding(Tone.BAD, text, odd, weight=100, doubt=True)]
     count = len(session.files)
     if check.verdict == BELONG:
         words = "Both files belong" if count == 2 else f"All {count} files belong"
@@ -80,11 +82,11 @@ def _problems(session: Session) -> list[Finding]:
     if errors:
         more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
         text = f"{errors[0].message}{more}"
-        return [Finding(Tone.BAD, text, errors[0].where, "issues", weight=90)]
+        return [Finding(Tone.BAD, text, errors[0].where, "issues", weight=90, doubt=True)]
     if warnings:
         more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
         text = f"{warnings[0].message}{more}"
-        return [Finding(Tone.WARN, text, warnings[0].where, "issues", weight=40)]
+        return [Finding(Tone.WARN, text, warnings[0].where, "issues", weight=40, doubt=True)]
     return []
 
 

@@ -63,13 +63,15 @@ def time_findings(session: Session) -> list[Finding]:
     profile = analyse_profile(session)
     if len(profile.rows) == 0:
         text = "The trace holds no events: the runtime was built or run without tracing"
-        return [Finding(Tone.WARN, text, view="timeline", weight=60)]
+        return [Finding(Tone.WARN, text, view="timeline", weight=60, doubt=True)]
     if not profile.unit_is_time:
         text = "The trace counts cycles; no time is shown"
         return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
     found: list[Finding] = []
     if profile.values_logged:
-        found.append(Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89))
+        found.append(
+            Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89, doubt=True)
+        )
     for main in _main_blocks(profile)[:2]:
         own = _emulated(main) if profile.values_logged else _method(session, main)
         found += [_placed(finding, main.time.label) for finding in own]
@@ -84,7 +86,7 @@ def _warned_of(session: Session) -> list[Finding]:
     """Return the warnings of the runs that wrote the traces, from the reports next to them."""
     reports = filter(None, map(run_report, session.dumps))
     texts = dict.fromkeys(text for one in reports for text in one.warnings)
-    return [Finding(Tone.WARN, text, view="timeline", weight=44) for text in texts]
+    return [Finding(Tone.WARN, text, view="timeline", weight=44, doubt=True) for text in texts]
 
 
 def _placed(finding: Finding, label: str) -> Finding:
@@ -99,7 +101,7 @@ def _several_unknown(profile: Profile) -> list[Finding]:
         return []
     text = f"The traces are of {len(unknown)} different methods or programs"
     detail = f"their times are not added: {'; '.join(unknown[:4])}"
-    return [Finding(Tone.WARN, text, detail, "operators", weight=45)]
+    return [Finding(Tone.WARN, text, detail, "operators", weight=45, doubt=True)]
 
 
 def _main_blocks(profile: Profile) -> list[_Main]:
@@ -128,7 +130,7 @@ def _method(session: Session, main: _Main) -> list[Finding]:
     name = main.time.method
     if not operators and not delegates:
         text = f"The trace times {name or 'the run'} in total but none of its operators"
-        return [Finding(Tone.WARN, text, view="operators", method=name, weight=50)]
+        return [Finding(Tone.WARN, text, view="operators", method=name, weight=50, doubt=True)]
     return [
         *_emulated(main),
         *_few(main),
@@ -148,7 +150,7 @@ def _emulated(main: _Main) -> list[Finding]:
     text = f"Delegates are {EMULATION}"
     detail = "times and values of the backend itself are not in this trace"
     name = main.time.method
-    return [Finding(Tone.WARN, text, detail, "timeline", method=name, weight=58)]
+    return [Finding(Tone.WARN, text, detail, "timeline", method=name, weight=58, doubt=True)]
 
 
 def _outside(
@@ -322,7 +324,7 @@ def _few(main: _Main) -> list[Finding]:
     if len(runs) > 2 and runs[0] >= _SLOW_FIRST * (usual := float(np.median(runs[1:]))) > 0:
         others = len(runs) - 1
         detail = f"the first took {runs[0] / usual:.1f} times the median of the other {others}"
-    return [Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=47)]
+    return [Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=47, doubt=True)]
 
 
 def _noise(main: _Main) -> list[Finding]:
@@ -333,8 +335,10 @@ def _noise(main: _Main) -> list[Finding]:
     word, *_ = runs.noise_words().split(": ", 1)
     text = f"The runs of {main.time.method or 'the program'} are {word}"
     detail = runs.noise_words().removeprefix(f"{word}: ")
-    tone = Tone.NEUTRAL if runs.noise == "slight" else Tone.WARN
-    return [Finding(tone, text, detail, "timeline", main.time.method, weight=46)]
+    uncertain = runs.noise != "slight"
+    tone = Tone.WARN if uncertain else Tone.NEUTRAL
+    method = main.time.method
+    return [Finding(tone, text, detail, "timeline", method, weight=46, doubt=uncertain)]
 
 
 def _left_out(main: _Main) -> list[Finding]:

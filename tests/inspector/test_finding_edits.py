@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import shutil
 from argparse import ArgumentParser
 from dataclasses import replace
 from pathlib import Path
@@ -31,13 +33,63 @@ def _named(text: str, path: Path = RUNS / "convnet_portable") -> Finding:
 
 
 def test_doubt_comes_first_then_time_then_bytes_then_the_rest() -> None:
-    doubt, note = Finding(Tone.WARN, "noisy", weight=46), Finding(Tone.NEUTRAL, "", weight=12)
+    note = Finding(Tone.NEUTRAL, "", weight=50)
+    doubt, worse = replace(note, doubt=True, weight=2), replace(note, doubt=True, saves_ms=0.1)
     slow, slower = replace(note, saves_ms=0.1), replace(note, saves_ms=2.0, weight=70)
-    small, large = replace(note, saves_bytes=10), replace(note, saves_bytes=1 << 30, weight=50)
-    ordered = [doubt, slower, slow, large, small, note]
-    assert sorted([note, slow, small, slower, doubt, large], key=rank) == ordered
+    small, large = replace(note, saves_bytes=10), replace(note, saves_bytes=1 << 30)
+    ordered = [worse, doubt, slower, slow, large, small, note]
+    assert sorted([note, slow, small, slower, doubt, large, worse], key=rank) == ordered
     assert slow.saved == "saves 100 µs a run at most"
     assert large.line.startswith("note · saves 1 GiB at most")
+
+
+def _timed(folder: Path, run_ms: list[float], cut: int | None = None) -> Path:
+    """Return a copy of a run with other times, and its trace cut off."""
+    shutil.copytree(RUNS / "convnet_portable", folder)
+    report = json.loads((folder / "run.json").read_text("utf-8"))
+    if cut is not None:
+        trace = folder / "run.etdp"
+        trace.write_bytes(trace.read_bytes()[:cut])
+    report["run_ms"] = run_ms
+    (folder / "run.json").write_text(json.dumps(report), "utf-8")
+    return folder
+
+
+QUIET = [0.1 + 0.0001 * (number % 5) for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("run_ms", "words"),
+    [
+        (QUIET, ""),
+        ([0.1, 0.16] * 15, "noisy (moderate)"),
+        ([0.1, 0.4] * 15, "noisy (severe)"),
+        (QUIET[:3], "Times are of 3 runs"),
+        ([0.1] * 14 + [0.103] * 16, ""),
+    ],
+)
+def test_runs_in_doubt_come_before_what_is_saved(
+    run_ms: list[float], words: str, tmp_path: Path
+) -> None:
+    found = findings(load_session([_timed(tmp_path / "run", run_ms)]))
+    doubts = [one.text for one in found if one.doubt]
+    assert [words in text for text in doubts] == ([True] if words else [])
+    assert [one.doubt for one in found] == sorted([one.doubt for one in found], reverse=True)
+    (saving,) = [place for place, one in enumerate(found) if one.saves_ms]
+    assert saving == len(doubts)
+
+
+def test_damaged_and_foreign_files_come_before_what_is_saved(tmp_path: Path) -> None:
+    whole = (RUNS / "convnet_portable/run.etdp").stat().st_size
+    damaged = findings(load_session([_timed(tmp_path / "cut", QUIET, whole * 2 // 3)]))
+    assert (damaged[0].doubt, damaged[0].view) == (True, "issues")
+    other = DATA / "extra/kv_cache/model.etrecord"
+    files = [RUNS / f"convnet_portable/{name}" for name in ("model.pte", "run.etdp")]
+    foreign = findings(load_session([*files, other]))
+    assert "do not belong together" in foreign[0].text
+    for found in (damaged, foreign):
+        assert [one.doubt for one in found] == sorted((one.doubt for one in found), reverse=True)
+    assert any(one.saves_ms for one in foreign)
 
 
 def test_every_tone_has_a_word_and_a_sign_of_its_own() -> None:
