@@ -25,6 +25,8 @@ _ON = {
     TargetKind.MODULE: "Its module",
     TargetKind.RULE: "The rule that decided",
     TargetKind.PARTITIONER: "The partitioner",
+    TargetKind.PLANNER: "The memory planner",
+    TargetKind.TOOLCHAIN: "The toolchain",
 }
 
 

@@ -26,9 +26,17 @@ def finding_entry(session: Session, finding: Finding) -> ListEntry:
     return ListEntry(text, detail, _TONES[finding.tone])
 
 
-def try_entry(finding: Finding) -> ListEntry:
-    """Return the line that tries the edits of a finding."""
-    return ListEntry(f"Try it: {edit_words(finding.edits)}", "", "accent", depth=1)
+def action_entry(finding: Finding) -> ListEntry | None:
+    """Return the line that acts on a finding: tries its edits, else shows the view it is about.
+
+    None for a finding without edits that costs nothing, and for one that this page is about.
+    """
+    if finding.edits:
+        return ListEntry(f"Try it: {edit_words(finding.edits)}", "", "accent", depth=1)
+    costs = finding.saved or finding.tone in (Tone.BAD, Tone.WARN)
+    if not costs or finding.view == "overview":
+        return None
+    return ListEntry(f"Show in {finding.view.capitalize()}", "", "accent", depth=1)
 
 
 def finding_offers(finding: Finding, base: CompileJob) -> tuple[OfferGroup, ...]:

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from devtools_app.state.state import State
 from devtools_app.viewmodels.entries import ListEntry
-from devtools_app.viewmodels.finding_links import finding_entry, finding_request, try_entry
+from devtools_app.viewmodels.finding_links import action_entry, finding_entry, finding_request
 from devtools_app.views.editing import show_finding_edits
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -51,9 +51,10 @@ class FindingsPane(Pane):
             for number, one in enumerate(self._findings):
                 entries.append(finding_entry(session, one))
                 self._lines.append((number, False))
-                if one.edits:
-                    entries.append(try_entry(one))
-                    self._lines.append((number, True))
+                action = action_entry(one)
+                if action is not None:
+                    entries.append(action)
+                    self._lines.append((number, bool(one.edits)))
             self.list.show_entries(entries)
         self.show_content()
 

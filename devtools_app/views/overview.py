@@ -11,7 +11,7 @@ from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.requests import ShowView
 from devtools_app.state.state import State
-from devtools_app.viewmodels.finding_links import finding_request, try_entry
+from devtools_app.viewmodels.finding_links import action_entry, finding_request
 from devtools_app.viewmodels.overview import Overview, TimeSum, methods_work, overview
 from devtools_app.views.editing import show_finding_edits
 from devtools_app.views.pane import Pane
@@ -114,8 +114,11 @@ class OverviewPane(Pane):
                 card.add_entries((entry,))
             else:
                 card.add_entries((entry,), lambda _at, number=number: self._choose(number))
-            if finding.edits:
-                card.add_entries((try_entry(finding),), lambda _at, one=finding: self._try(one))
+            action = action_entry(finding)
+            if finding.edits and action is not None:
+                card.add_entries((action,), lambda _at, one=finding: self._try(one))
+            elif action is not None:
+                card.add_entries((action,), lambda _at, number=number: self._choose(number))
         if not content.entries:
             card.add(card_text(self.theme, "Nothing stands out in these files."))
         self.page.add_left(card)

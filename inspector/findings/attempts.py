@@ -15,11 +15,19 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation, ver
 from inspector.profile.methods import time_of
 from inspector.profile.operator_columns import REST
 from inspector.profile.operator_rows import operator_rows
-from inspector.recipes.compile_job import CompileJob
-from inspector.recipes.edits import EditTarget, TargetKind, edit_named, edit_that_takes
+from inspector.recipes.compile_job import BUILT_IN, CompileJob
+from inspector.recipes.edits import (
+    SMALLEST_PLAN,
+    EditTarget,
+    TargetKind,
+    edit_named,
+    edit_that_takes,
+)
 from inspector.recipes.options import option_of
 from inspector.recipes.recipe import RECIPE, RecipeError
 from inspector.recipes.session_recipe import session_recipe
+from inspector.roofline.rows import RooflineRow
+from inspector.toolchain.table import toolchain_named
 from schema.backends import DEFAULT
 from schema.etrecord import RecordFile
 from schema.etrecord.parts.guard import Refusal
@@ -28,6 +36,9 @@ Edits = tuple[tuple[str, EditTarget], ...]
 _MOST = 32  # of one finding
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries
 _NAMED = 3
+_GREEDY, _INTERVAL = "greedy", "interval"  # memory planners
+_LINEAR = ("linear", "addmm", "mm.out", "mm.default", "fully connected", "fullyconnected")
+_FLOATS = ("float", "bfloat")
 _DEFAULT = DEFAULT.partitioners[0].alias
 DELEGATE_ALL = ("add-partitioner", EditTarget(TargetKind.PARTITIONER, _DEFAULT))
 
@@ -59,6 +70,55 @@ def edits_that_join(entry: MethodDelegation) -> Edits:
         )
         for one in sorted(small, key=lambda one: len(one.nodes))[:_MOST]
     )
+
+
+def edits_that_replan(session: Session) -> Edits:
+    """Return the edit that plans memory with less waste, none where the recipe does already.
+
+    Where none is named, the stock toolchain plans greedily and ours takes the smallest plan.
+    """
+    job = _job(session)
+    if job is None or not job.memory_planner:
+        return ()
+    built_in = not toolchain_named(job.toolchain).has_interpreter
+    if job.memory_planner == _GREEDY and not built_in:
+        return ()
+    name = SMALLEST_PLAN if job.memory_planner in (_GREEDY, _INTERVAL) else _GREEDY
+    return (("plan-with", EditTarget(TargetKind.PLANNER, name)),)
+
+
+def edits_that_share(session: Session) -> Edits:
+    """Return the edit that stores equal constants once: the built-in toolchain does."""
+    job = _job(session)
+    if job is None or not toolchain_named(job.toolchain).has_interpreter:
+        return ()
+    return (("compile-with", EditTarget(TargetKind.TOOLCHAIN, BUILT_IN)),)
+
+
+def edits_that_shrink_weights(session: Session, rows: Sequence[RooflineRow]) -> Edits:
+    """Return the edits that store the weights of linear layers in a byte each.
+
+    None for quantized programs, for other backends than the default one, and for operators whose
+    bytes are not those of weights.
+    """
+    job = _job(session)
+    linear = any(_is_linear(row) and row.backend in ("", DEFAULT.id) for row in rows)
+    if job is None or job.quantising.requested or not linear:
+        return ()
+    quantized = ("quantise-dynamic", EditTarget(TargetKind.OPERATOR, "aten.linear.default"))
+    return (DELEGATE_ALL, quantized)
+
+
+def _is_linear(row: RooflineRow) -> bool:
+    words = row.label.lower().replace("_", " ")
+    return any(name in words for name in _LINEAR) and row.work.dtype.startswith(_FLOATS)
+
+
+def _job(session: Session) -> CompileJob | None:
+    try:
+        return session_recipe(session).recipe.job
+    except RecipeError:
+        return None
 
 
 def overhead_ms(session: Session, method: str) -> float | None:
@@ -95,13 +155,13 @@ def command_of(session: Session, finding: Finding) -> str:
     There is none without edits or a recipe, where the recipe has them already, and where they
     empty a list of the recipe, which no option does.
     """
-    if not finding.edits:
+    job = _job(session) if finding.edits else None
+    if job is None:
         return ""
-    try:
-        job = session_recipe(session).recipe.job
-    except RecipeError:
-        return ""
-    options = _options(job, edited(job, finding.edits))
+    new = edited(job, finding.edits)
+    options = _options(job, new)
+    if new.toolchain != job.toolchain:
+        options += ["--toolchain", new.toolchain]
     source = _recipe_path(session)
     if not options or not source:
         return ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.files.session import Session
+from inspector.findings.attempts import edits_that_shrink_weights
 from inspector.findings.finding import Finding, Tone
 from inspector.profile.methods import MethodTime, analyse_profile
 from inspector.profile.operator_columns import INNER, OPERATOR
@@ -54,7 +55,7 @@ def limit_findings(session: Session) -> list[Finding]:
         rows = _slowest(session, time.method)
         at_limits = rows_at_limits(session, time.method, rows, limits)
         found += [
-            _finding(bound, time, limits)
+            _finding(session, bound, time, limits)
             for limit in (Limit.OVERHEAD, Limit.MEMORY, Limit.COMPUTE)
             if (bound := _Bound(limit, _of(at_limits, limit))).share >= _WORTH
         ]
@@ -76,7 +77,7 @@ def _slowest(session: Session, method: str) -> list[OperatorRow]:
     return [rows[int(at)] for at in order[: min(_SLOWEST, int(works.sum()))]]
 
 
-def _finding(bound: _Bound, time: MethodTime, limits: Limits) -> Finding:
+def _finding(session: Session, bound: _Bound, time: MethodTime, limits: Limits) -> Finding:
     first, method = bound.rows[0], time.method
     whose = "the time" if not method else f"the time of {method}"
     what = plural(len(bound.rows), "operator")
@@ -102,4 +103,5 @@ def _finding(bound: _Bound, time: MethodTime, limits: Limits) -> Finding:
         event=first.event,
         weight=16 + bound.share,
         saves_ms=saved,
+        edits=edits_that_shrink_weights(session, bound.rows) if bound.limit is Limit.MEMORY else (),
     )

@@ -12,6 +12,8 @@ from inspector.findings.attempts import (
     edits_that_delegate,
     edits_that_exclude,
     edits_that_join,
+    edits_that_replan,
+    edits_that_share,
     overhead_ms,
 )
 from inspector.findings.finding import Finding, Tone
@@ -190,11 +192,12 @@ def memory_findings(session: Session) -> list[Finding]:
     several = len(program.plans) > 1
     some = analyse_memory(program, method).instruction_count > 0
     where = f" at instruction {arena.peak_instruction}" if some else ""
-    return [_peak(method if several else "", arena, method, where)]
+    return [_peak(session, (method, several), arena, where)]
 
 
-def _peak(prefix: str, arena: Arena, method: str, where: str) -> Finding:
-    head = f"{prefix}: peak" if prefix else "Peak"
+def _peak(session: Session, of: tuple[str, bool], arena: Arena, where: str) -> Finding:
+    method, several = of
+    head = f"{method}: peak" if several else "Peak"
     peak, planned = format_bytes(arena.peak_bytes), format_bytes(arena.planned_bytes)
     text = f"{head} {peak}{where}, {planned} planned"
     culprits = arena.at_peak()[:2]
@@ -212,6 +215,7 @@ def _peak(prefix: str, arena: Arena, method: str, where: str) -> Finding:
         instruction=arena.peak_instruction,
         weight=15,
         saves_bytes=waste if wasteful else None,
+        edits=edits_that_replan(session) if wasteful else (),
     )
 
 
@@ -224,7 +228,7 @@ def size_findings(session: Session) -> list[Finding]:
     parts = [part for one in sized if one.size is not None for part in one.size.parts]
     if not parts:
         return []
-    return [*_largest(session, parts, total), *_duplicates(sized, total)]
+    return [*_largest(session, parts, total), *_duplicates(session, sized, total)]
 
 
 def _largest(session: Session, parts: list[FilePart], total: int) -> list[Finding]:
@@ -245,7 +249,7 @@ def _largest(session: Session, parts: list[FilePart], total: int) -> list[Findin
     return [Finding(Tone.NEUTRAL, text, detail, "size", part=largest.name, weight=weight)]
 
 
-def _duplicates(sized: list[SizedFile], total: int) -> list[Finding]:
+def _duplicates(session: Session, sized: list[SizedFile], total: int) -> list[Finding]:
     if total > _HASHED_BYTES:
         return []
     copies = [
@@ -274,6 +278,7 @@ def _duplicates(sized: list[SizedFile], total: int) -> list[Finding]:
             part=largest.name,
             weight=weight,
             saves_bytes=nbytes,
+            edits=edits_that_share(session),
         )
     ]
 

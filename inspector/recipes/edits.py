@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 
 from inspector.recipes.compile_job import (
+    BUILT_IN,
     PRECISIONS,
     QUANTISING_MODES,
     CompileJob,
@@ -21,6 +22,7 @@ from inspector.recipes.compile_job import (
 from schema.backends import partitioners
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
+SMALLEST_PLAN = "the smallest of all plans"  # the planner of recipes that name none
 _DEFAULTS = {one.name: one.default for one in fields(Rules)}
 
 
@@ -33,6 +35,8 @@ class TargetKind(str, Enum):
     RULE = "rule"
     MODULE = "module"
     PARTITIONER = "partitioner"
+    PLANNER = "planner"
+    TOOLCHAIN = "toolchain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class EditTarget:
     Attributes:
         kind: of the object
         name: of a node in the edge graph, of a partition, an operator as ``aten.mm.default``, the
-            rule of a verdict, the path of a module, a partitioner by its name in verdicts
+            rule of a verdict, the path of a module, a partitioner by its name in verdicts, a memory
+            planner or a toolchain as recipes name them
         nodes: names of the nodes of a partition, in the order of the graph
         exported: name of the exported node of a node, empty if unknown
         partitioner: of a rule, or to take a node; empty for any
@@ -266,6 +271,15 @@ def _add_partitioner(job: CompileJob, target: EditTarget) -> CompileJob:
     return replace(job, partitioners=(*job.partitioners, target.name))
 
 
+def _plan_with(job: CompileJob, target: EditTarget) -> CompileJob:
+    return replace(job, memory_planner="" if target.name == SMALLEST_PLAN else target.name)
+
+
+def _compile_with(job: CompileJob, target: EditTarget) -> CompileJob:
+    current = job.toolchain or BUILT_IN
+    return job if current == target.name else replace(job, toolchain=target.name)
+
+
 def _compute_in(word: str) -> Callable[[CompileJob, EditTarget], CompileJob]:
     def change(job: CompileJob, target: EditTarget) -> CompileJob:
         known = {one.name: getattr(job.precision, one.name) for one in fields(Precision)}
@@ -349,6 +363,20 @@ EDITS: tuple[Edit, ...] = (
         (TargetKind.PARTITIONER,),
         _add_partitioner,
         "{0} takes what it supports",
+    ),
+    Edit(
+        "plan-with",
+        "Plan memory with",
+        (TargetKind.PLANNER,),
+        _plan_with,
+        "memory is planned with {0}",
+    ),
+    Edit(
+        "compile-with",
+        "Compile with",
+        (TargetKind.TOOLCHAIN,),
+        _compile_with,
+        "the {0} toolchain compiles",
     ),
     *(
         Edit(

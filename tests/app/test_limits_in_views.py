@@ -155,3 +155,17 @@ def test_finding_ends_in_an_edit_that_is_previewed_and_taken(
     assert "The recipe has it already" in [
         action.text() for found in pane.list.findChildren(QMenu) for action in found.actions()
     ]
+
+
+def test_finding_without_an_edit_ends_in_the_view_that_shows_it(
+    make_window: Any, qtbot: QtBot
+) -> None:
+    window = make_window()
+    open_sample(window, qtbot, (str(RUN.parent / "convnet_portable"),))
+    pane: FindingsPane = window.findChild(FindingsPane)
+    qtbot.waitUntil(lambda: pane.list.model().rowCount() > 3)
+    titles = [pane.list.model().index(row, 0).data() for row in range(pane.list.model().rowCount())]
+    place = titles.index("Show in Timeline")
+    assert "are noisy" in titles[place - 1]
+    pane.list.opened.emit(place)
+    qtbot.waitUntil(lambda: window.store.state.view == "timeline")

@@ -14,13 +14,22 @@ import pytest
 from inspector.cli.compile import add_arguments
 from inspector.files.load import load_session
 from inspector.files.machine import this_machine, torch_release
-from inspector.findings.attempts import command_of, edit_words, edited, edits_that_delegate
+from inspector.files.session import Session
+from inspector.findings.attempts import (
+    command_of,
+    edit_words,
+    edited,
+    edits_that_delegate,
+    edits_that_shrink_weights,
+)
 from inspector.findings.finding import Finding, Tone
 from inspector.findings.limits import limit_findings
 from inspector.findings.session import findings, rank
+from inspector.memory.plan import analyse_memory
 from inspector.recipes.compile_job import CompileJob, Source
-from inspector.recipes.edits import EditTarget, TargetKind
+from inspector.recipes.edits import SMALLEST_PLAN, EditTarget, TargetKind
 from inspector.roofline.calibration import COPY, Calibration, Ceiling, save_calibration
+from inspector.roofline.rows import known_limits, roofline
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA, session
 
@@ -148,6 +157,120 @@ def test_command_of_a_finding_compiles_and_ends_the_finding(tmp_path: Path) -> N
     words[words.index("-o") + 1] = str(tmp_path / "tried")
     assert run(*words).code == 0
     assert not edits_that_delegate(load_session([tmp_path / "tried"]), "forward")
+
+
+SOURCE = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(300, 256)
+        self.one, self.two = torch.nn.Linear(256, 1024), torch.nn.Linear(1024, 256)
+        self.out = torch.nn.Linear(256, 300, bias=False)
+        self.out.weight = self.table.weight
+
+    def forward(self, x):
+        y = self.table(x)
+        return self.out(self.two(torch.relu(self.one(y))) + y)
+
+def build():
+    return Net().eval(), (torch.tensor([[1]]),)
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("source") / "net.py"
+    path.write_text(SOURCE)
+    return f"{path}:build"
+
+
+def _compiled(source: str, folder: Path, *more: str) -> Session:
+    answer = run("compile", source, *more, "-o", folder)
+    assert answer.code == 0, answer.err
+    return load_session([folder])
+
+
+def _tried(before: Session, found: Finding, folder: Path) -> Session:
+    """Compile with the command of a finding."""
+    words = shlex.split(command_of(before, found))[1:]
+    words[words.index("-o") + 1] = str(folder)
+    answer = run(*words)
+    assert answer.code == 0, answer.err
+    return load_session([folder])
+
+
+def _waste(one: Session) -> int:
+    assert one.program is not None
+    arenas = analyse_memory(one.program, "forward").arenas
+    return sum(arena.planned_bytes - arena.lower_bound_bytes for arena in arenas)
+
+
+@pytest.mark.slow
+def test_wasteful_plan_ends_in_a_planner_that_wastes_less(source: str, tmp_path: Path) -> None:
+    before = _compiled(source, tmp_path / "naive", "--memory-planner", "naive")
+    (found,) = [one for one in findings(before) if "more is planned" in one.detail]
+    assert edit_words(found.edits) == "Plan memory with: greedy"
+    after = _tried(before, found, tmp_path / "tried")
+    assert found.saves_bytes == _waste(before)
+    assert _waste(after) < _waste(before) / 4
+    assert not any("more is planned" in one.detail for one in findings(after))
+    greedy = CompileJob(Source("m.py", "f"), memory_planner="greedy")
+    smallest = ("plan-with", EditTarget(TargetKind.PLANNER, SMALLEST_PLAN))
+    assert edited(greedy, [smallest]).memory_planner == ""
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+def test_duplicated_constants_end_in_the_toolchain_that_shares_them(
+    source: str, tmp_path: Path
+) -> None:
+    more = ("--partitioner", "xnnpack", "--toolchain", "executorch")
+    before = _compiled(source, tmp_path / "stock", *more)
+    (found,) = [one for one in findings(before) if "a copy of another part" in one.text]
+    assert edit_words(found.edits) == "Compile with: built-in"
+    after = _tried(before, found, tmp_path / "tried")
+    sizes = [(tmp_path / name / "model.pte").stat().st_size for name in ("stock", "tried")]
+    assert found.saves_bytes is not None
+    assert sizes[0] - sizes[1] > 0.9 * found.saves_bytes
+    assert not any("copy of another part" in one.text for one in findings(after))
+
+
+@pytest.mark.slow
+def test_memory_bound_layers_end_in_smaller_weights(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _compiled(source, tmp_path / "float")
+    assert run("run", tmp_path / "float", "-o", tmp_path / "float/run").code == 0
+    before = load_session([tmp_path / "float", tmp_path / "float/run"])
+    _calibrate(1e12)
+    rows = roofline(before, "forward", known_limits(before)).rows
+    linear = [row for row in rows if "mm" in row.label or "linear" in row.label]
+    slowest = max(linear, key=lambda row: row.time_ns or 0.0)
+    assert slowest.bytes_per_s is not None
+    _calibrate(slowest.bytes_per_s * 1.2)
+    (found,) = [one for one in limit_findings(before) if "memory-bound" in one.text]
+    assert edit_words(found.edits) == "Delegate, Quantise: dynamic: xnnpack, aten.linear.default"
+    _tried(before, found, tmp_path / "tried")
+    read = [_bytes_read(tmp_path / name) for name in ("float", "tried")]
+    assert read[1] < 0.4 * read[0]
+    quantized = ("--partitioner", "xnnpack", "--quantize", "dynamic")
+    _compiled(source, tmp_path / "small", *quantized)
+    assert edits_that_shrink_weights(load_session([tmp_path / "small"]), [slowest]) == ()
+
+
+def _bytes_read(folder: Path) -> int:
+    tree = valid(run("summary", folder / "model.pte", "--format", "json"), "summary")
+    return int(tree["data"]["methods"]["forward"]["work"]["read_bytes"])
+
+
+def _calibrate(bandwidth: float) -> None:
+    compute = (Ceiling("float32", 1, 1e14, 9e13, 1.1e14, 9),)
+    memory = (Ceiling(COPY, 1, bandwidth, bandwidth, bandwidth, 9),)
+    date = "2026-01-01T00:00:00+00:00"
+    save_calibration(Calibration(this_machine(), torch_release(), date, compute, memory))
 
 
 def test_limits_are_findings_on_a_calibrated_machine_only(
