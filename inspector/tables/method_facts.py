@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from inspector.check.session import own_part
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelNode, model_graph
@@ -33,8 +34,9 @@ _KINDS = {
 
 
 def method_group(session: Session, method: str, units: Units) -> FactGroup:
-    """Return the facts of a method."""
+    """Return the facts of a method, without those of files that contradict the program."""
     facts: list[Fact] = []
+    session = own_part(session)
     program = session.program
     plan = program.plan(method) if program is not None else None
     if plan is not None:
@@ -62,6 +64,7 @@ def method_group(session: Session, method: str, units: Units) -> FactGroup:
 
 def work_facts(session: Session, method: str) -> tuple[Fact, ...]:
     """Return the FLOPs and bytes of a method, what it achieves and how near a limit that is."""
+    session = own_part(session)
     limits = known_limits(session)
     whole = roofline(session, method, limits).method
     facts = [Fact("work", work_text(whole.work), whole.work.reason or _ONCE)]

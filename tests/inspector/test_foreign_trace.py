@@ -10,6 +10,8 @@ from inspector.findings.session import findings
 from inspector.graph.model_graph import model_graph
 from inspector.profile.node_times import node_times
 from inspector.profile.operator_rows import operator_rows
+from inspector.tables.method_facts import method_group, work_facts
+from inspector.tables.selection import AUTOMATIC
 from tests.inspector.sessions import DATA
 
 CORPUS = DATA / "corpus/v1.5.1"
@@ -44,3 +46,11 @@ def test_findings_beside_a_mismatch_are_of_the_program_alone() -> None:
     alone = {one.text for one in findings(load_session([program]))}
     others = {one.text for one in mixed[1:]}
     assert others <= alone, others - alone
+
+
+def test_facts_of_a_method_beside_a_mismatch_are_of_the_program_alone() -> None:
+    program, trace = CORPUS / "mm_portable/model.pte", CORPUS / "convnet_portable/run.etdp"
+    mixed = load_session([program, trace, CORPUS / "tinygpt_xnnpack/model.etrecord"])
+    alone = load_session([program])
+    assert method_group(mixed, "forward", AUTOMATIC) == method_group(alone, "forward", AUTOMATIC)
+    assert work_facts(mixed, "forward") == work_facts(alone, "forward")
