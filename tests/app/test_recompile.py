@@ -74,6 +74,15 @@ def test_variant_runs_on_the_chosen_device_with_one_number_of_threads() -> None:
     assert (Path(run.job.program).name, run.target) == ("model.pte", "made/run")
 
 
+def test_runs_and_warm_up_are_auto_unless_chosen() -> None:
+    run = performed(COMPILED, RAN)[1]
+    assert isinstance(run, Run)
+    assert (run.job.runs, run.job.warmup, run.job.threads) == (None, None, 1)
+    chosen = performed(COMPILED, RAN, job=replace(JOB, form=RunForm(runs=7)))[1]
+    assert isinstance(chosen, Run)
+    assert chosen.job.runs == 7
+
+
 def test_values_chosen_in_the_run_panel_are_not_logged_by_a_recompile() -> None:
     form = RunForm(level="intermediate", runs=3)
     steps = performed(COMPILED, RAN, job=replace(JOB, form=form))

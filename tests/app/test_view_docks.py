@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -146,6 +147,19 @@ def _group(pane: operators.OperatorsPane, by: str, bench: Bench) -> None:
     pane.groups.setCurrentIndex(pane.groups.findData(by))
     pane.groups.activated.emit(pane.groups.currentIndex())
     bench.settle()
+
+
+def test_operators_are_sorted_by_the_column_that_their_shares_are_of(qtbot) -> None:
+    _, pane = _operators(qtbot, opened("runs/convnet_xnnpack"))
+    rows = pane.table.rows
+    titles = [column.title for column in rows.columns]
+    mean, share = (rows.columns[titles.index(name)].values for name in ("mean", "share of method"))
+    (key,) = pane.table.model.sort_keys
+    assert (titles[key.column], key.descending) == ("mean", True)
+    known = np.isfinite(share)
+    assert known.sum() > 5
+    whole = mean[known].sum() / share[known].sum()
+    assert share[known] * whole == pytest.approx(mean[known])
 
 
 def test_operators_row_is_selected_everywhere_and_back(qtbot) -> None:

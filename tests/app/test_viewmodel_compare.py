@@ -218,6 +218,15 @@ def test_cost_of_tracing_is_no_gain_of_the_program(two: Comparison) -> None:
     assert tones == {"aten.add.out": "good", TRACING: "muted"}
 
 
+@pytest.mark.parametrize("summary", [(), (RECORDED,), (unmeasured(),), (times(ALIKE, 0.5),)])
+def test_bars_of_recorded_runs_claim_nothing_without_a_verdict(
+    two: Comparison, summary: tuple[Delta, ...]
+) -> None:
+    rows = (TimeRow("forward", "aten.add.out", (1.0, 0.5), (1, 1)),)
+    bars = time_bars(replace(two, summary=summary, operators=rows), "operators", ("A", "B"))
+    assert [(value, tone) for _, value, _, tone in bars] == [(-500_000.0, "muted")]
+
+
 def test_three_sessions_have_a_column_each(sessions: tuple[Session, ...]) -> None:
     found = compare_sessions(sessions)
     letters = ("A", "B", "C")
