@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from compiler.pipeline.program_manager import ExecutorchProgramManager
 from inspector.worker.libraries import load_libraries
 from runtime import Runtime
 from runtime.kernels import BEYOND_STOCK
 from runtime.kernels.registry import KernelRegistry
 from runtime.kernels.torch_operators import of_libraries, operator_names
+
+if TYPE_CHECKING:
+    from compiler.pipeline.program_manager import ExecutorchProgramManager
 
 
 def kernels_missing(program: ExecutorchProgramManager) -> str:

@@ -63,3 +63,13 @@ def test_window_start_loads_neither_torch_nor_compiler_nor_runtime() -> None:
 
 def test_plots_are_imported_after_the_first_paint_and_before_anybody_wants_one() -> None:
     assert json.loads(run_python(FIRST_PAINT).splitlines()[-1]) == [False, True]
+
+
+def test_worker_that_runs_programs_loads_no_compiler() -> None:
+    code = (
+        "import inspector.worker.executing, json, sys;"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    loaded = json.loads(run_python(code).splitlines()[-1])
+    assert "torch" in loaded
+    assert {"compiler", "sympy", "PySide6"}.isdisjoint(loaded)  # 0.6 s of each run
