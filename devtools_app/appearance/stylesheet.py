@@ -18,7 +18,7 @@ QMenuBar::item:selected { background: %(hover)s; border-radius: 4px; }
 QMenu { background: %(raised)s; border: 1px solid %(edge)s; padding: 4px; }
 QMenu::item { padding: 5px 28px 5px 8px; border-radius: 3px; }
 QMenu::item:selected { background: %(selection)s; color: %(text)s; }
-QMenu::item:disabled { color: %(faint)s; }
+QMenu::item:disabled { color: %(muted)s; }
 QMenu::separator { height: 1px; background: %(line)s; margin: 4px 8px; }
 QMenu::icon { padding-left: 6px; }
 

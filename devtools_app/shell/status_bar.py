@@ -57,6 +57,7 @@ class StatusLine(QStatusBar):
         self._quiet.setSingleShot(True)
         self._quiet.setInterval(_SAY_MS)
         self._quiet.timeout.connect(self.clear_message)
+        self._running = ""
         self.setSizeGripEnabled(False)
         self.addWidget(self._left, 1)
         for part in (self.busy, self.recompile, self._arena, self._job):
@@ -73,6 +74,7 @@ class StatusLine(QStatusBar):
 
     def show_job(self, text: str) -> None:
         """Show the running job; empty for none."""
+        self._running = text
         self._job.setText(self._markup([StatusPart("", f"job: {text or 'idle'}")]))
 
     def show_message(self, text: str) -> None:
@@ -98,8 +100,7 @@ class StatusLine(QStatusBar):
         font = self._theme.sans(FontSize.SMALL)
         for label in (self._time, self._arena, self._job, self._message):
             label.setFont(font)
-        if not self._job.text():
-            self.show_job("")
+        self.show_job(self._running)
         one, method = self._state.open_session, self._state.method
         if one is None:
             self._time.clear()

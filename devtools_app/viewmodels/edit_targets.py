@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from devtools_app.viewmodels.delegate_calls import called_delegate, rows_of
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
@@ -89,15 +90,21 @@ def _named(target: EditTarget) -> str:
 
 
 def edit_targets(session: Session, method: str, selection: Selection) -> tuple[EditTarget, ...]:
-    """Return the recipe targets of a selection, the most specific first."""
+    """Return the recipe targets of a selection, the most specific first.
+
+    The call of a delegate and its overhead are of a partition; values and parts have no target.
+    """
     if selection.kind is SelectionKind.DELEGATE and selection.delegate is not None:
         return _partition(session, method, selection.delegate)
     index = join_index(session, method)
     graph = index.graph
-    names = related_to(selection, index).nodes
-    if graph is None:
+    if graph is None or selection.kind is SelectionKind.VALUE:
         return ()
-    nodes = [graph.nodes[graph.by_name[name]] for name in names if name in graph.by_name]
+    related = related_to(selection, index)
+    nodes = [graph.nodes[graph.by_name[name]] for name in related.nodes if name in graph.by_name]
+    called = called_delegate(selection, nodes, rows_of(session, method, selection, related))
+    if called is not None:
+        return _partition(session, method, called)
     return _of_node(session, method, nodes[0]) if nodes else ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from devtools_app.viewmodels.delegate_calls import called_delegate, rows_of
 from devtools_app.viewmodels.gap_facts import gap_group
 from devtools_app.viewmodels.inside_facts import inside_groups, weight_groups
 from devtools_app.viewmodels.node_sections import (
@@ -67,12 +68,10 @@ def node_facts(
     if selection.kind is SelectionKind.VALUE and selection.value is not None:
         return _value_sheet(session, method, selection.value, related, units)
     nodes = _nodes(session, method, related)
-    rows = operator_rows(session, method).of_events(related.events)
-    if not rows and selection.kind is SelectionKind.EVENT:  # a kernel's own event: its operator
-        rows = operator_rows(session, method).of_calls(related.instructions)
+    rows = rows_of(session, method, selection, related)
     if not nodes and not rows and not related.instructions:
         return FactSheet()
-    called = _called(selection, nodes, rows)
+    called = called_delegate(selection, nodes, rows)
     if called is not None:
         return _delegate_sheet(session, method, called, units)
     found = _Found(nodes, rows, related, gap_group(gap, related))
@@ -87,15 +86,6 @@ class _Found:
     rows: list[OperatorRow]
     related: Related
     gap: FactGroup
-
-
-def _called(selection: Selection, nodes: list[ModelNode], rows: list[OperatorRow]) -> int | None:
-    """Return the delegate whose call is selected, None for other selections."""
-    if selection.kind is SelectionKind.EVENT and all(row.kind != "inner" for row in rows):
-        return rows[0].link.delegate if rows else None
-    if selection.kind is SelectionKind.INSTRUCTION and nodes:
-        return nodes[0].delegate
-    return None
 
 
 def _nodes(session: Session, method: str, related: Related) -> list[ModelNode]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
-from devtools_app.state.requests import EditRecipe
+from devtools_app.state.requests import EditRecipe, ShowView
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.item_panel import ItemPanel
@@ -166,6 +167,48 @@ def edits_menu(parent: QWidget, selection: Selection, context: ViewContext) -> Q
         nothing = menu.addAction("No recipe edits available here")
         nothing.setEnabled(False)
     return menu
+
+
+def item_menu(parent: QWidget, name: str, here: str, context: ViewContext) -> QMenu:
+    """Return a menu of what is selected: its name, where else it is shown, edits if it has any.
+
+    Args:
+        parent: of the menu
+        name: of what was clicked, its first line
+        here: name of the view it was clicked in
+        context: with the selection
+    """
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.setToolTipsVisible(True)
+    menu.addAction(name.replace("&", "&&")).setEnabled(False)
+    menu.addAction("Copy the name", lambda: QGuiApplication.clipboard().setText(name))
+    for view, title in _places(context):
+        if view != here:
+            menu.addAction(f"Show in {title}", partial(context.ask, ShowView(view)))
+    menu.addSeparator()
+    _add_edits(menu, context.store.state.selection, context)
+    return menu
+
+
+def _places(context: ViewContext) -> list[tuple[str, str]]:
+    """Return the views that show something of the selection: their names and titles."""
+    from devtools_app.viewmodels.scene_search import related_to
+    from inspector.profile.join_index import join_index
+
+    state = context.store.state
+    if state.session is None or not state.selection:
+        return []
+    selection = state.selection
+    found = related_to(selection, join_index(state.session, selection.method or state.method))
+    shown = {
+        ("graph", "Graph"): found.nodes,
+        ("timeline", "Timeline"): found.events,
+        ("memory", "Memory"): found.values or found.reads,
+        ("operators", "Operators"): found.events or found.nodes,
+        ("node", "Node"): True,
+    }
+    return [place for place, there in shown.items() if there]
 
 
 def show_edits(parent: QWidget, at: QPoint, selection: Selection, context: ViewContext) -> QMenu:

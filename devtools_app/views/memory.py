@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
@@ -16,6 +17,7 @@ from devtools_app.viewmodels.memory_map import (
     memory_map,
     selected_values,
 )
+from devtools_app.views.editing import item_menu
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage, PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -92,6 +94,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
 
     def _connect(self) -> None:
         self.canvas.selected.connect(self._value_chosen)
+        self.canvas.menu_requested.connect(self._menu)
         self.canvas.step_selected.connect(self._step_chosen)
         self.canvas.view_changed.connect(lambda: self.curve.follow(self.canvas.camera))
         self.curve.step_selected.connect(self._step_chosen)
@@ -152,6 +155,13 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         chosen = str(self.scope.currentData())
         there = chosen in (one for _, one in known)
         self.scope.show_choices(known, chosen if there else known[0][1])
+
+    def _menu(self, at: QPoint) -> None:
+        content, number = self._content, self.canvas.marks.selected
+        if content is None or content.map is None or number < 0:
+            return
+        name = content.map.data.names[number]
+        item_menu(self.canvas, name, SPEC.name, self.context).popup(self.canvas.mapToGlobal(at))
 
     # -- selection -------------------------------------------------------------------------
 

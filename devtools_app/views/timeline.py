@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from PySide6.QtCore import QPoint
 from typing_extensions import override
 
 from devtools_app.state.state import State
@@ -19,6 +20,7 @@ from devtools_app.viewmodels.timeline import (
     timeline_runs,
 )
 from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
+from devtools_app.views.editing import item_menu
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -74,6 +76,7 @@ class TimelinePane(CanvasImage, Pane):
         self.runs.setToolTip("Runs to show  ([ and ]: the one before, the next)")
         self.set_content(with_legend(self.canvas, self.legend))
         self.canvas.selected.connect(self._event_chosen)
+        self.canvas.menu_requested.connect(self._menu)
         self.theme.changed.connect(self._restyle)
 
     def _restyle(self) -> None:
@@ -121,6 +124,14 @@ class TimelinePane(CanvasImage, Pane):
         if 0 <= at < self.runs.count():
             self.runs.setCurrentIndex(at)
             self._run_chosen(at)
+
+    def _menu(self, at: QPoint) -> None:
+        content, marked = self._content, self.canvas.marks.selected
+        if content is None or content.timeline is None or not marked:
+            return
+        data = content.timeline.data
+        name = data.names[int(data.label[min(marked)])]
+        item_menu(self.canvas, name, SPEC.name, self.context).popup(self.canvas.mapToGlobal(at))
 
     # -- selection -------------------------------------------------------------------------
 

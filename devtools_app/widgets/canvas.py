@@ -6,8 +6,28 @@ import errno
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import (
+    QBuffer,
+    QEvent,
+    QIODevice,
+    QPoint,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QHelpEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
@@ -24,10 +44,15 @@ KeyTable = Mapping[int, Callable[[], None]]
 class Canvas(QWidget):
     """A widget that paints itself; a subclass implements paint_content and accessible_summary.
 
+    Signals:
+        menu_requested(at): position at which to open a menu for the selection
+
     Attributes:
         colours: roles of the palette in use
         message: shown without content
     """
+
+    menu_requested = Signal(QPoint)
 
     def __init__(self, colours: CanvasColours, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -85,6 +110,10 @@ class Canvas(QWidget):
         """Return the number of the item at a point of the screen, or NOTHING."""
         return NOTHING
 
+    def choose_for_menu(self, at: QPointF) -> bool:
+        """Select what is at a point of the screen; return whether a menu belongs there."""
+        return False
+
     def mark_hovered(self, item: int) -> None:
         """Mark the item under the pointer and emit it."""
 
@@ -119,6 +148,12 @@ class Canvas(QWidget):
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self.hover(self.hit(event.position()))
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
+        if by_keys or self.choose_for_menu(QPointF(event.pos())):  # keys mean what is selected
+            self.menu_requested.emit(event.pos())
 
     @override
     def leaveEvent(self, event: QEvent) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QMouseEvent
+from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
@@ -29,7 +29,6 @@ class GraphCanvas(GraphView):
         toggle_requested: path of the cluster to open or close
         activated: name of the node that was double-clicked or confirmed by Enter
         hovered: name of the node under the pointer, empty for none
-        menu_requested: position at which to open a menu for the selection
     """
 
     selected = Signal(str)
@@ -37,7 +36,6 @@ class GraphCanvas(GraphView):
     toggle_requested = Signal(object)
     activated = Signal(str)
     hovered = Signal(str)
-    menu_requested = Signal(QPoint)
 
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
@@ -150,14 +148,13 @@ class GraphCanvas(GraphView):
         self.activate(item_at(placed, *self._world(event.position())))
 
     @override
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+    def choose_for_menu(self, at: QPointF) -> bool:
         placed = self._placed
-        by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
-        if placed is not None and not by_keys:  # keys mean what is selected already
-            item = item_at(placed, *self._world(QPointF(event.pos())))
+        if placed is not None:
+            item = item_at(placed, *self._world(at))
             if item != NOTHING:
                 self.select_item(item, show=False)
-        self.menu_requested.emit(event.pos())
+        return True
 
     def activate(self, item: int) -> None:
         """Open or close a cluster, or emit `activated` for a node."""

@@ -290,6 +290,13 @@ class MemoryCanvas(ZoomCanvas):
         return int(found[np.argmin(boxes[found, 2] * boxes[found, 3])])
 
     @override
+    def choose_for_menu(self, at: QPointF) -> bool:
+        item = self.hit(at)
+        if item >= 0:
+            self.select(item)
+        return item >= 0
+
+    @override
     def mark_hovered(self, item: int) -> None:
         self._marks.hovered = item
         self.hovered.emit(item)

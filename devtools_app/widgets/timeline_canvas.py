@@ -162,6 +162,13 @@ class TimelineCanvas(TimelineView):
             self.zoom_to(float(data.start[row]), float(data.end[row]))
 
     @override
+    def choose_for_menu(self, at: QPointF) -> bool:
+        item = self.hit(at)
+        if item >= 0:
+            self.select(item)
+        return item >= 0
+
+    @override
     def mark_hovered(self, item: int) -> None:
         self._marks.hovered = item
         self.hovered.emit(item)

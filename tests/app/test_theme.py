@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from PySide6.QtGui import QFontInfo, QPalette, QRawFont
@@ -22,7 +24,9 @@ from devtools_app.appearance.colours import (
 )
 from devtools_app.appearance.icon_set import icon_names, icon_pixmap
 from devtools_app.appearance.look import BASE_SIZE, LARGEST, SMALLEST, ThemeMode
+from devtools_app.appearance.stylesheet import style_sheet
 from devtools_app.appearance.theme import FontSize, Theme, load_fonts
+from devtools_app.shell.status_bar import StatusLine
 from devtools_app.state.state import OVERLAYS
 
 pytestmark = pytest.mark.gui
@@ -189,3 +193,19 @@ def test_outlines_of_fields_are_seen_on_their_ground(qapp, qtbot, mode, kind):
     middle = [picture.pixelColor(x, 25).name() for x in range(8, 30)]
     seen = max(contrast(colour, theme.palette.raised) for colour in middle)
     assert seen >= contrast(theme.palette.edge, theme.palette.raised) * 0.9
+
+
+def test_status_line_and_menu_headings_keep_their_contrast_after_a_switch(qtbot, theme) -> None:
+    line = StatusLine(theme)
+    qtbot.addWidget(line)
+    for mode, palette in ((ThemeMode.DARK, DARK), (ThemeMode.LIGHT, LIGHT)):
+        theme.set_mode(mode)
+        for label in line.findChildren(QLabel):
+            inks = re.findall(r"color:(#[0-9a-f]{6})", label.text())
+            assert all(contrast(ink, palette.sunken) >= CONTRAST_TEXT for ink in inks)
+        job = next(one for one in line.findChildren(QLabel) if "idle" in one.text())
+        assert palette.muted in job.text()
+        heading = re.search(r"QMenu::item:disabled [^}]*color: (#\w+)", style_sheet(palette))
+        assert heading is not None
+        assert contrast(heading[1], palette.raised) >= CONTRAST_TEXT
+    line.shut_down()

@@ -1,0 +1,71 @@
+"""A right click means what is under the pointer, in the drawings as in the tables."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu
+
+from devtools_app.shell.window import MainWindow
+from devtools_app.viewmodels.edit_targets import edit_targets
+from devtools_app.widgets.canvas import Canvas
+from inspector.recipes.edits import TargetKind
+from inspector.tables.operators import operators_table
+from inspector.tables.selection import Selection, SelectionKind, Units
+from tests.app.sessions import opened
+from tests.app.window_views import open_sample
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.mark.parametrize("label", ["delegate overhead", "aten.mean.out", "Convolution"])
+def test_edits_are_of_what_a_row_shows(label: str) -> None:
+    session = opened("runs/convnet_xnnpack")
+    table = operators_table(session, "forward", Units()).table
+    row = next(n for n in range(table.length) if table.text(n, 0).startswith(label))
+    key = table.key(row)
+    assert isinstance(key, Selection)
+    kinds = {one.kind for one in edit_targets(session, "forward", key)}
+    assert (TargetKind.NODE in kinds) == (label != "delegate overhead")
+    assert (TargetKind.PARTITION in kinds) == (label != "aten.mean.out")
+
+
+def test_a_value_has_no_edits() -> None:
+    session = opened("runs/convnet_xnnpack")
+    value = Selection(SelectionKind.VALUE, "forward", value=0, instruction=0)
+    assert edit_targets(session, "forward", value) == ()
+
+
+def right_click(canvas: Canvas, shown: list[QMenu]) -> list[str]:
+    """Click on the first thing that a scan of a drawing finds; return the lines of the menu."""
+    points = (
+        QPoint(x, y) for y in range(5, canvas.height(), 6) for x in range(5, canvas.width(), 9)
+    )
+    at = next(one for one in points if canvas.hit(one.toPointF()) >= 0)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, canvas.mapToGlobal(at))
+    QApplication.sendEvent(canvas, event)
+    (menu,) = shown
+    lines = [one.text() for one in menu.actions()]
+    next(one for one in menu.actions() if one.text() == "Copy the name").trigger()
+    return lines
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "elsewhere"), [("timeline", "Operators"), ("memory", "Graph")])
+def test_a_drawing_has_a_menu_of_what_was_clicked(
+    make_window, qtbot, monkeypatch, name: str, elsewhere: str
+) -> None:
+    shown: list[QMenu] = []
+    monkeypatch.setattr(QMenu, "popup", lambda menu, _at: shown.append(menu))
+    window: MainWindow = make_window()
+    open_sample(window, qtbot)
+    window.show_view(name)
+    pane = next(host.view for host in window.hosts if host.spec.name == name)
+    assert pane is not None
+    qtbot.waitUntil(lambda: not pane.working, timeout=20_000)
+    lines = right_click(pane.canvas, shown)
+    assert window.store.state.selection
+    assert QGuiApplication.clipboard().text().replace("&", "&&") == lines[0]
+    assert f"Show in {elsewhere}" in lines
+    assert f"Show in {name.title()}" not in lines
