@@ -14,8 +14,10 @@ from typing_extensions import override
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.qtmodels.roles import TONE
 from devtools_app.widgets.elision import CellDelegate
+from devtools_app.widgets.sign import SIGNED, draw_sign
 
 _PAD = 5
+_SIGN = 7
 
 
 def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: str) -> None:
@@ -25,10 +27,19 @@ def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: s
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QPen(QColor(ink if tone else theme.palette.edge), 1.0))
     painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3.0, 3.0)
+    inside = box.adjusted(sign_width(tone), 0, 0, 0)
+    if tone in SIGNED:
+        top = box.y() + (box.height() - _SIGN) / 2
+        draw_sign(painter, theme, tone, QRectF(box.x() + _PAD, top, _SIGN, _SIGN))
     painter.setPen(QColor(ink))
     painter.setFont(theme.sans(FontSize.SMALL))
-    painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
+    painter.drawText(inside, int(Qt.AlignmentFlag.AlignCenter), text)
     painter.restore()
+
+
+def sign_width(tone: str) -> int:
+    """Return the room that the sign of a tone takes before the word of a badge."""
+    return _SIGN + 3 if tone in SIGNED else 0
 
 
 def paint_key(painter: QPainter, box: QRectF, key: str, theme: Theme) -> None:
@@ -75,7 +86,8 @@ class Badge(QWidget):
     @override
     def sizeHint(self) -> QSize:
         metrics = _metrics(self, self._theme)
-        return QSize(metrics.horizontalAdvance(self._text) + 2 * _PAD, metrics.height() + 2)
+        width = metrics.horizontalAdvance(self._text) + 2 * _PAD + sign_width(self._tone)
+        return QSize(width, metrics.height() + 2)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -104,10 +116,13 @@ class BadgeDelegate(CellDelegate):
         text = self.draw_ground(painter, option, index)
         if not text:
             return
-        metrics = _metrics(option.widget, self._theme)
-        width = min(metrics.horizontalAdvance(text) + 2 * _PAD, option.rect.width() - 12)
+        metrics, tone = _metrics(option.widget, self._theme), str(index.data(TONE) or "")
+        sign = sign_width(tone)
+        width = min(metrics.horizontalAdvance(text) + 2 * _PAD + sign, option.rect.width() - 12)
         height = metrics.height() + 2
         top = option.rect.y() + (option.rect.height() - height) / 2
         box = QRectF(option.rect.x() + 6, top, max(width, 0), height)
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(int(width) - _PAD, 0))
-        paint_badge(painter, box, shown, self._theme, str(index.data(TONE) or ""))
+        shown = metrics.elidedText(
+            text, Qt.TextElideMode.ElideRight, max(int(width) - _PAD - sign, 0)
+        )
+        paint_badge(painter, box, shown, self._theme, tone)

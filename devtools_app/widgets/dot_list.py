@@ -8,14 +8,13 @@ from PySide6.QtCore import (
     QAbstractListModel,
     QModelIndex,
     QPersistentModelIndex,
-    QPointF,
     QRect,
     QRectF,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
@@ -28,6 +27,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.viewmodels.entries import ListEntry
+from devtools_app.widgets.sign import draw_sign
 from devtools_app.widgets.text_label import breakable
 
 Index = QModelIndex | QPersistentModelIndex
@@ -39,12 +39,6 @@ _LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
 _INDENT, _DEEPEST = 14, 8
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
 _ROOT = QModelIndex()
-# corners of the sign of a tone in a box of one by one; others are circles
-_SHAPES = {
-    "bad": ((0.5, 0.05), (1.0, 0.95), (0.0, 0.95)),
-    "warn": ((0.5, 0.0), (1.0, 0.5), (0.5, 1.0), (0.0, 0.5)),
-    "accent": ((0.15, 0.0), (1.0, 0.5), (0.15, 1.0)),
-}
 
 
 class _Entries(QAbstractListModel):
@@ -135,25 +129,6 @@ class _Painter(QStyledItemDelegate):
 
     def _dot(self, painter: QPainter, entry: ListEntry, x: float, y: float) -> None:
         draw_sign(painter, self._theme, entry.tone, QRectF(x, y, _DOT, _DOT))
-
-
-def draw_sign(painter: QPainter, theme: Theme, tone: str, box: QRectF) -> None:
-    """Draw the sign of a tone: its colour, and a shape for those who see the colours alike."""
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    colour = QColor(tone if tone.startswith("#") else theme.palette.tone(tone))
-    is_ring = tone == "muted"
-    painter.setPen(QPen(colour, 1.5) if is_ring else Qt.PenStyle.NoPen)
-    painter.setBrush(Qt.BrushStyle.NoBrush if is_ring else colour)
-    corners = _SHAPES.get(tone)
-    if corners is None:
-        painter.drawEllipse(box)
-        return
-    grown = box.adjusted(-1, -1, 1, 1)  # a triangle looks smaller than a circle
-    points = [
-        QPointF(grown.x() + right * grown.width(), grown.y() + down * grown.height())
-        for right, down in corners
-    ]
-    painter.drawPolygon(points)
 
 
 def _indent(entry: ListEntry) -> int:

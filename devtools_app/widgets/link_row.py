@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.entries import ListEntry
-from devtools_app.widgets.dot_list import draw_sign
+from devtools_app.widgets.sign import draw_sign
 from devtools_app.widgets.text_label import breakable, text_label
 
 _LEFT, _DOT, _PAD = 24, 8, 5

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.table_model import TableModel
+from devtools_app.widgets.badge import sign_width
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import RowOrder, SortKey
@@ -216,6 +217,7 @@ class TableView(ItemPanel):
         step = max(1, self.rows.length // _SAMPLE_ROWS)
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        longest += sign_width("good") if column.kind is ColumnKind.BADGE else 0
         usual = min(_WIDEST, max(_NARROWEST, heading, longest + _PAD))
         most = max(usual, longest + _PAD)
         if column.kind is ColumnKind.SHARE:

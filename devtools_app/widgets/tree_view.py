@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.qtmodels.tree_model import TreeModel
+from devtools_app.widgets.badge import sign_width
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import SortKey
@@ -177,6 +178,7 @@ class TreeView(ItemPanel):
         step = max(1, self.rows.length // _SAMPLE_ROWS)
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        longest += sign_width("good") if column.kind is ColumnKind.BADGE else 0
         if index == 0:
             most = min(_MOST_NAME, longest + 4 * self._tree.indentation() + 24)
             usual = self._name_width

@@ -131,6 +131,9 @@ def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     return Table(tuple(columns), len(rows), keys, noun="numbers")
 
 
+_MEANINGS = {"good": "better", "bad": "worse"}
+
+
 class Toned(str):
     """A string with a tone: whether a difference is an improvement.
 
@@ -149,9 +152,16 @@ class Toned(str):
 
 def difference_column(rows: Sequence[Delta], number: int, letters: Sequence[str]) -> Column:
     """Return how much a session differs from the first in each row."""
-    texts = [Toned(difference_text(one, number), tone_of(one, number)) for one in rows]
+    texts = [_toned(one, number) for one in rows]
     title = f"{letters[number]} − {letters[0]}"
     return badge_column(title, texts, tone=lambda value: getattr(value, "tone", ""))
+
+
+def _toned(one: Delta, number: int) -> Toned:
+    """Return a difference with its meaning as a word, so that it is no matter of colour alone."""
+    text, tone = difference_text(one, number), tone_of(one, number)
+    word = _MEANINGS.get(tone, "")
+    return Toned(f"{text} {word}" if text and word else text, tone)
 
 
 def shown_place(one: Delta) -> ComparePlace | None:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from PySide6.QtGui import QFontInfo, QPalette, QRawFont
+from PySide6.QtGui import QFontInfo, QImage, QPalette, QRawFont
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
 from devtools_app.appearance.colours import (
@@ -28,6 +28,7 @@ from devtools_app.appearance.stylesheet import style_sheet
 from devtools_app.appearance.theme import FontSize, Theme, load_fonts
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.state.state import OVERLAYS
+from devtools_app.widgets.badge import Badge
 
 pytestmark = pytest.mark.gui
 PALETTES = [LIGHT, DARK]
@@ -209,3 +210,17 @@ def test_status_line_and_menu_headings_keep_their_contrast_after_a_switch(qtbot,
         assert heading is not None
         assert contrast(heading[1], palette.raised) >= CONTRAST_TEXT
     line.shut_down()
+
+
+@pytest.mark.parametrize("tone", ["good", "warn", "bad"])
+def test_badges_of_a_meaning_differ_without_colour(qtbot, theme, tone) -> None:
+    def shape(one: str) -> bytes:
+        badge = Badge(theme, "12 %", one)
+        qtbot.addWidget(badge)
+        image = badge.grab().toImage().convertToFormat(QImage.Format.Format_Grayscale8)
+        rows = range(image.height())
+        dark = [[image.pixelColor(x, y).value() < 190 for x in range(4, 14)] for y in rows]
+        return repr(dark).encode()
+
+    others = {shape(one) for one in ("good", "warn", "bad", "") if one != tone}
+    assert shape(tone) not in others

@@ -169,7 +169,8 @@ def test_difference_has_a_unit_and_a_tone_only_where_something_is_claimed(
     assert tone_of(delta, 1) == tone
     table = summary_table(comparison(delta), ("A", "B"))
     difference = next(one for one in table.columns if one.title == "B − A")
-    assert str(difference.values[0]) == text
+    word = {"good": " better", "bad": " worse"}.get(tone, "")  # not by colour alone
+    assert str(difference.values[0]) == text + word
     assert difference.tone(difference.values[0]) == tone
 
 
