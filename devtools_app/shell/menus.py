@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import PurePath
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
@@ -17,6 +16,7 @@ from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.shell.docks import Docks
 from devtools_app.state.state import State
 from devtools_app.state.transitions import BOOKMARK_SLOTS, bookmark_at
+from devtools_app.viewmodels.recent_list import recent_titles
 from devtools_app.views.spec import ViewSpec
 
 Recents = tuple[tuple[str, ...], ...]
@@ -139,10 +139,10 @@ class Menus(QObject):
     ) -> None:
         """List recent sessions."""
         self._recent.clear()
-        for paths in recents:
-            names = ", ".join(PurePath(path).name for path in paths[:3])
-            folder = PurePath(paths[0]).parent
-            action = self._recent.addAction(f"{names}    {folder}".replace("&", "&&"))
+        self._recent.setToolTipsVisible(True)
+        for paths, title in zip(recents, recent_titles(recents), strict=True):
+            action = self._recent.addAction(title.replace("&", "&&"))
+            action.setToolTip("\n".join(paths))
             action.triggered.connect(partial(_call, open_recent, paths))
         self._recent.menuAction().setVisible(bool(recents))
 

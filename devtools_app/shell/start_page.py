@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import PurePath
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.sample_data import MODULE
+from devtools_app.viewmodels.recent_list import recent_titles
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.text_label import text_label
 
@@ -108,8 +108,9 @@ class StartPage(QScrollArea):
         if self._recents:
             layout.addSpacing(16)
             layout.addWidget(text_label(self._theme, "Recent", strong=True))
-            for paths in self._recents[:_SHOWN_RECENTS]:
-                layout.addWidget(self._recent(paths))
+            shown = self._recents[:_SHOWN_RECENTS]
+            for paths, title in zip(shown, recent_titles(shown), strict=True):
+                layout.addWidget(self._recent(paths, title))
         layout.addSpacing(16)
         layout.addWidget(text_label(self._theme, "What each file contains", strong=True))
         layout.addLayout(self._lessons())
@@ -138,11 +139,9 @@ class StartPage(QScrollArea):
         line.addStretch(1)
         return line
 
-    def _recent(self, paths: tuple[str, ...]) -> QWidget:
-        names = ", ".join(PurePath(path).name for path in paths)
-        folder = str(PurePath(paths[0]).parent)
-        button = PushButton(f"{names}   {folder}")
-        button.setAccessibleName(f"Open {names} in {folder}")
+    def _recent(self, paths: tuple[str, ...], title: str) -> QWidget:
+        button = PushButton(title.replace("&", "&&"))
+        button.setAccessibleName(f"Open {title}")
         button.setToolTip("\n".join(paths))
         button.setMaximumWidth(720)
         set_role(button, "link", "true")

@@ -203,7 +203,11 @@ class GapPane(PanelActions, Pane):
             self._begin.hide()
             self._log.hide()
             at = found.counted
-            far = f"  {at.done:,} of {at.total:,} nodes" if at is not None and at.total else ""
+            far = (
+                f"  {at.done:,} of {at.total:,} nodes of all runs"
+                if at is not None and at.total
+                else ""
+            )
             self.note.setText(f"{found.stage}…{far}")
             self.show_need(Need("Comparing", "The recorded graph runs beside the run."), tools=True)
         elif found.state is None or not found.state.runs:

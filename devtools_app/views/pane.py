@@ -252,7 +252,8 @@ class Pane(QWidget):
         parts = [one for one in page.findChildren(QWidget) if _takes_keys(one)]
         parts = [page, *parts] if _takes_keys(page) else parts
         others = [one for one in self.findChildren(QWidget) if _takes_keys(one)]
-        first = next((one for one in parts if not isinstance(one, _CONTROLS)), None)
+        drawn = next((one for one in parts if not isinstance(one, _CONTROLS)), None)
+        first = self.empty.action or drawn if page is self.empty else drawn
         found = next((one for one in (first, *parts, *others) if one is not None), None)
         if found is not None:
             found.setFocus(Qt.FocusReason.OtherFocusReason)

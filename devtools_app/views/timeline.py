@@ -8,6 +8,7 @@ import numpy as np
 from PySide6.QtCore import QPoint
 from typing_extensions import override
 
+from devtools_app.state.requests import ShowView
 from devtools_app.state.state import State
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
 from devtools_app.viewmodels.scene_search import related_to
@@ -42,6 +43,11 @@ _NO_TRACE = Need(
     " beside it.",
     "runtime.load_program('model.pte', enable_etdump=True)  # then write_etdump_result_to_file()",
 )
+_NOT_RUN = Need(
+    "Not run yet",
+    "Run the program here, or elsewhere with an event tracer, and open the .etdp file beside it.",
+    _NO_TRACE.command,
+)
 _NO_RUN = Need(
     "No run of this method",
     "The ETDump that is open has no events of this method. Choose another method, or open the"
@@ -74,6 +80,7 @@ class TimelinePane(CanvasImage, Pane):
         self.add_keys("[", lambda: self._step(-1))
         self.add_keys("]", lambda: self._step(1))
         self.runs.setToolTip("Runs to show  ([ and ]: the one before, the next)")
+        self._run = self.empty.add_button("Run…", lambda: self._ask(ShowView("run")))
         self.set_content(with_legend(self.canvas, self.legend))
         self.canvas.selected.connect(self._event_chosen)
         self.canvas.menu_requested.connect(self._menu)
@@ -90,8 +97,10 @@ class TimelinePane(CanvasImage, Pane):
         """Show the runs of the method of a state."""
         if not session.dumps:
             self._content = None
-            self.show_need(_NO_TRACE)
+            self._run.setVisible(session.program is not None)
+            self.show_need(_NOT_RUN if session.program is not None else _NO_TRACE)
             return
+        self._run.hide()
         chosen, method = self._chosen, state.method
         key = (state.open_session, method, chosen)
         self.request(key, lambda: _build(session, method, chosen))
@@ -202,7 +211,8 @@ def _timeline(
 
 
 def _needs(session: Session) -> Need | None:
-    return None if session.dumps else _NO_TRACE
+    """Return what is missing; a program alone can be run here."""
+    return None if session.dumps or session.program is not None else _NO_TRACE
 
 
 SPEC = ViewSpec("timeline", "Timeline", Area.CENTRE, TimelinePane, "timeline", needs=_needs)

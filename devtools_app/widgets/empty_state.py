@@ -48,7 +48,7 @@ class EmptyState(QWidget):
         self._copy.clicked.connect(self._copy_command)
         self._buttons = QHBoxLayout()
         self._buttons.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self._buttons.addWidget(self._copy)
+        self._buttons.addWidget(self._copy)  # last: what is done here comes before the code
         self._lay_out()
         theme.changed.connect(self._restyle)
         self._restyle()
@@ -81,8 +81,15 @@ class EmptyState(QWidget):
         button = PushButton(text)
         button.setAccessibleName(text)
         button.clicked.connect(lambda: pressed())
-        self._buttons.addWidget(button)
+        self._buttons.insertWidget(self._buttons.indexOf(self._copy), button)
+        self.setTabOrder(button, self._copy)
         return button
+
+    @property
+    def action(self) -> QPushButton | None:
+        """Return the first button that does something here, None without one."""
+        others = (one for one in self.findChildren(QPushButton) if one is not self._copy)
+        return next((one for one in others if one.isVisible()), None)
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)

@@ -158,7 +158,7 @@ def difference_column(rows: Sequence[Delta], number: int, letters: Sequence[str]
 
 
 def _toned(one: Delta, number: int) -> Toned:
-    """Return a difference with its meaning as a word, so that it is no matter of colour alone."""
+    """Return a difference and its meaning as a word, so that colour is not needed."""
     text, tone = difference_text(one, number), tone_of(one, number)
     word = _MEANINGS.get(tone, "")
     return Toned(f"{text} {word}" if text and word else text, tone)

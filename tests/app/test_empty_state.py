@@ -7,9 +7,11 @@ from itertools import combinations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from devtools_app.widgets.empty_state import EmptyState, Need
+from tests.app.window_views import open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
@@ -20,7 +22,8 @@ def test_empty_state_copies_its_command(qtbot, theme):
     empty = EmptyState(theme, Need("No trace", "Because.", "run --etdump"))
     qtbot.addWidget(empty)
     empty.show()
-    qtbot.mouseClick(empty.findChild(QPushButton), Qt.MouseButton.LeftButton)
+    copy = next(one for one in empty.findChildren(QPushButton) if one.text() == "Copy")
+    qtbot.mouseClick(copy, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "run --etdump"
     pressed = []
     qtbot.mouseClick(
@@ -48,3 +51,22 @@ def test_empty_state_leaves_out_what_it_has_no_height_for(qtbot, theme, height, 
     assert all(empty.rect().contains(one.geometry()) for one in shown)
     empty.resize(560, 500)
     assert all(one.isVisible() for one in own)
+
+
+def test_what_can_be_done_comes_before_the_code_and_has_the_keyboard(make_window, qtbot, data):
+    window = make_window()
+    folder = data / "corpus/v1.5.1/mm_portable"
+    open_sample(window, qtbot, (str(folder / "model.pte"), str(folder / "model.etrecord")))
+    window.activateWindow()
+    for name, label in (("timeline", "Run…"), ("gap", "Run with values and compare")):
+        window.show_view(name)
+        focus = QApplication.focusWidget()
+        assert isinstance(focus, QPushButton)
+        assert focus.text() == label
+        pane = next(host.view for host in window.hosts if host.spec.name == name)
+        shown = [one for one in pane.empty.findChildren(QPushButton) if one.isVisible()]
+        assert min(shown, key=lambda one: one.x()) is focus
+    window.show_view("timeline")
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
+    run = next(host for host in window.hosts if host.spec.name == "run")
+    qtbot.waitUntil(run.isVisible, timeout=5_000)

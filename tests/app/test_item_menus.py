@@ -9,6 +9,8 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.edit_targets import edit_targets
+from devtools_app.views.memory import MemoryPane
+from devtools_app.views.timeline import TimelinePane
 from devtools_app.widgets.canvas import Canvas
 from inspector.recipes.edits import TargetKind
 from inspector.tables.operators import operators_table
@@ -62,7 +64,7 @@ def test_a_drawing_has_a_menu_of_what_was_clicked(
     open_sample(window, qtbot)
     window.show_view(name)
     pane = next(host.view for host in window.hosts if host.spec.name == name)
-    assert pane is not None
+    assert isinstance(pane, (TimelinePane, MemoryPane))
     qtbot.waitUntil(lambda: not pane.working, timeout=20_000)
     lines = right_click(pane.canvas, shown)
     assert window.store.state.selection

@@ -164,3 +164,19 @@ def test_gap_without_a_record_is_refused() -> None:
     inspector = Inspector(etdump_path=folder / "run.etdp", debug_buffer_path=folder / "run.debug")
     with pytest.raises(ValueError, match="Missing etrecord"):
         inspector.calculate_numeric_gap("MSE")
+
+
+@pytest.mark.parametrize("name", ["kv_cache", "two_methods"])
+def test_progress_counts_the_nodes_of_all_runs_once(name: str) -> None:
+    from inspector.numerics.replay.analysis import analyse_gap
+
+    seen: list[tuple[int, int]] = []
+    report = analyse_gap(
+        load_session([str(DATA / "extra" / name)]),
+        report_progress=lambda done, total: seen.append((done, total)),
+    )
+    assert len(report.runs) > 1
+    done = [one for one, _ in seen]
+    assert done == sorted(done)
+    assert all(one <= total for one, total in seen)
+    assert seen[-1][0] == seen[-1][1] > 1

@@ -80,7 +80,7 @@ def analyse_gap(
     Args:
         session: with a program and a trace; useful with a record and a debug buffer
         options: selection and tolerance
-        report_progress: called with the numbers of finished nodes and of all nodes
+        report_progress: called with the numbers of finished nodes and of all nodes, over all runs
 
     Raises: RebuildError if torch cannot read the requested graph
     """
@@ -101,6 +101,26 @@ class _MappedReference:
     values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None = None
 
 
+class _Progress:
+    """Counts the nodes of all runs as one; what is compared again does not count twice."""
+
+    def __init__(self, report: OnProgress, runs: int) -> None:
+        self._report = report
+        self._left = runs
+        self._before = self._done = self._total = 0
+
+    def show(self, done: int, total: int) -> None:
+        """Report the nodes of the current run; later ones are taken to have as many."""
+        self._done, self._total = max(self._done, done), max(self._total, total)
+        self._report(self._before + self._done, self._before + self._total * self._left)
+
+    def end_run(self) -> None:
+        """Go on to the next run."""
+        self._before += self._total
+        self._done = self._total = 0
+        self._left -= 1
+
+
 class _Analysis:
     """State of one comparison."""
 
@@ -108,6 +128,7 @@ class _Analysis:
         self._session = session
         self._options = options
         self._report_progress = report_progress
+        self._progress = _Progress(report_progress, 1)
         self._references: dict[str, _MappedReference | str] = {}
         self._state: dict[str, Sides] = {}
         self._kept = Kept(options.folder, options.keep)
@@ -117,10 +138,12 @@ class _Analysis:
         program = self._session.program
         if program is None:
             return GapReport((), ("there is no program: instructions are those of a .pte file",))
-        runs = [
-            self._run(program, number, block, run, method)
-            for number, block, run, method in self._runs_in_order(program)
-        ]
+        runs: list[RunGap] = []
+        requested = self._runs_in_order(program)
+        self._progress = _Progress(self._report_progress, len(requested))
+        for number, block, run, method in requested:
+            runs.append(self._run(program, number, block, run, method))
+            self._progress.end_run()
         return GapReport(tuple(runs), () if runs else self._reasons(program))
 
     def _reasons(self, program: ProgramFile) -> tuple[str, ...]:
@@ -255,8 +278,8 @@ class _Analysis:
         self, found: GapComparison, reference: _MappedReference, inputs: Inputs, prefix: str
     ) -> None:
         found.attach(reference.values, prefix)
-        found.report_progress = self._report_progress
-        self._report_progress(0, found.count)
+        found.report_progress = self._progress.show
+        self._progress.show(0, found.count)
         graph = reference.graph.graph
         for name, value in zip(graph.inputs, inputs.values, strict=False):
             if hasattr(value, "shape"):
