@@ -15,7 +15,7 @@ from inspector.files.getters import getters
 from inspector.files.session import LoadedFile, Session
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
-from inspector.memory.measured import INCREASE, measured_memory
+from inspector.memory.measured import measured_as, measured_memory
 from inspector.profile.methods import VALUES_LOGGED, MethodTime
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.files import kind_label
@@ -156,15 +156,16 @@ def _methods(session: Session, units: Units) -> tuple[FactGroup, ...]:
 
 def _memory(session: Session, method: str, units: Units) -> FactGroup | None:
     """Return what a run took of memory, phase by phase; None where it was not measured."""
+    rows = measured_memory(session, method)
     facts = [
         Fact(
             (one.part and f"· {one.part}") or one.phase,
             format_bytes(one.nbytes, units.size),
             "; ".join(filter(None, (exact_text(one.nbytes, Quantity.SIZE), one.note))),
         )
-        for one in measured_memory(session, method)
+        for one in rows
     ]
-    title = f"Memory of {method} as measured: {INCREASE}"
+    title = f"Memory of {method} as measured: {measured_as(rows)}"
     return FactGroup(title, tuple(facts)) if facts else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from inspector.compare.model import LESS, MORE, ComparePlace, Delta
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
-from inspector.memory.measured import INCREASE, measured_memory
+from inspector.memory.measured import measured_as, measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, analyse_memory
 from inspector.roofline.method_work import method_work
 from inspector.size.files import session_sizes
@@ -65,17 +65,16 @@ def memory_summary(sessions: Sessions, method: str) -> tuple[Delta, ...]:
 
 def measured_deltas(sessions: Sessions, method: str) -> tuple[Delta, ...]:
     """Return the resident memory of the runs of a method, phase by phase, where it was measured."""
-    sides = [
-        {(one.phase, one.part): one.nbytes for one in measured_memory(session, method)}
-        for session in sessions
-    ]
+    rows = [measured_memory(session, method) for session in sessions]
+    sides = [{(one.phase, one.part): one.nbytes for one in side} for side in rows]
+    words = "; ".join(dict.fromkeys(measured_as(side) for side in rows if side))
     where = places(sessions, "memory", method)
     found: list[Delta] = []
     for phase, part in dict.fromkeys(key for side in sides for key in side):
         values = tuple(side.get((phase, part)) for side in sides)
         what = f"{MEASURED}, {phase}{f': {part}' if part else ''}"
         if any(value is not None for value in values):
-            found.append(Delta("memory", what, "bytes", values, LESS, method, (), INCREASE, where))
+            found.append(Delta("memory", what, "bytes", values, LESS, method, (), words, where))
     return tuple(found)
 
 

@@ -19,6 +19,8 @@ from inspector.devices.transport import Transport, transport_of
 
 _SHORT = 60.0  # seconds for what is done at once
 _PRINTED = 4 << 20  # bytes that a runner may print
+_PEAK = "peak"
+_BUSY_TURNS = 2_000  # about a second
 _PIECE = 1 << 20
 _LARGEST = 8 << 30  # bytes of a file that comes back
 _FACTS = {
@@ -38,10 +40,13 @@ class Finished:
     Attributes:
         output: what it printed
         sizes: bytes of each file in the folder of the run, by name
+        peak_bytes: the largest resident size of the runner, None where it was not watched or the
+            system there does not tell
     """
 
     output: str
     sizes: dict[str, int]
+    peak_bytes: int | None = None
 
 
 @dataclass
@@ -106,11 +111,12 @@ class RemoteFolder:
             self.pushed.append(name)
         return f"../files/{name}"
 
-    def run(self, values: dict[str, str | None]) -> Finished:
+    def run(self, values: dict[str, str | None], *, watch_memory: bool = False) -> Finished:
         """Run a program; the runner is killed when the connection ends.
 
         Args:
             values: of the placeholders of its command
+            watch_memory: whether to read its resident size while it runs, which takes a core
 
         Raises: DeviceError
         """
@@ -121,17 +127,22 @@ exec 3<&0
 {shell_command(words)} </dev/null 2>&1 3<&- & runner=$!
 {{ read line <&3; kill -9 $runner; }} >/dev/null 2>&1 & watch=$!
 exec 3<&-
+{_meter(mark) if watch_memory else ""}
 wait $runner; code=$?
 kill $watch 2>/dev/null
+[ -z "$meter" ] || wait $meter
 for f in *; do [ -f "$f" ] && echo {mark} $(wc -c < "$f") "$f"; done
 exit $code"""
         ran = self.transport.run(script, self.device.timeout, _PRINTED)
         sizes: dict[str, int] = {}
         printed: list[str] = []
+        peak: int | None = None
         for line in ran.output.splitlines():
             start, _, rest = line.partition(" ")
             size, _, name = rest.strip().partition(" ")
-            if start == mark and size.isdigit():
+            if (start, size) == (mark, _PEAK) and name.isdigit():
+                peak = int(name) * 1024 or None
+            elif start == mark and size.isdigit():
                 sizes[name] = int(size)
             else:
                 printed.append(line)
@@ -139,7 +150,7 @@ exit $code"""
         if ran.code:
             sentence = runner_failure(ran.code, words[0], self.device.name, output)
             raise self._error(sentence, output)
-        return Finished(output, sizes)
+        return Finished(output, sizes, peak)
 
     def get(self, finished: Finished, name: str, local: Path) -> bool:
         """Pull a file of a run; return whether there is one.
@@ -200,6 +211,29 @@ exit $code"""
 
     def _error(self, sentence: str, details: str = "") -> DeviceError:
         return DeviceError(f"{self.device.describe()}: {sentence}", details=details)
+
+
+def _meter(mark: str) -> str:
+    """Return lines of shell that read the peak of the runner, or of what it started, until it ends.
+
+    The kernel keeps the peak of a process for as long as it runs. So it is read again and again,
+    with nothing but the shell: a wrapper such as ``time`` is rarely there, and would outlive a
+    runner that is killed. Of a run of some seconds and more it is read ten times a second.
+    """
+    return f"""{{ peak=0; turns=0; found=1
+while [ -n "$found" ]; do
+ found=; more=
+ read -r more < /proc/$runner/task/$runner/children
+ for pid in $runner $more; do
+  while read -r name size unit; do
+   case $name in VmHWM:) [ "$pid" = $runner ] && found=1
+    [ "$size" -gt $peak ] && peak=$size
+    break;; esac
+  done < /proc/$pid/status
+ done
+ turns=$((turns + 1)); [ $turns -gt {_BUSY_TURNS} ] && sleep 0.1
+done
+echo {mark} {_PEAK} $peak; }} 2>/dev/null & meter=$!"""
 
 
 def probe(device: Device, waiting: Callable[[str], object]) -> tuple[dict[str, str], bool]:

@@ -43,11 +43,13 @@ class RunMemory:
         increase: peak of each phase: load, prepare, first_run, steady_run
         separate: peaks are of their phase alone; else the largest so far
         steady_parts: the peak of a steady run by what holds it; the rest is ``other``
+        peak_bytes: of all of the process, from its start
     """
 
     increase: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     separate: bool = False
     steady_parts: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    peak_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class RunReport:
         threads: of torch, None if unknown
         machine: that ran it, None in reports of older versions
         memory: as measured, empty in reports of older versions
+        where: what ran it, in words
     """
 
     method: str
@@ -73,11 +76,17 @@ class RunReport:
     threads: int | None = None
     machine: Machine | None = None
     memory: RunMemory = RunMemory()
+    where: str = ""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a time that is none."""
         if not all(0 <= time < math.inf for time in self.run_ms):
             raise ValueError("run_ms: expected finite times from 0")
+
+    @property
+    def other_runtime(self) -> str:
+        """Return what ran it, empty for the built-in runtime."""
+        return "" if self.where.startswith("ETScope ") else self.where
 
 
 @identity_cache

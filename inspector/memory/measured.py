@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inspector.files.run_report import RunMemory, run_report
+from inspector.files.run_report import RunMemory, RunReport, run_report
 from inspector.files.session import Session
 
-INCREASE = "increase over the idle worker"
+INCREASE, WHOLE = "increase over the idle worker", "all of the process"
 STEADY = "steady_run"
 PHASES = {"load": "load", "prepare": "prepare", "first_run": "first run", STEADY: "steady run"}
 PARTS = {
@@ -19,6 +20,7 @@ PARTS = {
 # two runs of one small program differ by up to 2 MiB: libraries are loaded piece by piece
 _LIBRARIES, _ALIKE = 4 << 20, 0.1
 _SO_FAR = "the largest so far: the system cannot reset a peak"
+_ON_DEVICE = "load and first run"
 _UNSEEN = "not known apart: packed weights and workspace are in other"
 
 
@@ -26,7 +28,7 @@ _UNSEEN = "not known apart: packed weights and workspace are in other"
 class MeasuredMemory:
     """The peak of a phase, or a part of that of a steady run.
 
-    Units: bytes, as increase over the idle worker
+    Units: bytes, as increase over the idle worker; on devices all of the process
 
     Attributes:
         phase: in words
@@ -41,20 +43,37 @@ class MeasuredMemory:
     note: str = ""
 
 
-def run_memory(session: Session, method: str) -> RunMemory | None:
-    """Return the memory of the run of a method, None where none was measured."""
-    reports = (run_report(dump) for dump in session.timed_dumps)
-    found = [one.memory for one in reports if one is not None and one.method == method]
-    known = (one for one in found if any(value is not None for value in one.increase.values()))
-    return next(known, None)
-
-
 def measured_memory(session: Session, method: str) -> tuple[MeasuredMemory, ...]:
-    """Return the phases of the run of a method, the last with its parts; empty without a run."""
-    found = run_memory(session, method)
-    if found is None:
-        return ()
-    note = "" if found.separate else _SO_FAR
+    """Return the phases of the run of a method, the last with its parts; empty without a run.
+
+    Of a run on a device there is one phase, of all of the process.
+    """
+    reports = [one for dump in session.timed_dumps if (one := run_report(dump)) is not None]
+    own = [one for one in reports if one.method == method]
+    increases = (one for one in own if any(map(_is_known, one.memory.increase.values())))
+    if (report := next(increases, None)) is not None:
+        return _phases(report)
+    peaks = ((one, one.memory.peak_bytes) for one in own if one.device is not None)
+    return tuple(
+        MeasuredMemory(_ON_DEVICE, "", peak, f"{WHOLE} of the runner: {one.where}")
+        for one, peak in peaks
+        if peak is not None
+    )[:1]
+
+
+def measured_as(rows: Sequence[MeasuredMemory]) -> str:
+    """Return what the bytes of measured memory are."""
+    return WHOLE if any(one.phase == _ON_DEVICE for one in rows) else INCREASE
+
+
+def _is_known(value: int | None) -> bool:
+    return value is not None
+
+
+def _phases(report: RunReport) -> tuple[MeasuredMemory, ...]:
+    found, runtime = report.memory, report.other_runtime
+    process = f"process of {runtime}" if runtime else ""
+    note = "; ".join(filter(None, (process, "" if found.separate else _SO_FAR)))
     phases = [
         MeasuredMemory(words, "", found.increase.get(name), note) for name, words in PHASES.items()
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from inspector.files.session import Session
 from inspector.graph.instruction_names import call_label
-from inspector.memory.measured import INCREASE, PHASES, MeasuredMemory, measured_memory
+from inspector.memory.measured import PHASES, MeasuredMemory, measured_as, measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
 from inspector.numerics.value_sources import value_sources
 from inspector.tables.query import QueryError
@@ -71,12 +71,6 @@ def planned_values(session: Session, method: str, units: Units) -> Table:
 
 
 _UNMEASURED = "etscope run measures it, and writes run.json beside the trace"
-_MEASURED = (
-    RowField("phase"),
-    RowField("part", missing="all"),
-    RowField(INCREASE, Quantity.SIZE),
-    RowField("note"),
-)
 
 
 def measured(session: Session, method: str, units: Units) -> Table:
@@ -85,7 +79,13 @@ def measured(session: Session, method: str, units: Units) -> Table:
         MeasuredMemory(phase, "", None, _UNMEASURED) for phase in PHASES.values()
     )
     cells = [(one.phase, one.part or None, one.nbytes, one.note) for one in found]
-    return row_table(_MEASURED, cells, "phases", units=units)
+    fields = (
+        RowField("phase"),
+        RowField("part", missing="all"),
+        RowField(measured_as(found), Quantity.SIZE),
+        RowField("note"),
+    )
+    return row_table(fields, cells, "phases", units=units)
 
 
 def _table(

@@ -55,6 +55,7 @@ class DeviceProgram:
         given: the program and its inputs
         places: values of the placeholders that are the same in all passes
         warnings: about its runs
+        peak_bytes: the largest resident size of the runner, None if unknown
     """
 
     remote: RemoteFolder
@@ -62,15 +63,21 @@ class DeviceProgram:
     given: GivenProgram
     places: dict[str, str | None]
     warnings: list[str] = field(default_factory=list[str])
+    peak_bytes: int | None = None
 
-    def run(self, runs: int, warmup: int, **places: str | None) -> tuple[Finished, RunnerTimes]:
+    def run(
+        self, runs: int, warmup: int, *, watch_memory: bool = False, **places: str | None
+    ) -> tuple[Finished, RunnerTimes]:
         """Run a pass; more runs stand in for a warm-up that the runner does not know.
 
         Units: ms
         """
         counts = (runs, warmup) if self.warms_up else (runs + warmup, None)
         values = dict(zip(("runs", "warmup"), (_text(one) for one in counts), strict=True))
-        finished = self.remote.run({**self.places, **values, **places})
+        known = {**self.places, **values, **places}
+        finished = self.remote.run(known, watch_memory=watch_memory)
+        if watch_memory:
+            self.peak_bytes = finished.peak_bytes
         return finished, printed_times(finished.output)
 
     @property
@@ -135,7 +142,7 @@ def _run(job: RunJob, device: Device, task: Task) -> dict[str, Any]:
         remote.open()
     program = pushed(remote, job, folder, notify)
     with timed_stage(notify, "run", program.given.plan.name):
-        finished, first = program.run(1, 0, output=_OUT)
+        finished, first = program.run(1, 0, watch_memory=True, output=_OUT)
     first_ms = next(iter(program.times(first, 1, 0)), None)
     outputs = _outputs(program, finished, folder)
     passes, timed = Passes(), etdump.dump(())
@@ -386,7 +393,7 @@ def _report(
             "planned_bytes": list(plan.non_const_buffer_sizes[1:]),
             "idle_bytes": None,
             "loaded_bytes": None,
-            "peak_bytes": None,
+            "peak_bytes": program.peak_bytes,
         },
         "trace": trace,
         "warnings": program.warnings,

@@ -139,6 +139,7 @@ def question_of(job: RunJob, given: GivenProgram, folder: Path) -> dict[str, Any
         "debug_bytes": 0,
         "threads": job.threads,
         "folder": str(folder),
+        "planned": sum(given.plan.non_const_buffer_sizes[1:]),
     }
 
 
@@ -277,6 +278,7 @@ def _report(
             "idle_bytes": found["idle_bytes"],
             "loaded_bytes": found["loaded_bytes"],
             "peak_bytes": found["peak_bytes"],
+            **found["memory"],
         },
         "trace": trace,
         "warnings": [

@@ -180,6 +180,28 @@ def test_files_of_a_run_have_names_and_sizes(tmp_path: Path) -> None:
     assert not folder.get(finished, "run.etdp", tmp_path / "none")
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system has no /proc")
+@pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a script"])
+def test_peak_of_a_runner_is_read_while_it_runs(tmp_path: Path, *, wrapped: bool) -> None:
+    python = shlex.quote(sys.executable)
+    code = "x = b'1' * (80 << 20); del x; import time; time.sleep(0.2)"
+    start = "" if wrapped else "exec "
+    device = here(tmp_path, script(tmp_path, f'{start}{python} -c "{code}"; exit $?'))
+    folder = remote_folder(device)
+    watched = folder.run({"program": "p", "runs": "1"}, watch_memory=True)
+    assert watched.peak_bytes is not None
+    assert 80 << 20 < watched.peak_bytes < 400 << 20
+    assert watched.output == ""
+    assert folder.run({"program": "p", "runs": "1"}).peak_bytes is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_runner_that_is_killed_while_its_memory_is_watched_is_one_sentence(tmp_path: Path) -> None:
+    folder = remote_folder(here(tmp_path, script(tmp_path, "kill -9 $$")))
+    with pytest.raises(DeviceError, match="killed"):
+        folder.run({"program": "p", "runs": "1"}, watch_memory=True)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 def test_threads_are_swept_where_the_runner_takes_their_number(tmp_path: Path) -> None:

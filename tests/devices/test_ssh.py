@@ -103,6 +103,7 @@ def test_a_run_by_ssh_is_a_session_with_trace_values_and_gap(
     assert (answer.code, report["device"]["name"], report["clock"]) == (0, "box", "ns")
     assert len(report["device"]["pushed"]) == 2
     assert report["trace"]["recorded"]
+    assert report["memory"]["peak_bytes"] > 1 << 20
     assert len(report["run_ms"]) == len(report["traced_run_ms"]) == 2
     files = {one["path"] for one in report["files"]}
     assert files == {"inputs.pt", "outputs.pt", "run.etdp", "values.etdp", "values.debug"}

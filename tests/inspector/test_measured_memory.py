@@ -58,6 +58,28 @@ def test_phases_come_in_order_and_parts_add_up_to_a_steady_run(tmp_path: Path) -
     assert measured_memory(load_session([RUN / "model.pte"]), "forward") == ()
 
 
+def test_memory_of_a_device_is_all_of_the_process_of_its_runner(tmp_path: Path) -> None:
+    folder = measured_run(tmp_path / "a", MIB)
+    path = next(folder.rglob("run.json"))
+    report = json.loads(path.read_text("utf-8"))
+    report |= {
+        "memory": {"planned_bytes": [1], "peak_bytes": 50 * MIB},
+        "device": {"name": "pi"},
+        "where": "ExecuTorch on pi",
+    }
+    path.write_text(json.dumps(report), "utf-8")
+    (row,) = measured_memory(load_session([folder]), "forward")
+    assert (row.nbytes, row.note) == (
+        50 * MIB,
+        "all of the process of the runner: ExecuTorch on pi",
+    )
+    frame = inspector.table(folder, "measured-memory").dataframe()
+    assert list(frame.columns) == ["phase", "part", "all_of_the_process", "note"]
+    report["memory"]["peak_bytes"] = None
+    path.write_text(json.dumps(report), "utf-8")
+    assert measured_memory(load_session([folder]), "forward") == ()
+
+
 def test_verb_and_table_show_the_same_rows(tmp_path: Path) -> None:
     folder = measured_run(tmp_path / "a", 32 * MIB, separate=False)
     tree = valid(run("memory", folder, "--format", "json"), "memory")

@@ -18,6 +18,7 @@ from inspector.files.machine import usable_cores
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import Trial
 from inspector.jobs.executing import MeasureJob, RunJob
+from inspector.memory.measured import measured_memory
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules, Source
 from inspector.recipes.recipe import parse_recipe
 from inspector.recipes.recipe_file import read_recipe
@@ -196,6 +197,18 @@ def test_program_that_the_stock_runtime_refuses_leaves_the_others_alone(
     assert refused["program"] == 0
     assert "none.so" in refused["sentence"]
     assert [one["program"] for one in heard.of["measured"] if one["run_ms"]] == [1, 1]
+
+
+def test_memory_of_a_stock_run_is_that_of_its_phases(both: dict[str, Both]) -> None:
+    one = both["mixed"]
+    memory = one.reports["stock"]["memory"]
+    assert list(memory["increase"]) == list(one.reports["ours"]["memory"]["increase"])
+    assert all(peak is not None and peak >= 0 for peak in memory["increase"].values())
+    assert memory["peak_bytes"] >= memory["idle_bytes"] + memory["increase"]["first_run"]
+    session = load_session([one.stock / "model.pte", one.stock / "run/run.etdp"])
+    rows = measured_memory(session, "forward")
+    assert [row.phase for row in rows[:4]] == ["load", "prepare", "first run", "steady run"]
+    assert all("process of ExecuTorch" in row.note for row in rows if not row.part)
 
 
 def test_reasons_are_those_that_the_stock_tool_logged(both: dict[str, Both]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ import torch
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.worker.exporter import timed_stage
 from inspector.worker.libraries import load_libraries
-from inspector.worker.passes import Kinds, Passes, never, run_passes
-from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
+from inspector.worker.passes import SLOW_MS, Kinds, Passes, never, run_passes
+from inspector.worker.resident import MemoryPhases, resident_bytes
 
 Say = Callable[..., None]
 _KERNELS = ("kernels.quantized", "extension.llm.custom_ops.custom_ops")  # more than portable ones
@@ -25,7 +26,13 @@ class _Loaded:
     """A method of a loaded program, whichever interface this release has for it."""
 
     def __init__(
-        self, asked: Mapping[str, Any], notify: Say, *, traced: bool = False, debug_bytes: int = 0
+        self,
+        asked: Mapping[str, Any],
+        notify: Say,
+        *,
+        traced: bool = False,
+        debug_bytes: int = 0,
+        phases: MemoryPhases | None = None,
     ) -> None:
         """Load a program.
 
@@ -34,13 +41,10 @@ class _Loaded:
             notify: takes messages
             traced: whether its runs are recorded, which cannot be switched off
             debug_bytes: size of the buffer for the values that are logged, 0 to log none
+            phases: take the memory of loading, None for not
         """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the interface itself
-            self._binding = part("extension.pybindings.portable_lib")
-        for name in _KERNELS:
-            part_or_none(name)
-        load_libraries(asked["libraries"])
+        self._binding = _binding(asked["libraries"])
+        self._phases = phases
         self._method_name = str(asked["method"])
         self._traced, self._bytes = traced, debug_bytes
         self._data = asked["data"] or None
@@ -56,19 +60,19 @@ class _Loaded:
 
     def _load_in_two(self, path: str, notify: Say) -> None:
         more = {"data_path": self._data} if self._data else {}
-        with timed_stage(notify, "load"):
+        with timed_stage(notify, "load"), _phase(self._phases, "load"):
             start = time.perf_counter()
             self._program = self._binding._load_program(
                 path, enable_etdump=self._traced, debug_buffer_size=self._bytes, **more
             )
             self.load_ms = _since(start)
-        with timed_stage(notify, "prepare", self._method_name):
+        with timed_stage(notify, "prepare", self._method_name), _phase(self._phases, "prepare"):
             start = time.perf_counter()
             self._method = self._program.load_method(self._method_name)
             self.init_ms = _since(start)
 
     def _load_at_once(self, path: str, notify: Say) -> None:
-        with timed_stage(notify, "load"):
+        with timed_stage(notify, "load"), _phase(self._phases, "load"):
             start = time.perf_counter()
             self._program = self._binding._load_for_executorch(
                 path, self._data, enable_etdump=self._traced, debug_buffer_size=self._bytes
@@ -111,6 +115,28 @@ class _Loaded:
         reset(count)
 
 
+def _binding(libraries: Sequence[str]) -> Any:  # noqa: ANN401 - of the package
+    """Return the interface of the runtime, with all kernels loaded."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the interface itself
+        binding = part("extension.pybindings.portable_lib")
+    for name in _KERNELS:
+        part_or_none(name)
+    load_libraries(libraries)
+    return binding
+
+
+@contextmanager
+def _phase(phases: MemoryPhases | None, name: str) -> Generator[None, None, None]:
+    """Measure the peak of memory of a phase; without phases nothing is measured."""
+    if phases is None:
+        yield
+        return
+    phases.begin()
+    yield
+    phases.end(name)
+
+
 def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     """Run a method; write outputs and traces into a folder and return the measurements.
 
@@ -121,12 +147,12 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     if asked["threads"]:
         torch.set_num_threads(int(asked["threads"]))
     with timed_stage(notify, "load executorch"):
-        part("extension.pybindings.portable_lib")
-    idle = resident_bytes()
-    forget_peak()
-    loaded = _Loaded(asked, notify)
+        _binding(asked["libraries"])
+    idle, phases = resident_bytes(), MemoryPhases()
+    loaded = _Loaded(asked, notify, phases=phases)
     held = resident_bytes()
-    found = _measured(loaded, inputs, asked, notify)
+    found = _measured(loaded, inputs, asked, notify, phases)
+    memory = phases.report(str(asked["program"]), idle, int(asked.get("planned", 0)))
     failure = found.failure
     recorded = found.recorded
     if asked["debug_bytes"] and not failure and not found.passes.stopped:
@@ -152,7 +178,8 @@ def ran(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
         "failure": failure,
         "idle_bytes": idle,
         "loaded_bytes": held,
-        "peak_bytes": peak_bytes(),
+        "peak_bytes": phases.largest(),
+        "memory": memory,
     }
 
 
@@ -166,16 +193,28 @@ class _Runs:
     failure: str = ""
 
 
-def _measured(loaded: _Loaded, inputs: list[Any], asked: Mapping[str, Any], notify: Say) -> _Runs:
-    """Run for the first time, keep the outputs, warm up, and run with and without a trace."""
+def _measured(
+    loaded: _Loaded,
+    inputs: list[Any],
+    asked: Mapping[str, Any],
+    notify: Say,
+    phases: MemoryPhases,
+) -> _Runs:
+    """Run for the first time, keep the outputs, warm up, and run with and without a trace.
+
+    The memory of a steady run is that of one before the program is loaded again with a trace.
+    """
     folder, count = Path(asked["folder"]), asked["runs"]
     if count == 0:  # it is only loaded
         return _Runs()
-    with timed_stage(notify, "run", str(asked["method"])):
+    with timed_stage(notify, "run", str(asked["method"])), _phase(phases, "first_run"):
         first_ms, outputs = loaded.run(inputs)
     torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
     if not asked["timed"]:
         return _Runs(first_ms)
+    if asked["warmup"] != 0 and first_ms <= SLOW_MS:
+        with _phase(phases, "steady_run"):
+            loaded.run(inputs)
     traced = _Loaded(asked, notify, traced=True) if asked["traced"] else None
     if traced is not None and not traced.has_trace():
         traced = None
