@@ -16,7 +16,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
-from devtools_app.actions.recipe_command import RecipeCommand
+from devtools_app.jobs.measuring import Measurements
 from devtools_app.jobs.recompile import Phase
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.run_form import RunForm
@@ -225,7 +225,7 @@ def shell(folder: Path, *arguments: str) -> None:
 def here(monkeypatch) -> None:
     """Let runs be done in this process, and no measurement follow; compiles are real."""
     monkeypatch.setattr(jobs, "Worker", Here)
-    monkeypatch.setattr(RecipeCommand, "_measure", lambda _self: None)
+    monkeypatch.setattr(Measurements, "measure", lambda *_: False)
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from devtools_app.viewmodels.overview import time_sum
 from devtools_app.viewmodels.status import status_facts, time_parts
+from devtools_app.viewmodels.timeline import median_run, one_run, timeline_runs
 from inspector.files.load import load_session
 from inspector.findings.session import findings
 from inspector.numerics.tensors import logged_tensors
@@ -67,6 +69,19 @@ def test_times_of_logged_runs_alone_are_shown_with_a_tag(traces: Path) -> None:
     assert session.times_with_values
     assert VALUES_LOGGED in analyse_profile(session).tags
     assert findings(session)[0].text == TIMES_WITH_VALUES
+
+
+def test_times_of_logged_runs_are_hatched_without_shares_wherever_they_are_drawn(
+    traces: Path,
+) -> None:
+    for trace, logged in (("values.etdp", True), ("clean.etdp", False)):
+        session = load_session([str(NET / "model.pte"), str(traces / trace)])
+        shown = time_sum(status_facts(session, "forward"), AUTOMATIC)
+        assert shown.hatched is logged
+        assert (VALUES_LOGGED in shown.note) is logged
+        assert [one.share is None for one in shown.slices] == [logged] * len(shown.slices)
+        runs = timeline_runs(session, "forward")
+        assert one_run(session, runs[median_run(runs) : median_run(runs) + 1]).data.logged is logged
 
 
 def test_values_of_another_method_keep_their_times(traces: Path) -> None:
