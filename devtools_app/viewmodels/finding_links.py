@@ -19,14 +19,10 @@ from inspector.tables.size import part_selection
 
 _TONES = {Tone.BAD: "bad", Tone.WARN: "warn", Tone.GOOD: "good", Tone.NEUTRAL: "muted"}
 
-_WORDS = {Tone.BAD: "serious", Tone.WARN: "warning", Tone.GOOD: "good"}  # of their signs
-
 
 def finding_entry(session: Session, finding: Finding) -> ListEntry:
     """Return a finding as it is listed, with file names instead of paths."""
     text, detail = short_paths(session, finding.text), short_paths(session, finding.line)
-    word = _WORDS.get(finding.tone, "")
-    detail = " · ".join(part for part in (word, detail) if part)
     return ListEntry(text, detail, _TONES[finding.tone])
 
 

@@ -18,7 +18,8 @@ from typing_extensions import override
 from devtools_app.qtmodels.roles import TOOLTIP
 
 _DOTS = "…"
-_NUMBERED = re.compile(r"\w*?(?P<number>_\d+)")
+# a number, or the module that something is in
+_TAIL = re.compile(r"(?:\w*?(?P<number>_\d+)|[\w-]+(?P<count> \d+)|.*(?P<place> in [\w.]+))")
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")
 # of operators the overload, which is last, tells the least
 _OPERATOR = re.compile(r"(aten|dim_order_ops|quantized_decomposed)\.")
@@ -28,24 +29,33 @@ _MARGIN = 6  # of a cell, at both sides
 def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
     """Return a name within a width.
 
-    A dotted path keeps its last parts, a numbered name its number, other names beginning and end.
+    A dotted path keeps its last parts, a numbered name its number, what is in a module its module,
+    other names beginning and end.
     """
     if metrics.horizontalAdvance(text) <= room:
         return text
-    if " " in text or _OPERATOR.match(text):
-        return metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room))
-    if _PATH.fullmatch(text):
+    if _PATH.fullmatch(text) and not _OPERATOR.match(text):
         return _last_parts(text, metrics, room)
-    numbered = _NUMBERED.fullmatch(text)
-    if numbered is None:
-        return metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, int(room))
-    number = numbered["number"]
-    head, left = text[: -len(number)], room - metrics.horizontalAdvance(_DOTS + number)
+    tail = _TAIL.fullmatch(text)
+    shown = (
+        "" if tail is None else _with_tail(text, next(filter(None, tail.groups())), metrics, room)
+    )
+    if shown:
+        return shown
+    plain = " " in text or _OPERATOR.match(text)
+    mode = Qt.TextElideMode.ElideRight if plain else Qt.TextElideMode.ElideMiddle
+    return metrics.elidedText(text, mode, int(room))
+
+
+def _with_tail(text: str, tail: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
+    """Return as much of the beginning as fits before a tail, empty if not even that does."""
+    head, left = text[: -len(tail)], room - metrics.horizontalAdvance(_DOTS + tail)
+    if left < 0:
+        return ""
     while head and metrics.horizontalAdvance(head) > left:
         head = head[:-1]
-    shown = f"{head}{_DOTS}{number}"
-    fits = metrics.horizontalAdvance(shown) <= room
-    return shown if fits else metrics.elidedText(text, Qt.TextElideMode.ElideLeft, int(room))
+    shown = f"{head}{_DOTS}{tail}"
+    return shown if metrics.horizontalAdvance(shown) <= room else ""
 
 
 def _last_parts(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:

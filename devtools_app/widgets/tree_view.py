@@ -185,7 +185,7 @@ class TreeView(ItemPanel):
             return ColumnWidth(min(usual, _LEAST_NAME), usual, max(usual, most))
         if column.kind is ColumnKind.SHARE:
             usual = max(heading, metrics.averageCharWidth() * column.width)
-            return ColumnWidth(min(usual, _LEAST_SHARE), usual, usual)
+            return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, usual)
         usual = min(420, max(60, heading, longest + _PAD))
         if column.kind is not ColumnKind.TEXT:
             return ColumnWidth(usual, usual, usual)

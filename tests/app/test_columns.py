@@ -30,6 +30,8 @@ CUT = 0.6  # of the width of a name
         ("aten.native_layer_norm.default", "aten.nat"),
         ("stem_weight_and_more", "more"),
         ("rest of the delegate call", "rest of"),
+        ("delegate 0 Conv2d_2 filter in stem.0", " in stem.0"),
+        ("XNNPACK 12", " 12"),
     ],
 )
 def test_names_are_cut_where_they_tell_the_least(theme: Theme, name: str, kept: str) -> None:
@@ -83,6 +85,29 @@ def test_headings_are_not_cut_when_sorted(qtbot, theme: Theme) -> None:
     head = grid.horizontalHeader()
     for index in range(len(table.rows.columns)):
         table.sort_by(index, descending=True)
+        assert head.sectionSize(index) >= head.sectionSizeHint(index)
+
+
+def test_headings_of_a_narrow_tree_are_not_cut(qtbot, theme: Theme) -> None:
+    view = TreeView(theme, "parts", name_width=160)
+    qtbot.addWidget(view)
+    names = ["forward", "one", "two"]
+    rows = Table(
+        (
+            text_column("part", names),
+            share_column("share of method", [1.0, 0.5, 0.5]),
+            number_column("size", range(3), Quantity.COUNT),
+        ),
+        3,
+    )
+    view.show_tree(Tree(rows, np.array([-1, 0, 0], np.int64)))
+    view.resize(380, 300)
+    view.show()
+    found = view.findChild(QTreeView)
+    assert found is not None
+    head = found.header()
+    for index in (1, 2):
+        view.sort_by(index, descending=True)
         assert head.sectionSize(index) >= head.sectionSizeHint(index)
 
 
