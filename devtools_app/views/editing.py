@@ -169,37 +169,39 @@ def edits_menu(parent: QWidget, selection: Selection, context: ViewContext) -> Q
     return menu
 
 
-def item_menu(parent: QWidget, name: str, here: str, context: ViewContext) -> QMenu:
-    """Return a menu of what is selected: its name, where else it is shown, edits if it has any.
+def item_menu(
+    parent: QWidget, name: str, selection: Selection, here: str, context: ViewContext
+) -> QMenu:
+    """Return a menu of what was clicked: its name, where else it is shown, edits if it has any.
 
     Args:
         parent: of the menu
         name: of what was clicked, its first line
+        selection: what was clicked, empty for what no other view knows
         here: name of the view it was clicked in
-        context: with the selection
+        context: of the view
     """
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.setToolTipsVisible(True)
     menu.addAction(name.replace("&", "&&")).setEnabled(False)
     menu.addAction("Copy the name", lambda: QGuiApplication.clipboard().setText(name))
-    for view, title in _places(context):
+    for view, title in _places(selection, context):
         if view != here:
             menu.addAction(f"Show in {title}", partial(context.ask, ShowView(view)))
     menu.addSeparator()
-    _add_edits(menu, context.store.state.selection, context)
+    _add_edits(menu, selection, context)
     return menu
 
 
-def _places(context: ViewContext) -> list[tuple[str, str]]:
+def _places(selection: Selection, context: ViewContext) -> list[tuple[str, str]]:
     """Return the views that show something of the selection: their names and titles."""
     from devtools_app.viewmodels.scene_search import related_to
     from inspector.profile.join_index import join_index
 
     state = context.store.state
-    if state.session is None or not state.selection:
+    if state.session is None or not selection:
         return []
-    selection = state.selection
     found = related_to(selection, join_index(state.session, selection.method or state.method))
     shown = {
         ("graph", "Graph"): found.nodes,

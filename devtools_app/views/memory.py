@@ -161,7 +161,8 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         if content is None or content.map is None or number < 0:
             return
         name = content.map.data.names[number]
-        item_menu(self.canvas, name, SPEC.name, self.context).popup(self.canvas.mapToGlobal(at))
+        menu = item_menu(self.canvas, name, self.state.selection, SPEC.name, self.context)
+        menu.popup(self.canvas.mapToGlobal(at))
 
     # -- selection -------------------------------------------------------------------------
 

@@ -138,9 +138,12 @@ class TimelinePane(CanvasImage, Pane):
         content, marked = self._content, self.canvas.marks.selected
         if content is None or content.timeline is None or not marked:
             return
-        data = content.timeline.data
-        name = data.names[int(data.label[min(marked)])]
-        item_menu(self.canvas, name, SPEC.name, self.context).popup(self.canvas.mapToGlobal(at))
+        event, data = min(marked), content.timeline.data
+        name = data.names[int(data.label[event])]
+        known = int(content.timeline.rows[event]) >= 0  # a gap between events has no row
+        selection = self.state.selection if known else Selection()
+        menu = item_menu(self.canvas, name, selection, SPEC.name, self.context)
+        menu.popup(self.canvas.mapToGlobal(at))
 
     # -- selection -------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
@@ -39,15 +41,17 @@ def test_a_value_has_no_edits() -> None:
     assert edit_targets(session, "forward", value) == ()
 
 
-def right_click(canvas: Canvas, shown: list[QMenu]) -> list[str]:
-    """Click on the first thing that a scan of a drawing finds; return the lines of the menu."""
+def right_click(
+    canvas: Canvas, shown: list[QMenu], wanted: Callable[[int], bool] = lambda item: item >= 0
+) -> list[str]:
+    """Click on the first item of a drawing that is wanted; return the lines of the menu."""
     points = (
         QPoint(x, y) for y in range(5, canvas.height(), 6) for x in range(5, canvas.width(), 9)
     )
-    at = next(one for one in points if canvas.hit(one.toPointF()) >= 0)
+    at = next(one for one in points if wanted(canvas.hit(one.toPointF())))
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, canvas.mapToGlobal(at))
     QApplication.sendEvent(canvas, event)
-    (menu,) = shown
+    menu = shown.pop()
     lines = [one.text() for one in menu.actions()]
     next(one for one in menu.actions() if one.text() == "Copy the name").trigger()
     return lines
@@ -71,3 +75,10 @@ def test_a_drawing_has_a_menu_of_what_was_clicked(
     assert QGuiApplication.clipboard().text().replace("&", "&&") == lines[0]
     assert f"Show in {elsewhere}" in lines
     assert f"Show in {name.title()}" not in lines
+    if isinstance(pane, TimelinePane):
+        content = pane._content
+        assert content is not None
+        assert content.timeline is not None
+        rows = content.timeline.rows
+        lines = right_click(pane.canvas, shown, lambda item: item >= 0 > rows[item])
+        assert lines[1:] == ["Copy the name", ""]  # time that is of nothing
