@@ -102,6 +102,8 @@ class Commands:
             "normal_size": lambda: self.set_font_size(BASE_SIZE),
             "next_theme": self.next_theme,
             "full_screen": self._window.toggle_full_screen,
+            "fold": self._window.fold,
+            "save_layout": self._window.save_layout,
             "reset_layout": self._window.reset_layout,
             "back": lambda: self._store.put(transitions.back(self._store.state)),
             "forward": lambda: self._store.put(transitions.forward(self._store.state)),

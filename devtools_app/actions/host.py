@@ -96,6 +96,14 @@ class CommandHost(Protocol):
         """Reset all panels to their default places."""
         ...
 
+    def save_layout(self) -> None:
+        """Ask for a name and save the arrangement of the panels."""
+        ...
+
+    def fold(self) -> None:
+        """Open or fold the panel below the views."""
+        ...
+
     def toggle_full_screen(self) -> None:
         """Toggle full screen."""
         ...

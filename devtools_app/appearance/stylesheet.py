@@ -13,7 +13,7 @@ QDialog#palette { border: 1px solid %(edge)s; }
 QToolTip { background: %(raised)s; color: %(text)s; border: 1px solid %(edge)s; padding: 4px 6px; }
 
 QMenuBar { background: %(raised)s; border-bottom: 1px solid %(line)s; padding: 0 8px; }
-QMenuBar::item { padding: 6px 10px; background: transparent; }
+QMenuBar::item { padding: 5px 10px; background: transparent; }
 QMenuBar::item:selected { background: %(hover)s; border-radius: 4px; }
 QMenu { background: %(raised)s; border: 1px solid %(edge)s; padding: 4px; }
 QMenu::item { padding: 5px 28px 5px 8px; border-radius: 3px; }
@@ -23,7 +23,7 @@ QMenu::separator { height: 1px; background: %(line)s; margin: 4px 8px; }
 QMenu::icon { padding-left: 6px; }
 
 QToolBar { background: %(raised)s; border: 0; border-bottom: 1px solid %(line)s;
-    padding: 7px 12px; spacing: 8px; }
+    padding: 7px; spacing: 8px; }
 QStatusBar { background: %(sunken)s; border-top: 1px solid %(line)s; }
 QStatusBar::item { border: 0; }
 
@@ -37,7 +37,9 @@ QFrame#card { background: %(raised)s; border: 1px solid %(line)s; border-radius:
 QFrame#notice { background: %(plain)s; border: 0; border-left: 3px solid %(plain_edge)s;
     border-radius: 3px; }
 
-QTabBar { background: %(sunken)s; }
+QTabBar, QFrame#tabRow { background: %(sunken)s; }
+QFrame#foldBar QToolButton { padding: 2px; }
+QFrame#foldBar { background: %(raised)s; border-top: 1px solid %(line)s; }
 QTabBar::tab { background: transparent; color: %(muted)s; padding: 8px 9px 7px 9px;
     border: 0; border-top: 2px solid transparent; border-right: 1px solid transparent; }
 QTabBar::tab:hover { color: %(text)s; }

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QSplitter,
+    QStackedWidget,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
 
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.views.spec import ViewContext, ViewSpec
@@ -47,14 +55,16 @@ class ViewTabs(QWidget):
         self._stack = QStackedWidget()
         for host in self._hosts.values():
             self._stack.addWidget(host)
-        self._top = QHBoxLayout()
+        top = QFrame()
+        top.setObjectName("tabRow")
+        self._top = QHBoxLayout(top)
         self._top.setContentsMargins(0, 0, 0, 0)
         self._top.setSpacing(0)
         self._top.addWidget(self._bar, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addLayout(self._top)
+        layout.addWidget(top)
         layout.addWidget(self._stack, 1)
         self._bar.currentChanged.connect(self._changed)
 
@@ -99,6 +109,10 @@ class ViewTabs(QWidget):
             self._bar.setCurrentIndex(shown.index(name))
             self._bring_up(name)
         self._bar.blockSignals(blocked)
+
+    def set_corner(self, corner: QWidget) -> None:
+        """Put a widget at the end of the tabs."""
+        self._top.addWidget(corner)
 
     def _fill(self, names: tuple[str, ...]) -> None:
         while self._bar.count():
@@ -168,6 +182,10 @@ class Centre(QSplitter):
     def share(self, lenders: Mapping[str, Lender]) -> None:
         """Show views of panels in the first row instead of a second copy."""
         self._main.share(lenders)
+
+    def set_corner(self, corner: QWidget) -> None:
+        """Put a widget at the end of the tabs of the first row."""
+        self._main.set_corner(corner)
 
     def show_views(self, view: str, split_view: str, names: tuple[str, ...]) -> None:
         """Bring views to the front; an empty second name means there is no second row.

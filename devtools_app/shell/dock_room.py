@@ -14,6 +14,7 @@ _SIDES = {
     Qt.DockWidgetArea.BottomDockWidgetArea: Qt.Orientation.Vertical,
 }
 _CENTRE = {Qt.Orientation.Horizontal: 430, Qt.Orientation.Vertical: 320}
+_MIDDLE = 0.6  # of the width of the window; panels at the sides give way before
 _LEAST = {Qt.Orientation.Horizontal: 160, Qt.Orientation.Vertical: 120}
 
 Area = Qt.DockWidgetArea
@@ -71,9 +72,11 @@ class DockRoom(QObject):
         if not docks or middle is None or not middle.isVisible():
             return
         sizes = {area: _extent(dock, way) for area, dock in docks.items()}
-        short = _CENTRE[way] - (
-            middle.width() if way is Qt.Orientation.Horizontal else middle.height()
-        )
+        if way is Qt.Orientation.Horizontal:
+            wanted = max(_CENTRE[way], round(_MIDDLE * self._window.width()))
+            short = wanted - middle.width()
+        else:
+            short = _CENTRE[way] - middle.height()
         requested = self._smaller(sizes, short, way) if short > 0 else self._larger(sizes, -short)
         changed = [area for area, size in requested.items() if size != sizes[area]]
         if changed:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from PySide6.QtCore import QByteArray, Qt, QTimer
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QCloseEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
+from typing_extensions import override
 
 from devtools_app.shell.dock_room import DockRoom
 from devtools_app.shell.dock_title import DockTitle
 from devtools_app.shell.view_host import ViewHost
-from devtools_app.state.panel_layout import PanelLayout
+from devtools_app.state.panel_layout import Showing
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
 
@@ -22,12 +23,12 @@ _SIDES = {
     Area.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
 }
 _EXTENTS = {
-    Area.LEFT: (230, Qt.Orientation.Horizontal),
+    Area.LEFT: (200, Qt.Orientation.Horizontal),
     Area.RIGHT: (300, Qt.Orientation.Horizontal),
     Area.BOTTOM: (240, Qt.Orientation.Vertical),
 }
-_HEIGHTS = {"sessions": 92, "files": 142}  # of the left column; the others share the rest
-_REST = 230
+_HEIGHTS = {"sessions": 92}  # of the left column; the others share the rest
+_REST = 2000
 _TWO_SESSIONS = 150
 _AWAY = Need("In the middle", "The tab in front shows this.")
 LAYOUT_VERSION = 3  # a layout of another version has other panels
@@ -38,7 +39,14 @@ class Dock(QDockWidget):
 
     Attributes:
         host: the place of the view
+
+    Signals:
+        closed(): the user hid it
+        brought_up(): its name was chosen or requested
     """
+
+    closed = Signal()
+    brought_up = Signal()
 
     def __init__(
         self,
@@ -54,9 +62,11 @@ class Dock(QDockWidget):
         self.setWidget(self.host)
         self._title = DockTitle(self, context.theme, action)
         self.setTitleBarWidget(self._title)
+        self._window = window
         self._theme = context.theme
         self._front = False
         self._lent = False
+        self._comes_back = False  # it is shown again with its view
         self._away: EmptyState | None = None
         self.visibilityChanged.connect(self._visible)
 
@@ -66,11 +76,24 @@ class Dock(QDockWidget):
 
     def bring_up(self) -> None:
         """Show the dock, in front of others in its place, and give it the focus."""
+        self.brought_up.emit()
         self.show()
         self.raise_()
         if not self._lent:
             self.host.set_in_front(True)
             self.host.give_focus()
+
+    @property
+    def in_front(self) -> bool:
+        """Return whether it can be seen: it is not hidden and not behind another tab."""
+        return self._front and not self.isHidden()
+
+    def show_quietly(self) -> None:
+        """Show the dock without the focus, behind a panel that is in front in its place."""
+        others = [one for one in self._window.findChildren(Dock) if one.in_front]
+        self.show()
+        sharing = self._window.tabifiedDockWidgets(self)  # Qt knows them of shown ones only
+        next((one for one in others if one in sharing), self).raise_()
 
     def lend(self) -> ViewHost:
         """Return the place of the view, to be shown as a tab in the middle."""
@@ -78,6 +101,9 @@ class Dock(QDockWidget):
             self._lent = True
             self._away = self._away or EmptyState(self._theme, _AWAY)
             self.setWidget(self._away)
+            self._comes_back = not self.isHidden() and not self.isFloating()
+            if self._comes_back:
+                self.hide()
             self.host.set_in_front(True)
         return self.host
 
@@ -87,6 +113,13 @@ class Dock(QDockWidget):
             self._lent = False
             self.setWidget(self.host)
             self.host.set_in_front(self._front)
+            if self._comes_back:
+                self.show_quietly()
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        super().closeEvent(event)
+        self.closed.emit()
 
     def _visible(self, on: bool) -> None:
         # Qt only moves a panel behind another tab off the window: Tab would go through all of it
@@ -122,7 +155,7 @@ class Docks:
             QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks
         )
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.BottomDockWidgetArea)
+        window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         window.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
         self.reset()
 
@@ -140,6 +173,10 @@ class Docks:
         }
         for area, docks in sides.items():
             self._place(area, docks)
+        for dock in self.by_name.values():
+            spec = dock.host.spec
+            if spec.area is not Area.BOTTOM and spec.showing is not Showing.ALWAYS:
+                dock.hide()
         for area, docks in sides.items():
             self._size(area, docks)
         self._room.arrange_soon()
@@ -158,12 +195,19 @@ class Docks:
             for dock in self.by_name.values():
                 dock.hide()
 
-    def unstow(self) -> None:
-        """Restore the panels."""
-        if self._stowed is not None:
-            self._window.restoreState(self._stowed, LAYOUT_VERSION)
-            self._stowed = None
-            self._room.arrange_soon()
+    @property
+    def stowed(self) -> bool:
+        """Return whether all panels are hidden since they are empty."""
+        return self._stowed is not None
+
+    def unstow(self) -> bool:
+        """Restore the panels; return whether they were hidden."""
+        if self._stowed is None:
+            return False
+        self._window.restoreState(self._stowed, LAYOUT_VERSION)
+        self._stowed = None
+        self._room.arrange_soon()
+        return True
 
     def _later(self, *_what: object) -> None:
         self._soon.start(0)  # Qt knows who shares a place only after it has moved everything
@@ -172,8 +216,13 @@ class Docks:
         for dock in self.by_name.values():
             others = [one for one in self._window.tabifiedDockWidgets(dock) if one.isVisible()]
             shares = any(not one.isFloating() for one in others) or self._in_tabs(dock)
-            dock.set_compact(shares and not dock.isFloating())
+            below = dock.host.spec.area is Area.BOTTOM and self._is_below(dock)  # it has a line
+            dock.set_compact((shares or below) and not dock.isFloating())
         self.name_tab_rows()
+
+    def _is_below(self, dock: Dock) -> bool:
+        area = self._window.dockWidgetArea(dock)
+        return area is Qt.DockWidgetArea.BottomDockWidgetArea and not dock.isFloating()
 
     def _in_tabs(self, dock: Dock) -> bool:
         return any(not one.isHidden() for one in self._window.tabifiedDockWidgets(dock))
@@ -190,24 +239,17 @@ class Docks:
             row.setAccessibleName("Panels in one place")
             row.setDrawBase(False)
             names = frozenset(row.tabText(tab) for tab in range(row.count()))
-            if names in groups:
+            if len(names) > 1 and names in groups:
                 used[names] = row
         for row in self._tab_rows():
-            if row.count():
-                row.setVisible(row in used.values())
+            is_used = row in used.values()
+            row.setVisible(is_used)
+            # Qt shows an empty row again, off the window
+            row.setFocusPolicy(Qt.FocusPolicy.TabFocus if is_used else Qt.FocusPolicy.NoFocus)
 
     def _sharing(self, dock: Dock) -> list[str]:
         docks = [dock, *self._window.tabifiedDockWidgets(dock)]
         return [one.windowTitle() for one in docks if not one.isHidden()]
-
-    def arrangement(self) -> PanelLayout:
-        """Return where the panels are."""
-        return PanelLayout(self.save())
-
-    def arrange(self, arrangement: PanelLayout) -> None:
-        """Put the panels where an arrangement has them."""
-        if not self.restore(arrangement.docks):
-            self.reset()
 
     def save(self) -> str:
         """Return the layout as a string; that of the stowed panels when they are stowed."""
@@ -230,7 +272,7 @@ class Docks:
         for dock in docks:
             dock.setFloating(False)
             self._window.addDockWidget(_SIDES[area], dock)
-            dock.show()
+            dock.show()  # a hidden one cannot share a place
         if area is Area.LEFT:
             for upper, lower in pairwise(docks):
                 self._window.splitDockWidget(upper, lower, Qt.Orientation.Vertical)
@@ -244,8 +286,9 @@ class Docks:
 
     def _size(self, area: Area, docks: list[Dock]) -> None:
         if area is Area.LEFT:
-            heights = [_HEIGHTS.get(dock.host.spec.name, _REST) for dock in docks]
-            self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
+            shown = [dock for dock in docks if not dock.isHidden()]
+            heights = [_HEIGHTS.get(dock.host.spec.name, _REST) for dock in shown]
+            self._window.resizeDocks(shown, heights, Qt.Orientation.Vertical)
         else:
             for first in docks[:1]:
                 first.raise_()

@@ -134,6 +134,10 @@ class Menus(QObject):
             self.extra.append(show)
         self._menus["View"].insertMenu(self._split_action(), menu)
 
+    def add_arrangements(self, menu: QMenu) -> None:
+        """Add the arrangements of the panels."""
+        self._menus["View"].insertMenu(self._split_action(), menu)
+
     def show_recents(
         self, recents: Recents, open_recent: Callable[[tuple[str, ...]], object]
     ) -> None:

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QStatusBar, QWidget
 
 from devtools_app.appearance.theme import FontSize, Theme
@@ -98,6 +99,7 @@ class StatusLine(QStatusBar):
 
     def _refresh(self) -> None:
         font = self._theme.sans(FontSize.SMALL)
+        self.setFixedHeight(max(self.busy.sizeHint().height(), QFontMetrics(font).height() + 10))
         for label in (self._time, self._arena, self._job, self._message):
             label.setFont(font)
         self.show_job(self._running)

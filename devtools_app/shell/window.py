@@ -22,18 +22,23 @@ from devtools_app.sessions.opening import Load, load_later
 from devtools_app.sessions.recipe_store import RecipeStore
 from devtools_app.sessions.selection_sync import SelectionSync
 from devtools_app.sessions.session_controller import SessionController
+from devtools_app.shell.arrangements import Arrangements
+from devtools_app.shell.below_panels import BelowPanels
 from devtools_app.shell.central_area import Centre
 from devtools_app.shell.docks import Docks
 from devtools_app.shell.file_drop import Dropping
+from devtools_app.shell.fold_bar import FoldBar
 from devtools_app.shell.job_line import JobLine, follow_recompiling
 from devtools_app.shell.layouts import GroupLayouts
 from devtools_app.shell.menus import Menus
+from devtools_app.shell.node_panel import FollowingPanel
 from devtools_app.shell.notices import Notices
+from devtools_app.shell.panel_buttons import PanelButtons
 from devtools_app.shell.start_page import StartPage
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.toolbar import TopBar
 from devtools_app.shell.view_host import ViewHost
-from devtools_app.state.panel_layout import PanelLayouts
+from devtools_app.state.panel_layout import PanelLayouts, Showing
 from devtools_app.state.requests import Notice
 from devtools_app.state.settings import Settings, SettingsFile
 from devtools_app.state.state import State
@@ -72,6 +77,11 @@ class MainWindow(QMainWindow):
         centre: the views in the middle
         docks: the panels
         panels: where they are for each group
+        fold_bar: the line over the panels below
+        below: opens and folds them
+        following: the panel that follows the selection, None without one
+        panel_buttons: at the end of the tabs
+        arrangements: of the panels, by name
         status: the line at the bottom
         strip: messages over the views
         top_bar: session, method and meaning of colour
@@ -123,15 +133,13 @@ class MainWindow(QMainWindow):
         self.status = StatusLine(theme)
         self._job_line = JobLine(self.status.show_job, self.jobs, self)
         self.top_bar = TopBar(theme, self._groups)
+        below = (view for view in views if view.area is Area.BOTTOM)
+        self.fold_bar = FoldBar(theme, below)
         self.bound = Actions(self, theme, self.commands.handlers())
         self._start_requested = False
         self._without_session = False  # a view was asked for that needs none
         self._build_middle()
-        around = [view for view in views if view.area is not Area.CENTRE]
-        self.docks = Docks(self, self.context, around, self.bound.by_name)
-        self.panels = GroupLayouts(self.docks)
-        shared = {name: dock for name, dock in self.docks.by_name.items() if name in tabs}
-        self.centre.share(shared)
+        self._build_panels(views)
         self.menus = self._build_menus()
         self._wire()
         self._wire_opening()
@@ -158,13 +166,38 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._pages, 1)
+        layout.addWidget(self.fold_bar)
         self.strip.float_over(middle)
         self.setCentralWidget(middle)
+
+    def _build_panels(self, views: tuple[ViewSpec, ...]) -> None:
+        around = [view for view in views if view.area is not Area.CENTRE]
+        self.docks = Docks(self, self.context, around, self.bound.by_name)
+        by_name = self.docks.by_name
+        tabs = {spec.name for spec in self.centre_specs}
+        self.centre.share({name: dock for name, dock in by_name.items() if name in tabs})
+        self.below = BelowPanels(
+            self, by_name, self.fold_bar, self.theme, lambda: self.docks.stowed
+        )
+        followed = (one for one in by_name.values() if one.host.spec.showing is Showing.FOLLOWS)
+        following = next(followed, None)
+        self.following = None if following is None else FollowingPanel(following, self)
+        self.panels = GroupLayouts(self.docks, self.below, self.following)
+        self.below.reset()
+        at_sides = {
+            name: dock for name, dock in by_name.items() if dock.host.spec.area is not Area.BOTTOM
+        }
+        self.panel_buttons = PanelButtons(self.theme, at_sides)
+        self.panel_buttons.opened.connect(self._panel_opened)
+        self.centre.set_corner(self.panel_buttons)
+        fixed = (self.bound["save_layout"], self.bound["reset_layout"])
+        self.arrangements = Arrangements(self, self.controller, self.panels, fixed)
 
     def _build_menus(self) -> Menus:
         menus = Menus(self, self.theme, self.bound)
         menus.add_views(self.centre_specs, self.show_view)
         menus.add_docks(self.docks)
+        menus.add_arrangements(self.arrangements.menu)
         menus.add_bookmarks(self.commands.go_to_bookmark)
         menus.on_theme(self.commands.set_theme)
         return menus
@@ -256,8 +289,16 @@ class MainWindow(QMainWindow):
 
     def reset_layout(self) -> None:
         """Reset all panels to their default places."""
-        self.docks.reset()
+        self.panels.reset()
         self._show_page()
+
+    def save_layout(self) -> None:
+        """Ask for a name and save the arrangement of the panels."""
+        self.arrangements.ask()
+
+    def fold(self) -> None:
+        """Open or fold the panel below the views."""
+        self.below.toggle()
 
     def notice(self, notice: Notice) -> None:
         """Show a message over the views."""
@@ -319,11 +360,14 @@ class MainWindow(QMainWindow):
             self._start_requested = False
         self.top_bar.show_state(new)
         self.status.show_state(new)
+        self.fold_bar.show_state(new)
         self.menus.show_state(new)
-        self._show_tabs(new)
         if old.group is not new.group:
             self.panels.switch(old.group, new.group)
+        self._show_tabs(new)
         self._show_page()
+        if self.following is not None:
+            self.following.show_state(old, new)
         if len(old.sessions) < 2 <= len(new.sessions):
             self.docks.show_two_sessions()
         for host in self.hosts:
@@ -332,6 +376,10 @@ class MainWindow(QMainWindow):
         self._job_line.look()
         session = new.session
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
+
+    def _panel_opened(self, name: str) -> None:
+        if self.following is not None and self.following.name == name:
+            self.following.open()
 
     def _show_tabs(self, state: State) -> None:
         session = state.session
@@ -355,10 +403,13 @@ class MainWindow(QMainWindow):
         start = self._start_requested or not shown or not self.centre_specs
         self._pages.setCurrentIndex(0 if start else 1)
         if self.store.state.sessions:
-            self.docks.unstow()
+            self.fold_bar.show()
+            if self.docks.unstow():
+                self.panels.settle()
             self.top_bar.show()
         else:
             self.docks.stow()
+            self.fold_bar.hide()
             self.top_bar.hide()
         self.docks.name_tab_rows()
 
@@ -407,6 +458,7 @@ class MainWindow(QMainWindow):
         self.jobs.shut_down()
         self._selection_sync.shut_down()
         self.status.shut_down()
+        self.fold_bar.shut_down()
         self.commands.shut_down()
         self.controller.shut_down()
         super().closeEvent(event)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from devtools_app.state.panel_layout import Showing
 from devtools_app.state.tab_groups import TabGroup
 from devtools_app.views.spec import Area, ViewSpec, entry
 
@@ -34,9 +35,9 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("source", "Source", Area.CENTRE, "source", groups=_LOOK, never=_only_data),
     entry("structure", "Structure", Area.CENTRE, "structure", groups=_LOOK),
     entry("roofline", "Roofline", Area.CENTRE, "roofline", groups=_LOOK, never=_only_data),
-    entry("node", "Node", Area.RIGHT, "node"),
-    entry("recipe", "Recipe", Area.RIGHT, "recipe", groups=_CHANGE),
-    entry("notes", "Notes", Area.RIGHT, "notes"),
+    entry("node", "Node", Area.RIGHT, "node", showing=Showing.FOLLOWS),
+    entry("recipe", "Recipe", Area.RIGHT, "recipe", groups=_CHANGE, showing=Showing.NEVER),
+    entry("notes", "Notes", Area.RIGHT, "notes", showing=Showing.NEVER),
     entry("stages", "Stages", Area.CENTRE, "stages", groups=_CHANGE, never=_only_data),
     entry("step", "Step", Area.CENTRE, "step", without_session=True, groups=_CHANGE),
     entry("bisect", "Bisect", Area.CENTRE, "bisect", without_session=True, groups=_CHANGE),
@@ -48,7 +49,8 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("run", "Run", Area.CENTRE, "play", without_session=True, groups=_PROVE),
     entry("sessions", "Sessions", Area.LEFT, "sessions", without_session=True, action="open"),
     entry("files", "Files", Area.LEFT, "file", action="add_files"),
-    entry("findings", "Findings", Area.LEFT, "findings"),
+    # the Overview has the findings
+    entry("findings", "Findings", Area.LEFT, "findings", showing=Showing.NEVER),
     entry("operators", "Operators", Area.BOTTOM, "operators"),
     entry("issues", "Issues", Area.BOTTOM, "issues"),
     entry("log", "Log", Area.BOTTOM, "log", without_session=True),

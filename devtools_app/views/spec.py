@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.window_jobs import WindowJobs
+from devtools_app.state.panel_layout import Showing
 from devtools_app.state.requests import Ask
 from devtools_app.state.state import State
 from devtools_app.state.store import Store
@@ -147,6 +148,7 @@ class ViewSpec:
         needs: missing requirements of a session, or None
         without_session: whether the view is shown without sessions
         action: name of the action of the plus button on a dock, may be empty
+        showing: when a panel at a side is shown by default
         groups: of tabs in the middle that have the view; a panel may be a tab as well
         never: why no file and no run can fill the view of this kind of session; such a view is not
             among the tabs. Empty where in doubt.
@@ -162,6 +164,7 @@ class ViewSpec:
     action: str = ""
     groups: tuple[TabGroup, ...] = ()
     never: Callable[[Session], str] = always_possible
+    showing: Showing = Showing.ALWAYS
 
 
 def tabs_of(views: Iterable[ViewSpec]) -> dict[TabGroup, tuple[ViewSpec, ...]]:
@@ -187,6 +190,7 @@ def entry(  # noqa: PLR0913 - one line of the table of views
     action: str = "",
     groups: tuple[TabGroup, ...] = (),
     never: Callable[[Session], str] = always_possible,
+    showing: Showing = Showing.ALWAYS,
 ) -> ViewSpec:
     """Return the entry of a view in the table, without importing the view."""
 
@@ -205,4 +209,5 @@ def entry(  # noqa: PLR0913 - one line of the table of views
         action,
         groups,
         never,
+        showing,
     )

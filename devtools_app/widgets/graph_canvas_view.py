@@ -41,6 +41,7 @@ class GraphView(ZoomCanvas):
         self._texts = TextCache()
         self._marks = Marks()
         self._placing = False  # the camera waits for a size
+        self._last_width = 0
         self.legend = Legend(colours, self)
         self.minimap = Minimap(colours, self)
         self.minimap.hide()
@@ -328,7 +329,20 @@ class GraphView(ZoomCanvas):
     @override
     def resized(self) -> None:
         self._arrange()
+        self._keep_selected()
         self._show_view()
+
+    def _keep_selected(self) -> None:
+        """Pan just enough where a narrower canvas would cut off the selected box."""
+        width, self._last_width = self._last_width, self.width()
+        placed, item = self._placed, self._marks.selected
+        if placed is None or item < 0 or self._placing or self.width() >= width:
+            return
+        x, _, wide, _ = placed.boxes[item].tolist()
+        right = (x + wide - self._camera.x) * self._camera.sx
+        over = right + _EDGE - self.width()
+        if over > 0 and right <= width:
+            self.set_camera(self._camera.panned(-over, 0.0))
 
     def _arrange(self) -> None:
         """Place legend and map; set the initial view once the size is known."""

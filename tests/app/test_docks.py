@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar
 
 from devtools_app.shell.window import MainWindow
+from devtools_app.views.spec import Area
 from tests.app.window_views import SAMPLE_FILES, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -21,10 +22,19 @@ START = """
 import json, sys
 from devtools_app.screenshots import window as shots
 shots.use_no_screen()
-from tests.app.test_docks import rows_of_panels
+from tests.app.test_docks import rows_of_panels, show_all
 with shots.open_window(sys.argv[1:]) as window:
+    show_all(window)
+    shots.settle(window)
     print(json.dumps(rows_of_panels(window)))
 """
+
+
+def show_all(window: MainWindow) -> None:
+    """Show every panel at the sides; by default those at the right are hidden."""
+    for dock in window.docks.by_name.values():
+        if dock.host.spec.area is not Area.BOTTOM:
+            dock.show()
 
 
 def rows_of_panels(window: MainWindow) -> list[list[str]]:
@@ -50,5 +60,6 @@ def test_docks_put_back_have_one_row_of_tabs_each(make_window, qtbot) -> None:
     open_sample(window, qtbot)
     for _ in range(2):
         window.bound["reset_layout"].trigger()
+        show_all(window)
         qtbot.wait(20)
         assert_each_panel_is_in_one_row(rows_of_panels(window))

@@ -93,8 +93,10 @@ def test_recipe_is_a_panel_and_in_its_group_a_tab(window) -> None:
     assert window.centre.isAncestorOf(shown)
     assert shown.isVisible()
     assert window.active_view()[0].name == "recipe"
+    assert not dock.isVisible()  # it would stand there twice
     window.show_view("both")
     assert dock.isAncestorOf(shown)
+    assert dock.isVisible()
 
 
 def test_switch_is_reached_and_used_by_keyboard(window, qtbot) -> None:
