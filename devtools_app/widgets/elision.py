@@ -18,8 +18,12 @@ from typing_extensions import override
 from devtools_app.qtmodels.roles import TOOLTIP
 
 _DOTS = "…"
-# a number, or the module that something is in
-_TAIL = re.compile(r"(?:\w*?(?P<number>_\d+)|[\w-]+(?P<count> \d+)|.*(?P<place> in [\w.]+))")
+_SUFFIXES = "debug|etdp|etdump|etrecord|etscope|json|mlpackage|pt|pt2|ptd|pte|py"
+# a number, the module that something is in, or the kind of a file
+_TAIL = re.compile(
+    r"(?:\w*?(?P<number>_\d+)|[\w-]+(?P<count> \d+)|.*(?P<place> in [\w.]+)"
+    rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES})))"
+)
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")
 # of operators the overload, which is last, tells the least
 _OPERATOR = re.compile(r"(aten|dim_order_ops|quantized_decomposed)\.")
@@ -30,13 +34,13 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
     """Return a name within a width.
 
     A dotted path keeps its last parts, a numbered name its number, what is in a module its module,
-    other names beginning and end.
+    a file its beginning and suffix, other names beginning and end.
     """
     if metrics.horizontalAdvance(text) <= room:
         return text
-    if _PATH.fullmatch(text) and not _OPERATOR.match(text):
-        return _last_parts(text, metrics, room)
     tail = _TAIL.fullmatch(text)
+    if tail is None and _PATH.fullmatch(text) and not _OPERATOR.match(text):
+        return _last_parts(text, metrics, room)
     shown = (
         "" if tail is None else _with_tail(text, next(filter(None, tail.groups())), metrics, room)
     )

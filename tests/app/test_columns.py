@@ -32,6 +32,8 @@ CUT = 0.6  # of the width of a name
         ("rest of the delegate call", "rest of"),
         ("delegate 0 Conv2d_2 filter in stem.0", " in stem.0"),
         ("XNNPACK 12", " 12"),
+        ("keyword_spotter_int8.etrecord", "keywo"),
+        ("keyword_spotter_int8.etrecord", "….etrecord"),
     ],
 )
 def test_names_are_cut_where_they_tell_the_least(theme: Theme, name: str, kept: str) -> None:

@@ -73,6 +73,7 @@ def test_flops_of_operators_are_shown_on_demand_and_keep_the_order(
 ) -> None:
     window = make_window()
     open_sample(window, qtbot, (str(RUN),))
+    window.show_view("operators")
     pane: OperatorsPane = window.findChild(OperatorsPane)
     qtbot.waitUntil(lambda: not pane.working and bool(pane.panel.rows.length))
     assert not {*WORK_TITLES} & {*_titles(pane)}
@@ -137,6 +138,7 @@ def test_finding_ends_in_an_edit_that_is_previewed_and_taken(
     monkeypatch.setattr(QMenu, "popup", lambda *_: None)  # no window manager here
     window = make_window()
     open_sample(window, qtbot, (str(RUN.parent / "convnet_portable"),))
+    window.show_view("findings")
     pane: FindingsPane = window.findChild(FindingsPane)
     qtbot.waitUntil(lambda: shown_variant(window.store.state) is not None)
     qtbot.waitUntil(lambda: pane.list.model().rowCount() > 3)
@@ -162,6 +164,7 @@ def test_finding_without_an_edit_ends_in_the_view_that_shows_it(
 ) -> None:
     window = make_window()
     open_sample(window, qtbot, (str(RUN.parent / "convnet_portable"),))
+    window.show_view("findings")
     pane: FindingsPane = window.findChild(FindingsPane)
     qtbot.waitUntil(lambda: pane.list.model().rowCount() > 3)
     titles = [pane.list.model().index(row, 0).data() for row in range(pane.list.model().rowCount())]

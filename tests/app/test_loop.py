@@ -354,11 +354,12 @@ def test_a_variant_that_is_ready_leaves_a_user_alone_who_went_elsewhere(
 
 
 def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
-    window, make_window, qtbot, record, here
+    window, make_window, qtbot, record
 ) -> None:
     files = record / "model.pte", record / "model.etrecord"
     open_files(window, qtbot, *files)
     edit(window, partitioners=("xnnpack",))
+    window.jobs.run_form = RunForm(runs=1_000_000)  # longer than it takes to close
 
     def close_when_it_runs() -> None:
         one = window.jobs.recompiling.current

@@ -209,7 +209,8 @@ def test_window_is_shown_before_readers_and_numpy_are_imported():
         "early = [name for name in sys.modules if name.split('.')[0] in ('numpy', 'inspector')]\n"
         "early += [name for name in sys.modules if name.startswith('devtools_app.views.')]\n"
         "window.close()\n"
-        "light = {'inspector', 'inspector.tables', 'inspector.tables.selection'}\n"
+        "light = {'inspector', 'inspector.tables', 'inspector.tables.selection',"
+        " 'inspector.files', 'inspector.files.workspace_file'}\n"
         "assert {*early} - light == {'devtools_app.views.spec'}, early\n"
     )
     done = python(code, QT_QPA_PLATFORM="offscreen", ETSCOPE_SETTINGS="/nonexistent/settings.json")
