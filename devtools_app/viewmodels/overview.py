@@ -195,7 +195,7 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
             word,
             part * _NS,
             part / shared if shared and word != "tracing" else None,
-            format_time(part * _NS, unit),
+            f"{'−' if part < 0 else ''}{format_time(abs(part) * _NS, unit)}",
             exact_text(round(part * _NS, 3), Quantity.TIME),
             view,
         )

@@ -32,7 +32,15 @@ from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_g
 from inspector.graph.node_text import node_title, shape_text
 from inspector.join.operator_names import is_compute
 from inspector.profile.node_times import NodeTimes, node_times
-from inspector.units import format_bytes, format_duration, format_share, format_time, plural
+from inspector.units import (
+    Quantity,
+    below,
+    format_bytes,
+    format_duration,
+    format_share,
+    format_time,
+    plural,
+)
 from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache
 
@@ -169,6 +177,7 @@ def cluster_infos(
     """Return title and facts of every cluster."""
     calls = [found.regions[path].delegate if path else None for path in scene.tree.paths]
     sums = _cluster_sums(scene.tree, times, calls)
+    ticks = _cluster_ticks(scene.tree, times, calls)
     inside = [node for node in graph.nodes if node.delegate is not None]
     backends = {node.delegate: node.backend for node in inside}
     computing = Counter(node.delegate for node in inside if is_compute(node.node.target))
@@ -186,16 +195,21 @@ def cluster_infos(
             words = plural(computing[region.delegate], "computing node")
         infos[path] = ClusterInfo(
             found.titles[path],
-            _detail("" if region.kind == QUANTIZED else words, ns, times, time_unit),
+            _detail("" if region.kind == QUANTIZED else words, ns, ticks[number], times, time_unit),
             owner,
             None if np.isnan(times.share(ns)) else times.share(ns),
         )
     return infos
 
 
-def _detail(words: str, ns: float, times: NodeTimes, time_unit: str) -> str:
+def _detail(
+    words: str, ns: float, ticks: tuple[float, float], times: NodeTimes, time_unit: str
+) -> str:
     parts = [words] if words else []
-    if not np.isnan(ns):
+    coarsest, bound = ticks
+    if ns < coarsest:
+        parts.append(below(bound, Quantity.TIME))
+    elif not np.isnan(ns):
         parts.append(format_time(ns, time_unit))
         if not np.isnan(times.share(ns)):
             parts.append(format_share(times.share(ns)))
@@ -222,6 +236,25 @@ def _cluster_sums(
         sums[parents[cluster]] += sums[cluster]
         counts[parents[cluster]] += counts[cluster]
     return [total if count else float("nan") for total, count in zip(sums, counts, strict=True)]
+
+
+def _cluster_ticks(
+    tree: ClusterTree, times: NodeTimes, delegates: Sequence[int | None]
+) -> list[tuple[float, float]]:
+    """Return the coarsest clock in each cluster and the sum of the clocks of its nodes, in ns.
+
+    The call of a delegate has a clock of its own, which is fine enough: 0.
+    """
+    coarsest, total = np.zeros(tree.size), np.zeros(tree.size)
+    np.maximum.at(coarsest, tree.node_cluster, times.tick_ns)
+    np.add.at(total, tree.node_cluster, times.tick_ns)
+    for cluster in range(tree.size - 1, 0, -1):
+        if delegates[cluster] is not None:
+            coarsest[cluster] = total[cluster] = 0.0
+        parent = tree.parent[cluster]
+        coarsest[parent] = max(coarsest[parent], coarsest[cluster])
+        total[parent] += total[cluster]
+    return list(zip(coarsest.tolist(), total.tolist(), strict=True))
 
 
 def with_sublabels(

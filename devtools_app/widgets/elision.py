@@ -27,7 +27,6 @@ _TAIL = re.compile(
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")
 # of operators the overload, which is last, tells the least
 _OPERATOR = re.compile(r"(aten|dim_order_ops|quantized_decomposed)\.")
-_MARGIN = 6  # of a cell, at both sides
 
 
 def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
@@ -108,7 +107,7 @@ class CellDelegate(QStyledItemDelegate):
         """Return the text of a cell that does not fit into its rectangle, else nothing."""
         found = QStyleOptionViewItem(option)
         self.initStyleOption(found, index)
-        room = found.rect.width() - 2 * _MARGIN
+        room = _room(found)
         return found.text if found.fontMetrics.horizontalAdvance(found.text) > room else ""
 
 
@@ -124,7 +123,14 @@ class NameDelegate(CellDelegate):
     ) -> None:
         found = QStyleOptionViewItem(option)
         self.initStyleOption(found, index)
-        room = found.rect.width() - 2 * _MARGIN
-        found.text = elided(found.text, found.fontMetrics, room)
+        found.text = elided(found.text, found.fontMetrics, _room(found))
         style = found.widget.style()
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, found, painter, found.widget)
+
+
+def _room(option: QStyleOptionViewItem) -> int:
+    """Return the width that the style has for the text of a cell, by its own margins."""
+    style = option.widget.style()
+    box = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, option.widget)
+    metric = QStyle.PixelMetric.PM_FocusFrameHMargin
+    return box.width() - 2 * (style.pixelMetric(metric, option, option.widget) + 1)

@@ -148,6 +148,7 @@ def test_hover_shows_a_cell_that_is_cut(qtbot, theme: Theme, width: int) -> None
     delegate = grid.itemDelegateForIndex(index)
     assert isinstance(delegate, CellDelegate)
     option = QStyleOptionViewItem()
+    option.widget = grid
     option.rect = grid.visualRect(index)
     option.font = theme.sans()
     option.fontMetrics = QFontMetrics(theme.sans())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import devtools_app.sample_data
 from devtools_app.appearance.colours import NOT_DELEGATED
 from devtools_app.viewmodels.layout.engine import lay_out
 from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
@@ -18,6 +21,7 @@ from devtools_app.viewmodels.scene import (
 from devtools_app.viewmodels.scene_clusters import QUANTIZED
 from devtools_app.viewmodels.scene_overlay import OVERLAYS, graph_overlay
 from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
+from inspector.files.load import load_session
 from inspector.graph.model_graph import graph_names
 from inspector.graph.node_text import operator_title
 from inspector.join.operator_names import quantizes
@@ -26,6 +30,7 @@ from inspector.tables.filter import FilterError
 from inspector.tables.selection import Selection, SelectionKind
 from tests.app.sessions import chain_session, folders, opened
 
+DEMO = Path(devtools_app.sample_data.__file__).parent / "demo"
 XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"
 
 
@@ -53,6 +58,16 @@ def test_scene_times_never_exceed_the_method(folder: str) -> None:
         alone = [node.id for node in made.graph.nodes if node.delegate is None]
         outside = float(np.nansum(made.times.node_ns[alone])) if alone else 0.0
         assert inside + outside <= made.times.method_ns * (1 + 1e-9)
+
+
+def test_box_of_operators_below_a_tick_of_their_clock_is_bounded() -> None:
+    sample = load_session([DEMO / "keyword_spotter", DEMO / "keyword_spotter.etrecord"])
+    made = graph_scene(sample, "forward")
+    assert made is not None
+    details = [one.detail for one in made.scene.info.values()]
+    assert any("· < 4 µs" in one for one in details)
+    assert any("µs · " in one for one in details)
+    assert not any("0 ns" in one for one in details)
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
