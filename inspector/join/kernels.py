@@ -15,6 +15,7 @@ from inspector.join.facts import Finding
 from inspector.join.node_index import base_operator
 from inspector.trace.blocks import Block
 from schema.backends import BACKENDS, backend_of
+from schema.etdump import EMULATED
 from schema.graph import Graph, GraphNode
 from schema.payloads import Payload
 from schema.payloads.identity import named_node
@@ -126,11 +127,16 @@ def _logged_nodes(block: Block) -> dict[int, set[int]]:
 
 
 def inner_events(block: Block) -> dict[int, list[str]]:
-    """Return the names a delegate logged, by the instruction that called it."""
+    """Return the names of kernels a delegate logged, by the instruction that called it.
+
+    A delegate that torch emulates logs nodes of the recorded graph instead.
+    """
     found: dict[int, list[str]] = {}
     for event in range(len(block)):
         identifier, number = block.delegate_id(event), block.instruction(event)
         if not isinstance(identifier, str) or named_node(identifier) is not None:
+            continue
+        if block.metadata(event, 0) == EMULATED:
             continue
         if number is not None and number >= 0:
             found.setdefault(number, []).append(identifier)

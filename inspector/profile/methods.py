@@ -22,6 +22,7 @@ from inspector.trace.run_times import RunTimes, run_times
 from schema.etdump import EMULATED
 from schema.etdump.clock import marked_clock
 from schema.objects.identity_cache import identity_cache
+from schema.program import instructions
 
 VALUES_LOGGED = "values logged"
 WITH_TRACING = "with tracing"
@@ -158,8 +159,24 @@ def analyse_profile(session: Session) -> Profile:
 
 
 def time_of(session: Session, method: str) -> MethodTime | None:
-    """Return the time of a method, None for one that no run is known to be of."""
-    return next((one for one in analyse_profile(session).methods if one.method == method), None)
+    """Return the time of a method, None for one that no run is known to be of.
+
+    Runs that executed no instruction name no method; they are of the only one that there is.
+    """
+    times = analyse_profile(session).methods
+    found = next((one for one in times if one.method == method), None)
+    if found is not None or [one.method for one in times] != [""]:
+        return found
+    blocks = trace_blocks(session.timed_dumps).blocks
+    executed = any((blocks[one].layout.chain >= 0).any() for one in times[0].blocks)
+    return times[0] if not executed and _methods_that_run(session) == (method,) else None
+
+
+def _methods_that_run(session: Session) -> tuple[str, ...]:
+    if session.program is None:
+        return session.methods
+    plans = session.program.plans
+    return tuple(plan.name for plan in plans if plan.inputs or instructions(plan))
 
 
 def _methods(
