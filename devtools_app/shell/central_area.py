@@ -188,7 +188,7 @@ class Centre(QSplitter):
         self._main.set_corner(corner)
 
     def show_views(self, view: str, split_view: str, names: tuple[str, ...]) -> None:
-        """Bring views to the front; an empty second name means there is no second row.
+        """Bring views to the front; an empty second name hides the second row.
 
         Args:
             view: name of the view in front

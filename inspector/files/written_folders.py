@@ -263,7 +263,7 @@ _Content = TypeVar("_Content")
 
 
 def _read(report: Path, kind: type[_Content]) -> _Content | None:
-    """Return the content of a report, None where there is no such report."""
+    """Return the content of a report, None if it is missing or another kind of file."""
     try:
         return from_json(read_json(report, "the report of a job", _LARGEST), kind, str(report))
     except (OSError, FormatError, ContentError):
