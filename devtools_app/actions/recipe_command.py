@@ -141,9 +141,6 @@ class RecipeCommand:
             result = replace(history.variants[-1], files=found.files, failure=failure)
             self._awaited = self._variant = result.id
             store.update(history=with_variant(history, result))
-        if outcome is not None:
-            text = f"The new variant was compiled but did not run: {outcome.sentence.rstrip('.')}."
-            self._window.notice(Notice(text, "warning", outcome.details))
         self._services.controller.open_result(found.files, behind=not self._is_watched())
 
     def _failed(self, found: RecompileJob) -> None:
@@ -187,6 +184,10 @@ class RecipeCommand:
             _session_of(state, state.history.find(key)) for key in (found.parent, self._variant)
         )
         pair = (former, one) if former is not None and one is not None else ()
+        outcome = found.outcome
+        if one is not None and outcome is not None:  # with its session: opening it ends others
+            text = f"The new variant was compiled but did not run: {outcome.sentence.rstrip('.')}."
+            self._window.notice(Notice(text, "warning", outcome.details, session=one.id))
         if one is not None and one.id == state.current:
             if pair:
                 self._store.update(compared=tuple(each.id for each in pair))
