@@ -27,6 +27,10 @@ LOCAL_KEYS = {
         ("Shift+E  Shift+C", "open all boxes, close all"),
         ("Shift+M", "hide the boxes of modules"),
         ("Shift+R", "open the boxes around the selection"),
+        ("[  ]", "highlight what leads here, what follows"),
+        ("Ctrl+click", "highlight the path from the selection"),
+        ("X  Z", "show only this; with its neighbours"),
+        ("Shift+X", "show the whole graph again"),
         ("F3  Shift+F3", "next and previous match"),
     ),
     "Other views": (

@@ -236,6 +236,7 @@ class MainWindow(QMainWindow):
             view=settings.view if settings.view in names else first,
             group=settings.group,
             fronts=settings.fronts,
+            graph_filters=settings.graph_filters,
         )
         self._restore_panels(settings.layouts)
         self._take_settings(settings)
@@ -451,6 +452,7 @@ class MainWindow(QMainWindow):
             group=state.group,
             fronts=dict(state.fronts),
             overlay=state.overlay,
+            graph_filters=state.graph_filters,
         )
         self.controller.put_settings(remembered)
         for host in self.hosts:

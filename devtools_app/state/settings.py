@@ -59,6 +59,7 @@ class Settings:
         group: its group of tabs
         fronts: the view in front of each group
         overlay: meaning of colours
+        graph_filters: saved searches of the graph view
         last_compile: contents of the Compile dialog, as JSON: its classes are imported later
         last_run: settings of the last run
     """
@@ -79,6 +80,7 @@ class Settings:
     group: TabGroup = TabGroup.LOOK
     fronts: Mapping[str, str] = field(default_factory=lambda: _NO_FRONTS)
     overlay: str = "time"
+    graph_filters: tuple[str, ...] = ()
     last_compile: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     last_run: RunForm = field(default_factory=RunForm)
 

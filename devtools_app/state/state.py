@@ -106,6 +106,7 @@ class State:
         overlay: meaning of colours, a name of OVERLAYS
         units: how numbers are shown
         expanded: opened clusters of the graph view, each ``scope`` + its path
+        graph_filters: saved searches of the graph view
         view: name of the view in front
         group: its group of tabs
         fronts: the view in front of each group, by its value
@@ -131,6 +132,7 @@ class State:
     overlay: str = "time"
     units: Units = AUTOMATIC
     expanded: frozenset[str] = frozenset()
+    graph_filters: tuple[str, ...] = ()
     view: str = ""
     group: TabGroup = TabGroup.LOOK
     fronts: Mapping[str, str] = field(default_factory=lambda: _NONE)

@@ -28,6 +28,7 @@ class Changes(TypedDict, total=False):
     overlay: str
     units: Units
     expanded: frozenset[str]
+    graph_filters: tuple[str, ...]
     view: str
     group: TabGroup
     fronts: Mapping[str, str]

@@ -31,6 +31,11 @@ class Swatch(str, Enum):
     RAMP = "ramp"  # the colour map of the overlay, from low to high
     HATCH = "hatch"  # unattributed time, smaller parts
     RING = "ring"  # found by a search
+    GHOST = "ghost"  # dashed: what another graph has here
+    HEADING = "heading"  # of the entries after it
+    NOTE = "note"  # quiet words without a swatch
+    STRIPE = "stripe"  # at the left of a box, and its outline: what runs it
+    STRIPE_OUTSIDE = "stripe outside"  # the same for what is not delegated
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class GraphOverlay:
         shares: length of the share bar, 0..1; or NaN
         diverging: values use the map for signed differences, 0.5 is neutral
         legend: entries shown for it
+        sparse: a closed cluster shows the category of those inside that have one
 
     Shapes: values, shares float64[nodes]; categories int64[nodes]
     """
@@ -78,6 +84,7 @@ class GraphOverlay:
     shares: Floats | None = None
     diverging: bool = False
     legend: tuple[LegendEntry, ...] = ()
+    sparse: bool = False
 
     @property
     def nodes(self) -> int | None:

@@ -15,7 +15,7 @@ from inspector.numerics.report import INSTRUCTION, Row, RunGap
 from inspector.tables.numeric_gap import FLOOR, Floats
 
 GAP, OWN_GAP = "gap", "own gap"
-_WORDS = {GAP: "distance from the reference", OWN_GAP: "error added by the node"}
+_WORDS = {GAP: "Fill: distance from reference", OWN_GAP: "Fill: error added by a node"}
 
 
 def node_gaps(graph: GraphScene, name: str, run: RunGap | None) -> Mapping[int, Row]:
@@ -87,14 +87,15 @@ def gap_overlay(
         return GraphOverlay(overlay, legend=(*legend, missing))
     low, high = _ends(sizes[np.isfinite(sizes)])
     decades = np.log10(np.minimum(np.maximum(sizes, low), high)) - math.log10(low)
+    words = LegendEntry(_WORDS[overlay], Swatch.HEADING)
     ramp = LegendEntry(
-        f"{_WORDS[overlay]}, decades",
+        "in decades",
         Swatch.RAMP,
         low="0" if low <= FLOOR else f"≤ {low:.0e}",
         high=f"≥ {high:.0e}" if np.isinf(sizes).any() else f"{high:.0e}",
     )
     span = math.log10(high) - math.log10(low)
-    return GraphOverlay(overlay, decades / span, legend=(*legend, ramp))
+    return GraphOverlay(overlay, decades / span, legend=(words, ramp, *legend))
 
 
 def _ends(known: Floats) -> tuple[float, float]:

@@ -9,10 +9,11 @@ from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.change_colours import CHANGE, change_overlay, node_changes
 from devtools_app.viewmodels.gap_colours import gap_text, node_gaps
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
-from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
+from devtools_app.viewmodels.layout.engine import LayoutCache
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
-from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
+from devtools_app.viewmodels.opening import opened_or_readable
+from devtools_app.viewmodels.scene import GraphScene, graph_scene, part_of_scene, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
 from inspector.files.session import Session
 from inspector.numerics.report import RunGap
@@ -29,6 +30,7 @@ class GraphSettings:
         overlay: meaning of colours, and the units of time and size
         gap: the comparison for colours, or None
         former: the baseline session of changes, or None
+        part: names of the nodes to draw alone, None for all
     """
 
     name: str
@@ -36,6 +38,7 @@ class GraphSettings:
     overlay: tuple[str, str, str]
     gap: RunGap | None
     former: OpenSession | None = None
+    part: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +74,8 @@ def build_graph(
     graph = graph_scene(session, method, look.name, flat=look.flat)
     if graph is None:
         return None
+    if look.part is not None:
+        graph = part_of_scene(session, method, graph, _numbers(graph, look.part), flat=look.flat)
     if before is not None and before.graph is graph and before.look == look:
         scene, overlay = before.scene, before.overlay
     else:
@@ -81,6 +86,10 @@ def build_graph(
         if look.overlay[0] == CHANGE:
             changes = node_changes(session, look.former, method)
             overlay = change_overlay(graph, changes, overlay.legend)
-    opened = opening_set(scene.tree) if expanded is None else expanded
-    placed = lay_out(scene, opened, cache)
+    placed = opened_or_readable(scene, expanded, cache)
     return DrawnGraph(graph, scene, overlay, placed, join_index(session, method), look)
+
+
+def _numbers(graph: GraphScene, names: tuple[str, ...]) -> tuple[int, ...]:
+    index = graph.scene.index
+    return tuple(sorted(index[name] for name in names if name in index))

@@ -30,8 +30,10 @@ from devtools_app.viewmodels.scene_clusters import (
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, shape_text
+from inspector.graph.reach import subgraph
 from inspector.join.operator_names import is_compute
 from inspector.profile.node_times import NodeTimes, node_times
+from inspector.tables.boundaries import boundaries
 from inspector.units import (
     Quantity,
     below,
@@ -86,7 +88,11 @@ def graph_scene(
     graph = model_graph(session, method, name)
     if graph is None:
         return None
-    times = node_times(session, method, graph)
+    return scene_of(graph, node_times(session, method, graph), flat=flat)
+
+
+def scene_of(graph: ModelGraph, times: NodeTimes, *, flat: bool = False) -> GraphScene:
+    """Return the scene of a graph whose times are known."""
     found = clusters(graph, flat=flat)
     names = _unique([node.name for node in graph.nodes])
     delegation = graph.source in ("record", "program")
@@ -98,6 +104,15 @@ def graph_scene(
     nbytes = np.array([_bytes(node) for node in graph.nodes], np.float64)
     info = cluster_infos(graph, scene, times, found)
     return GraphScene(graph, replace(scene, info=info), times, nbytes, found)
+
+
+@identity_cache
+def part_of_scene(
+    session: Session, method: str, whole: GraphScene, nodes: tuple[int, ...], *, flat: bool
+) -> GraphScene:
+    """Return the scene of some nodes of a graph alone, by their ascending numbers."""
+    graph = subgraph(whole.graph, nodes)
+    return scene_of(graph, node_times(session, method, graph), flat=flat)
 
 
 def _unique(names: Sequence[str]) -> list[str]:
@@ -180,6 +195,7 @@ def cluster_infos(
     ticks = _cluster_ticks(scene.tree, times, calls)
     inside = [node for node in graph.nodes if node.delegate is not None]
     backends = {node.delegate: node.backend for node in inside}
+    crossings = boundary_texts(graph)
     computing = Counter(node.delegate for node in inside if is_compute(node.node.target))
     infos: dict[ClusterPath, ClusterInfo] = {}
     for number, path in enumerate(scene.tree.paths):
@@ -198,8 +214,30 @@ def cluster_infos(
             _detail("" if region.kind == QUANTIZED else words, ns, ticks[number], times, time_unit),
             owner,
             None if np.isnan(times.share(ns)) else times.share(ns),
+            *crossings.get(region.delegate, ("", "")),
         )
     return infos
+
+
+@identity_cache
+def boundary_texts(graph: ModelGraph) -> dict[int | None, tuple[str, str]]:
+    """Return delegate -> what enters it and what leaves it, in tensors and bytes."""
+    found: dict[tuple[int, bool], list[int | None]] = {}
+    for one in boundaries(graph):
+        found.setdefault((one.delegate, one.inward), []).append(one.nbytes)
+    return {
+        delegate: (
+            _crossing(found.get((delegate, True), []), "in"),
+            _crossing(found.get((delegate, False), []), "out"),
+        )
+        for delegate in {delegate for delegate, _ in found}
+    }
+
+
+def _crossing(sizes: list[int | None], word: str) -> str:
+    known = [size for size in sizes if size is not None]
+    nbytes = format_bytes(sum(known)) if len(known) == len(sizes) else "size unknown"
+    return f"{word}: {plural(len(sizes), 'tensor')}, {nbytes}" if sizes else ""
 
 
 def _detail(
@@ -306,7 +344,10 @@ def with_sublabels(
 def _time_text(graph: GraphScene, node: ModelNode, unit: str) -> str:
     ns = float(graph.times.node_ns[node.id])
     if not np.isnan(ns):
-        return format_duration(ns, float(graph.times.tick_ns[node.id]), unit)
+        text = format_duration(ns, float(graph.times.tick_ns[node.id]), unit)
+        share = graph.times.share(ns)
+        known = not np.isnan(share) and ns >= float(graph.times.tick_ns[node.id])
+        return f"{text} · {format_share(share)}" if known else text
     main = graph.times.part_of.get(node.id)
     if main is not None:
         return f"in {node_title(graph.graph.nodes[main])}"

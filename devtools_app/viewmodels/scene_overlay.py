@@ -18,6 +18,7 @@ from schema.backends import short_backend
 
 OVERLAYS = ("time", "bytes", "backend", GAP, OWN_GAP, "none")
 Floats = NDArray[np.float64]
+CLOSED = LegendEntry("a closed box: its largest", Swatch.NOTE)
 NO_GAPS: Mapping[int, Row] = MappingProxyType({})
 
 
@@ -35,23 +36,22 @@ def graph_overlay(
     shares = _shares(graph)
     if overlay == "time" and _has(graph.times.node_ns):
         top = float(np.nanmax(graph.times.node_ns))
-        ramp = LegendEntry(
-            "time (a box: its slowest)", Swatch.RAMP, low="0", high=format_time(top, time_unit)
-        )
-        bar = LegendEntry("share of the method", Swatch.BAR)
-        legend = (*legend, ramp, bar) if shares is not None else (*legend, ramp)
+        ramp = LegendEntry("", Swatch.RAMP, low="0", high=format_time(top, time_unit))
+        heat = (LegendEntry("Fill: time of a node", Swatch.HEADING), ramp, CLOSED)
+        legend = (*heat, *legend)
+        if shares is not None:
+            legend = (*legend, LegendEntry("bar: share of the method", Swatch.BAR))
         return GraphOverlay("time", graph.times.node_ns / (top or 1.0), None, shares, legend=legend)
     if overlay == "time":
         missing = LegendEntry("no times: open the ETDump of a run", Swatch.PLAIN)
         return GraphOverlay("time", legend=(*legend, missing))
     if overlay == "bytes" and _has(graph.nbytes):
         top = float(np.nanmax(graph.nbytes))
-        ramp = LegendEntry(
-            "outputs and weights", Swatch.RAMP, low="0", high=format_bytes(top, size_unit)
-        )
+        ramp = LegendEntry("", Swatch.RAMP, low="0", high=format_bytes(top, size_unit))
+        words = LegendEntry("Fill: outputs and weights", Swatch.HEADING)
         # Sizes span decades; on a linear map all but the largest would look alike.
         places = np.log1p(graph.nbytes) / np.log1p(top) if top else graph.nbytes
-        return GraphOverlay("bytes", places, legend=(*legend, ramp))
+        return GraphOverlay("bytes", places, legend=(words, ramp, CLOSED, *legend))
     if overlay == "backend":
         owners = graph.scene.owners
         return GraphOverlay("backend", None, owners, None, legend=legend)
@@ -72,13 +72,17 @@ def _shares(graph: GraphScene) -> Floats | None:
 def _owners(graph: GraphScene) -> tuple[LegendEntry, ...]:
     backends = dict.fromkeys(node.backend for node in graph.graph.nodes if node.backend)
     found = [
-        LegendEntry(short_backend(backend), Swatch.REGION, backend_index(backend))
+        LegendEntry(short_backend(backend), Swatch.STRIPE, backend_index(backend))
         for backend in backends
     ]
     owners = set(graph.scene.owners.tolist())
     if NOT_DELEGATED in owners:
-        found.append(LegendEntry("not delegated", Swatch.OUTLINE))
+        found.append(LegendEntry("not delegated", Swatch.STRIPE_OUTSIDE))
     if PLAIN in owners:
         label = "input, output" if NOT_DELEGATED in owners or found else "node"
         found.append(LegendEntry(label, Swatch.PLAIN))
-    return tuple(found)
+    return (
+        (LegendEntry("Stripe, outline: runs on", Swatch.HEADING), *found)
+        if backends
+        else tuple(found)
+    )

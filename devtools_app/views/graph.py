@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton
 from typing_extensions import override
 
+from devtools_app.state.requests import ShowStatus
 from devtools_app.state.state import State
 from devtools_app.viewmodels.change_colours import CHANGE, held_to
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_building import DrawnGraph, GraphSettings, build_graph
+from devtools_app.viewmodels.graph_trace import Trace
 from devtools_app.viewmodels.layout.cluster_tree import (
     ROOT,
     ClusterPath,
@@ -21,28 +23,33 @@ from devtools_app.viewmodels.layout.cluster_tree import (
     toggle,
 )
 from devtools_app.viewmodels.layout.engine import LayoutCache
+from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
+from devtools_app.viewmodels.pair_scene import DrawnPair
+from devtools_app.viewmodels.scene import GraphScene
 from devtools_app.viewmodels.scene_search import (
     delegate_item,
     graph_note,
     graph_title,
-    search_nodes,
     selected_nodes,
     whole_delegate,
 )
-from devtools_app.views.editing import show_edits
+from devtools_app.views.graph_beside import MODE, GraphBeside
+from devtools_app.views.graph_focus import GraphFocus, Shown
+from devtools_app.views.graph_menu import graph_menu
+from devtools_app.views.graph_search import GraphSearch
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
-from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
+from devtools_app.widgets.image import save_image
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, graph_names
-from inspector.tables.filter import FilterError
 from inspector.tables.selection import Selection, SelectionKind
 
+_PART = " part"  # of the scope of boxes
 _NO_GRAPH = Need(
     "No graph to draw",
     "The graph comes from an ETRecord or from the instructions of a program (.pte). Open one of"
@@ -55,7 +62,8 @@ class GraphPane(Pane):
     """Draws one graph of a method.
 
     Keys: Shift+E opens all, Shift+C closes all, Shift+R shows the selected node inside closed
-    boxes, Shift+M hides modules; the canvas has further keys.
+    boxes, Shift+M hides modules, [ and ] highlight what leads to a box and what follows, X shows
+    a part alone; the canvas has further keys.
     """
 
     def __init__(self, context: ViewContext) -> None:
@@ -63,58 +71,96 @@ class GraphPane(Pane):
         self.canvas = GraphCanvas(context.theme.canvas)
         self._cache = LayoutCache()
         self._drawn: DrawnGraph | None = None
+        self._pair: DrawnPair | None = None
+        self.beside = GraphBeside(self.theme, self)
+        self._area = QStackedWidget()
+        self._area.addWidget(self.canvas)
+        self._area.addWidget(self.beside.view)
         self._name = COMPILED
         self._flat = False
+        self._shown_graph = ("", "", "")  # session, method, graph
         self._anchor: ClusterPath | None = None
-        self._found: tuple[str, ...] | None = None
+        self.focus = GraphFocus(self._shown, self)
+        self.search = GraphSearch(self.store, self)
+        self._match = ""  # the last one of a search in two graphs
         self._own_selection: Selection | None = None
         self._shown_selection: tuple[Selection, object] | None = None
         self._add_tools()
-        self.set_content(self.canvas)
+        self.set_content(self._area)
         self._connect()
 
     def _add_tools(self) -> None:
         self.graphs = ToolbarCombo(self.theme, "graph", "Graph to draw")
         self.graphs.activated.connect(self._graph_chosen)
         self.add_tool(self.graphs)
-        self.add_button("Open all", "Open all boxes", self.open_all, keys="Shift+E")
-        self.add_button("Close all", "Close all boxes", self.close_all, keys="Shift+C")
+        self.add_tool(self.beside.combo)
+        self.add_button("Open all", "Open all boxes", self.open_all, keys="Shift+E", icon="expand")
+        self.add_button(
+            "Close all", "Close all boxes", self.close_all, keys="Shift+C", icon="collapse"
+        )
         self.flat = self.add_button(
-            "Flat", "Hide the boxes of modules", self._toggle_flat, keys="Shift+M"
+            "Flat", "Hide the boxes of modules", self._toggle_flat, keys="Shift+M", icon="flat"
         )
         self.flat.setCheckable(True)
         self.reveal_button = self.add_button(
-            "Reveal", "Open the boxes around the selected node", self.reveal, keys="Shift+R"
+            "Reveal",
+            "Open the boxes around the selected node",
+            self.reveal,
+            keys="Shift+R",
+            icon="reveal",
         )
-        self.search = FilterBox("Find in the graph")
-        self.search.setPlaceholderText("find   /regex/")
-        self.search.setToolTip(
-            "Words must all occur in a node's operator, name, module or weights.\n"
-            "/conv|gelu/ is a regular expression. Return: the next one, Shift+F3: the one before."
-        )
-        self.add_tool(self.search, right=True)
+        self.parts = self.add_button("Focus", "Highlight, or show a part alone", lambda: None)
+        self.parts.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self.parts)
+        menu.aboutToShow.connect(lambda: self.focus.fill(menu))
+        self.parts.setMenu(menu)
+        self.whole = self.add_button("Show all", "Show the whole graph again", self.focus.whole)
+        for keys, act in (
+            ("[", self.focus.before),
+            ("]", self.focus.after),
+            ("X", self.focus.only),
+            ("Z", self.focus.neighbours),
+            ("Shift+X", self.focus.whole),
+        ):
+            self.add_keys(keys, act)
+        self._add_search()
+
+    def _add_search(self) -> None:
+        self.add_tool(self.search.saved, right=True)
+        self._keep_icon(self.search.saved, "filter")
+        self.add_tool(self.search.box, right=True)
         back = self.add_button("", "Match before", lambda: self._step(-1), icon="up", right=True)
         ahead = self.add_button("", "Next match", lambda: self._step(1), icon="down", right=True)
         self._steps = (back, ahead)
         self.add_keys("F3", lambda: self._step(1))
         self.add_keys("Shift+F3", lambda: self._step(-1))
-        self.add_button("", "Show the whole graph (Space)", self.canvas.fit, icon="fit", right=True)
+        self.add_button("", "Show the whole graph (Space)", self._fit, icon="fit", right=True)
         self._show_matches()
 
     def _connect(self) -> None:
-        self.search.filter_changed.connect(self._search)
-        self.search.left.connect(lambda: self._step(1) if self._found else self.canvas.setFocus())
+        self.search.changed.connect(self._matches_changed)
+        self.search.box.left.connect(self._search_left)
         self.canvas.selected.connect(self._node_chosen)
         self.canvas.cluster_selected.connect(self._cluster_chosen)
         self.canvas.toggle_requested.connect(self._toggle)
+        self.canvas.path_requested.connect(self.focus.path_to)
         self.theme.changed.connect(lambda: self.canvas.set_colours(self.theme.canvas))
-        self.canvas.menu_requested.connect(self._menu)
+        self.canvas.menu_requested.connect(lambda at: self._menu(self.canvas, at))
+        pair = self.beside.view
+        self.beside.chosen.connect(self._beside_chosen)
+        pair.chosen.connect(self._pair_node_chosen)
+        pair.toggle_requested.connect(self._toggle)
+        pair.path_requested.connect(self.focus.path_to)
+        pair.menu_requested.connect(lambda side, at: self._menu(pair.canvases[side], at))
+        self.focus.highlighted.connect(self._highlight)
+        self.focus.part_chosen.connect(self._part_chosen)
+        self.focus.noted.connect(lambda text: self.context.ask(ShowStatus(text)))
 
-    def _menu(self, at: QPoint) -> None:
-        """Offer the edits of the recipe for the selection."""
+    def _menu(self, canvas: GraphCanvas, at: QPoint) -> None:
+        """Show the menu of what was clicked."""
         selection = self.state.selection
-        if selection:
-            show_edits(self.canvas, at, selection, self.context)
+        menu = graph_menu(canvas, selection, self.focus, self._toggle, self.context, self)
+        menu.popup(canvas.mapToGlobal(at))
 
     # -- state -----------------------------------------------------------------------------
 
@@ -134,24 +180,73 @@ class GraphPane(Pane):
             self._name = COMPILED
         self.graphs.show_choices([(graph_title(name), name) for name in names], self._name)
         self.graphs.setVisible(len(names) > 1)
+        self.fit_tools()
+        self.beside.show_choices(state, self._name)
+        if self._request_pair(session, state):
+            return
         gap = state.gap if state.overlay in (GAP, OWN_GAP) else None
         units = (state.overlay, state.units.time, state.units.size)
         former = held_to(state) if state.overlay == CHANGE else None
-        look = GraphSettings(self._name, self._flat, units, gap, former)
+        shown = (state.current, state.method, self._name)
+        if shown != self._shown_graph:
+            self._shown_graph = shown
+            self.focus.reset()
+        self.whole.setVisible(self.focus.part is not None)
+        look = GraphSettings(self._name, self._flat, units, gap, former, self.focus.part)
         expanded = opened_boxes(state.expanded, self._scope(state))
         self.request(
             (state.open_session, state.method, look, expanded),
             lambda: build_graph(session, state.method, look, expanded, self._drawn, self._cache),
         )
 
+    def _request_pair(self, session: Session, state: State) -> bool:
+        """Request two graphs beside each other if a second one is chosen."""
+        other = self.beside.other(state)
+        if other is None:
+            return False
+        sources = (session, self._name), (other[0].session, other[1])
+        expanded = opened_boxes(state.expanded, self._scope(state))
+        self.request(
+            (state.open_session, other, state.method, self._name, expanded),
+            lambda: self.beside.build(sources, state.method, expanded),
+        )
+        return True
+
+    def _show_pair(self, drawn: DrawnPair) -> None:
+        state, other = self.state, self.beside.other(self.state)
+        one = state.open_session
+        if one is None or other is None:
+            return
+        same = self._pair is not None and self._pair.union is drawn.union
+        self._drawn, self._pair = None, drawn
+        titles = (
+            f"{one.id}  {one.session.name} · {graph_title(self._name)}",
+            f"{other[0].id}  {other[0].session.name} · {graph_title(other[1])}",
+        )
+        self.beside.show_pair(drawn, titles, self._anchor)
+        self._anchor = None
+        self._area.setCurrentWidget(self.beside.view)
+        self.show_content()
+        if not same:
+            self.search.set_graph(self._graph)
+        self._shown_selection = None
+        self.show_selection(state)
+        self._show_note()
+
     def _clear(self, need: Need) -> None:
-        self._drawn = None
+        self._drawn = self._pair = None
+        self.beside.view.clear()
         self.canvas.set_graph(None)
         self.show_need(need, tools=need is not NO_SESSION and self.graphs.count() > 1)
 
     @override
     def show_result(self, result: object) -> None:
         """Draw the result of the layout."""
+        if isinstance(result, DrawnPair):
+            self._show_pair(result)
+            return
+        self._pair = None
+        self._area.setCurrentWidget(self.canvas)
         if not isinstance(result, DrawnGraph):
             self._clear(_NO_GRAPH)
             self.forget()
@@ -167,19 +262,30 @@ class GraphPane(Pane):
         self._anchor = None
         self.show_content()
         if not same:
-            self._search(self.search.text())
+            self.search.set_graph(self._graph)
         self._shown_selection = None
         self.show_selection(self.state)
 
     def _show_note(self) -> None:
-        if self._drawn is not None:
-            current = self.state.selection.node
-            self.note.setText(graph_note(self._drawn.graph, self._name, self._found, current))
+        self.note.setText(self._note())
+
+    def _note(self) -> str:
+        found, trace = self.search.found, self.focus.trace
+        if trace is not None:
+            return trace.words
+        if self._pair is not None:
+            return self.beside.note() if found is None else f"{len(found):,} found"
+        if self._drawn is None:
+            return ""
+        words = graph_note(self._drawn.graph, self._name, found, self.state.selection.node)
+        return f"a part: {words}" if self.focus.part is not None else words
 
     # -- opened boxes ----------------------------------------------------------------------
 
     def _scope(self, state: State) -> str:
-        return boxes_scope(state.scope, self._name, self._flat)
+        mode = f"{self._name} {MODE} {self.beside.key}" if self.beside.key else self._name
+        mode += _PART if self.focus.part is not None else ""
+        return boxes_scope(state.scope, mode, self._flat)
 
     def _put(self, expanded: frozenset[ClusterPath], anchor: ClusterPath | None = None) -> None:
         state = self.state
@@ -187,44 +293,64 @@ class GraphPane(Pane):
         self.store.update(expanded=with_opened_boxes(state.expanded, self._scope(state), expanded))
 
     def _opened(self) -> frozenset[ClusterPath]:
-        return self._drawn.placed.expanded if self._drawn is not None else frozenset()
+        return self._placed.expanded if self._placed is not None else frozenset()
+
+    @property
+    def _placed(self) -> Placed | None:
+        shown = self._pair or self._drawn
+        return None if shown is None else shown.placed
+
+    @property
+    def _front(self) -> GraphCanvas:
+        return self.canvas if self._pair is None else self.beside.view.canvases[0]
+
+    def _fit(self) -> None:
+        self._front.fit()
 
     def _toggle(self, path: object) -> None:
         if isinstance(path, tuple):
             self._put(toggle(self._opened(), path), path)
 
     def _selected_cluster(self) -> ClusterPath:
-        content, item = self._drawn, self.canvas.selected_item
-        if content is None or item < content.placed.node_count:
+        placed, item = self._placed, self._front.selected_item
+        if placed is None or item < placed.node_count:
             return ROOT
-        return content.placed.path_of(item)
+        return placed.path_of(item)
 
     def open_all(self) -> None:
         """Open all boxes, or those inside the selected one."""
-        if self._drawn is not None:
+        placed = self._placed
+        if placed is not None:
             path = self._selected_cluster()
-            self._put(self._opened() | expand_all(self._drawn.scene.tree, path), path or None)
+            self._put(self._opened() | expand_all(placed.scene.tree, path), path or None)
 
     def close_all(self) -> None:
         """Close all boxes, or those inside the selected one."""
-        if self._drawn is not None:
+        if self._placed is not None:
             path = self._selected_cluster()
             closed = collapse(self._opened(), path, deep=True) if path else frozenset()
             self._put(frozenset(closed), path or None)
 
     def reveal(self) -> None:
         """Open the boxes around the node that is selected."""
+        node = self._selected_node()
+        if node != NOTHING:
+            self._reveal(node)
+
+    def _selected_node(self) -> int:
+        """Return the number in the drawing of the node that is selected, or NOTHING."""
+        if self._pair is not None:
+            return self.beside.view.place_of(0, self.state.selection.node)
         content = self._drawn
         if content is None:
-            return
+            return NOTHING
         names = selected_nodes(content.graph, self.state.selection, content.index, self._name)
-        if names:
-            self._reveal(names[0])
+        return content.scene.index[names[0]] if names else NOTHING
 
-    def _reveal(self, name: str) -> None:
-        content = self._drawn
-        if content is not None:
-            self._put(reveal(content.scene.tree, self._opened(), content.scene.index[name]))
+    def _reveal(self, node: int) -> None:
+        placed = self._placed
+        if placed is not None and node != NOTHING:
+            self._put(reveal(placed.scene.tree, self._opened(), node))
 
     def _toggle_flat(self) -> None:
         self._flat = not self._flat
@@ -255,6 +381,17 @@ class GraphPane(Pane):
         )
         self.select(self._own_selection)
 
+    def _pair_node_chosen(self, side: int, name: str) -> None:
+        """Select a node of the pair; what the session in front lacks is only marked."""
+        view = self.beside.view
+        own = name if side == 0 else view.node_at(0, view.place_of(1, name))
+        if own or not name:
+            self._own_selection = Selection()
+            if own:
+                where = (self.state.method, self._name, own)
+                self._own_selection = Selection(SelectionKind.NODE, *where)
+            self.select(self._own_selection)
+
     def _cluster_chosen(self, path: object) -> None:
         content = self._drawn
         if content is None or not isinstance(path, tuple):
@@ -268,28 +405,47 @@ class GraphPane(Pane):
 
     @override
     def show_selection(self, state: State) -> None:
+        if self._pair is not None:
+            self._show_pair_selection(state)
+            return
         content = self._drawn
         mark = (state.selection, content)
         if content is None or mark == self._shown_selection:
             return
         self._shown_selection = mark
         self._show_note()
+        self._end_highlight()
         own = state.selection == self._own_selection
         self._own_selection = None
         names = selected_nodes(content.graph, state.selection, content.index, self._name)
-        self.reveal_button.setEnabled(self._is_hidden(names[:1]))
+        self.reveal_button.setEnabled(self._is_hidden(self._selected_node()))
         if own:
             return
         if self._mark_delegate(state.selection, names):
             return
         self.canvas.set_selected(names[0] if names else "")
 
-    def _is_hidden(self, names: tuple[str, ...]) -> bool:
-        content = self._drawn
-        if content is None or not names:
-            return False
-        node = content.scene.index[names[0]]
-        return int(content.placed.item_of_node[node]) != node
+    def _end_highlight(self) -> None:
+        """End a highlight whose nodes the selection has left."""
+        trace = self.focus.trace
+        if trace is not None and self._selected_node() not in trace.nodes:
+            self.focus.clear()
+
+    def _show_pair_selection(self, state: State) -> None:
+        mark = (state.selection, self._pair)
+        if mark == self._shown_selection:
+            return
+        self._shown_selection = mark
+        self._end_highlight()
+        own, self._own_selection = state.selection == self._own_selection, None
+        node = self._selected_node()
+        self.reveal_button.setEnabled(self._is_hidden(node))
+        if not own:
+            self.beside.view.mark(node)
+
+    def _is_hidden(self, node: int) -> bool:
+        placed = self._placed
+        return placed is not None and node != NOTHING and int(placed.item_of_node[node]) != node
 
     def _mark_delegate(self, selection: Selection, names: tuple[str, ...]) -> bool:
         """Mark a selected delegate; a selected delegate call marks all of its nodes."""
@@ -311,51 +467,88 @@ class GraphPane(Pane):
 
     def start_find(self) -> None:
         """Focus the search field."""
-        self.search.setFocus()
-        QLineEdit.selectAll(self.search)
+        self.search.start()
 
     def step(self, by: int) -> bool:
         """Select the next or previous node in program order; return whether there was one."""
-        content = self._drawn
-        if content is None:
+        front = self._front
+        if front.placed is None:
             return False
-        item = in_order(content.placed, self.canvas.selected_item, by)
+        item = in_order(front.placed, front.selected_item, by)
         if item == NOTHING:
             return False
-        self.canvas.select_item(item)
+        front.select_item(item)
         return True
 
-    def _search(self, text: str) -> None:
-        content = self._drawn
-        self._found = None
-        if content is not None:
-            try:
-                self._found = search_nodes(content.graph, text)
-                self.search.show_error("")
-            except FilterError as error:
-                self.search.show_error(str(error))
-        self.canvas.set_found(self._found)
+    def _search_left(self) -> None:
+        if self.search.found:
+            self._step(1)
+        else:
+            self._front.setFocus()
+
+    def _matches_changed(self) -> None:
+        for canvas in (self.canvas, *self.beside.view.canvases):
+            canvas.set_found(self.search.found)
         self._show_matches()
+
+    @property
+    def _graph(self) -> GraphScene | None:
+        if self._pair is not None:
+            return self._pair.union.scene
+        return None if self._drawn is None else self._drawn.graph
 
     def _show_matches(self) -> None:
         for button in self._steps:
-            button.setEnabled(bool(self._found))
+            button.setEnabled(bool(self.search.found))
         self._show_note()
 
     def _step(self, by: int) -> None:
-        content, found = self._drawn, self._found
-        if content is None or not found:
+        graph = self._graph
+        self._match = self.search.after(self._current_match(), by)
+        if graph is None or not self._match:
             return
-        current = self.state.selection.node if self.state.selection.graph == self._name else ""
-        if current in found:
-            at = (found.index(current) + by) % len(found)
+        node = graph.scene.index[self._match]
+        if self._pair is not None:
+            view = self.beside.view
+            own = view.node_at(0, node)
+            self._pair_node_chosen(0 if own else 1, own or view.node_at(1, node))
+            view.mark(node)
         else:
-            at = 0 if by > 0 else len(found) - 1
-        self._node_chosen(found[at])
-        if self._is_hidden(found[at : at + 1]):
-            self._reveal(found[at])
-        else:
-            self.canvas.set_selected(found[at])
+            self._node_chosen(self._match)
+            self.canvas.set_selected(self._match)
+        if self._is_hidden(node):
+            self._reveal(node)
+
+    def _current_match(self) -> str:
+        """Return the name of the node to search on from."""
+        if self._pair is not None:
+            return self._match
+        return self.state.selection.node if self.state.selection.graph == self._name else ""
+
+    # -- highlight and parts ---------------------------------------------------------------
+
+    def _shown(self) -> Shown | None:
+        graph, placed = self._graph, self._placed
+        if graph is None or placed is None:
+            return None
+        return Shown(graph, placed, self._front.selected_item, self.search.found)
+
+    def _highlight(self, trace: Trace | None) -> None:
+        nodes = None if trace is None else trace.nodes
+        for canvas in (self.canvas, *self.beside.view.canvases):
+            canvas.set_lit(nodes if canvas.placed is not None else None)
+        self._show_note()
+
+    def _part_chosen(self) -> None:
+        """Draw the chosen part, with the boxes open that fit."""
+        scope, state = self._scope(self.state), self.state
+        kept = frozenset(one for one in state.expanded if not one.startswith(scope))
+        self.store.update(expanded=kept)
+        self.show_state(self.state)
+
+    def _beside_chosen(self) -> None:
+        self.focus.reset()
+        self.show_state(self.state)
 
     # -- export ----------------------------------------------------------------------------
 
@@ -364,6 +557,9 @@ class GraphPane(Pane):
 
         Raises: OSError if the file cannot be written
         """
+        if self._pair is not None:
+            save_image(self.beside.view, path)
+            return
         self.canvas.render_whole(path)
 
 

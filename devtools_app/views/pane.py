@@ -67,6 +67,7 @@ class Pane(QWidget):
         self._what = f"Preparing the {name.lower()}"
         self._key: object = None
         self._focus_meanwhile: QWidget | None = None
+        self._worded: list[QToolButton] = []
         self._latest = Latest(f"view {name}", self)
         self._latest.ready.connect(self._ready)
         self._latest.failed.connect(self._failed)
@@ -97,13 +98,33 @@ class Pane(QWidget):
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Move the tools of the right end to a second row if one row is too short."""
+        """Move the tools of the right end to a second row if one row is too short.
+
+        If that does not do, buttons that have icons lose their words.
+        """
         super().resizeEvent(event)
-        rows, margins = (self.tools, self._right_tools), self._bar_parts.contentsMargins()
-        least = sum(row.minimumSize().width() for row in rows) + margins.left() + margins.right()
-        narrow = self._right_tools.count() > 0 and least + _TOOL_SPACE > self.width()
+        self.fit_tools()
+
+    def fit_tools(self) -> None:
+        """Arrange the tools for the width; called after one of them was shown or hidden."""
+        self._use_words(words=True)
+        margins = self._bar_parts.contentsMargins()
+        room = self.width() - margins.left() - margins.right()
+        left, right = (row.minimumSize().width() for row in (self.tools, self._right_tools))
+        narrow = self._right_tools.count() > 0 and left + right + _TOOL_SPACE > room
+        if left > room:
+            self._use_words(words=False)
         kinds = QBoxLayout.Direction
         self._bar_parts.setDirection(kinds.TopToBottom if narrow else kinds.LeftToRight)
+
+    def _use_words(self, *, words: bool) -> None:
+        styles = Qt.ToolButtonStyle
+        for button in self._worded:
+            button.setToolButtonStyle(
+                styles.ToolButtonTextOnly if words else styles.ToolButtonIconOnly
+            )
+        if self._worded:
+            self.tools.invalidate()  # sizes of buttons are cached
 
     # -- tools -----------------------------------------------------------------------------
 
@@ -124,7 +145,10 @@ class Pane(QWidget):
         icon: str = "",
         right: bool = False,
     ) -> QToolButton:
-        """Add a button; its keys work while the view has the focus."""
+        """Add a button; its keys work while the view has the focus.
+
+        One with words and an icon shows the icon where there is no room for the words.
+        """
         button = ToolButton()
         button.setText(text)
         button.setAccessibleName(tip)
@@ -132,6 +156,8 @@ class Pane(QWidget):
         button.clicked.connect(lambda: pressed())
         if icon:
             self._keep_icon(button, icon)
+        if icon and text:
+            self._worded.append(button)
         if keys:
             self.add_keys(keys, pressed)
         self.add_tool(button, right=right)

@@ -114,6 +114,9 @@ class Canvas(QWidget):
         """Select what is at a point of the screen; return whether a menu belongs there."""
         return False
 
+    def keys_open_menu(self) -> None:
+        """Prepare a menu of the selection, opened by the keyboard."""
+
     def mark_hovered(self, item: int) -> None:
         """Mark the item under the pointer and emit it."""
 
@@ -152,6 +155,8 @@ class Canvas(QWidget):
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
+        if by_keys:
+            self.keys_open_menu()
         if by_keys or self.choose_for_menu(QPointF(event.pos())):  # keys mean what is selected
             self.menu_requested.emit(event.pos())
 

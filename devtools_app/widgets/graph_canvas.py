@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
@@ -14,10 +15,12 @@ from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.widgets.canvas import KeyTable
 from devtools_app.widgets.graph_canvas_keys import GraphKeys
-from devtools_app.widgets.graph_canvas_labels import stub_text
-from devtools_app.widgets.graph_canvas_pick import NOTHING, holder_of, item_at, stub_at
+from devtools_app.widgets.graph_canvas_labels import edge_words, stub_text
+from devtools_app.widgets.graph_canvas_pick import NOTHING, edge_at, holder_of, item_at, stub_at
 from devtools_app.widgets.graph_canvas_view import GraphView
 from inspector.units import plural
+
+EDGE_REACH = 5.0  # pixels from a line that count as on it
 
 
 class GraphCanvas(GraphView):
@@ -29,6 +32,7 @@ class GraphCanvas(GraphView):
         toggle_requested: path of the cluster to open or close
         activated: name of the node that was double-clicked or confirmed by Enter
         hovered: name of the node under the pointer, empty for none
+        path_requested: item that was clicked with Ctrl: the other end of a path
     """
 
     selected = Signal(str)
@@ -36,21 +40,30 @@ class GraphCanvas(GraphView):
     toggle_requested = Signal(object)
     activated = Signal(str)
     hovered = Signal(str)
+    path_requested = Signal(int)
 
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
         self._selected_node = NOTHING  # kept while its cluster is closed
-        self._found_nodes: np.ndarray | None = None
+        self._found_nodes: NDArray[np.int64] | None = None
+        self._lit_nodes: NDArray[np.int64] | None = None
+        self._with_control = False  # the button was released with Ctrl
         self._keys = GraphKeys(self)
+        self.clicked_edge = NOTHING  # by the button that opens the menu
 
     @property
     def selected_item(self) -> int:
         """Return the selected item, or NOTHING."""
         return self._marks.selected
 
+    @property
+    def lit_items(self) -> NDArray[np.int64] | None:
+        """Return the highlighted items, None without a highlight."""
+        return self._marks.lit
+
     @override
     def forget_marks(self) -> None:
-        self._selected_node, self._found_nodes = NOTHING, None
+        self._selected_node, self._found_nodes, self._lit_nodes = NOTHING, None, None
 
     @override
     def renew_marks(self, placed: Placed) -> None:
@@ -59,6 +72,7 @@ class GraphCanvas(GraphView):
         elif self._marks.selected >= 0 and not np.isfinite(placed.boxes[self._marks.selected, 0]):
             self._marks.selected = NOTHING
         self._mark_found()
+        self._mark_lit()
 
     def set_selected(self, name: str, *, show: bool = True) -> None:
         """Mark a node as selected without emitting `selected`; an empty name removes the mark.
@@ -69,12 +83,23 @@ class GraphCanvas(GraphView):
         """
         placed = self._placed
         node = placed.scene.index.get(name, NOTHING) if placed is not None else NOTHING
+        self.mark_node(node, show=show)
+
+    def mark_node(self, node: int, *, show: bool = True) -> None:
+        """Mark a node by its number, as ``set_selected`` does by its name."""
+        placed = self._placed
         self._selected_node = node
         self._marks.selected = NOTHING
         if placed is not None and node != NOTHING:
             self._marks.selected = int(placed.item_of_node[node])
             if show:
                 self.show_item(self._marks.selected)
+        self.describe()
+        self.update()
+
+    def mark_item(self, item: int) -> None:
+        """Mark a node or cluster without emitting it."""
+        self._marks.selected, self._selected_node = item, NOTHING
         self.describe()
         self.update()
 
@@ -105,6 +130,18 @@ class GraphCanvas(GraphView):
         self._mark_found()
         self.update()
 
+    def set_lit(self, nodes: Iterable[int] | None) -> None:
+        """Highlight nodes by their numbers; None ends the highlight."""
+        self._lit_nodes = None if nodes is None else np.array(sorted(nodes), np.int64)
+        self._mark_lit()
+        self.update()
+
+    def _mark_lit(self) -> None:
+        placed, lit = self._placed, self._lit_nodes
+        self._marks.lit = None
+        if placed is not None and lit is not None:
+            self._marks.lit = np.unique(placed.item_of_node[lit])
+
     def _mark_found(self) -> None:
         placed, found = self._placed, self._found_nodes
         self._marks.searching = found is not None
@@ -129,32 +166,61 @@ class GraphCanvas(GraphView):
         return found
 
     @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._with_control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        super().mouseReleaseEvent(event)
+        self._with_control = False
+
+    @override
     def click(self, at: QPointF) -> None:
         placed = self._placed
         if placed is None:
             return
-        x, y = self._world(at)
-        stub = stub_at(placed, x, y)
+        stub = stub_at(placed, *self._world(at)) if self._is_drawing(at) else NOTHING
         if stub != NOTHING and int(placed.stubs.other[stub]) >= 0:
             self.select_item(int(placed.stubs.other[stub]))  # jump to the other end
             return
-        self.select_item(item_at(placed, x, y), show=False)
+        item = self._item_at(at)
+        if self._with_control:
+            self.path_requested.emit(item)
+            return
+        self.select_item(item, show=False)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         placed = self._placed
         if placed is None or event.button() != Qt.MouseButton.LeftButton:
             return
-        self.activate(item_at(placed, *self._world(event.position())))
+        self.activate(self._item_at(event.position()))
 
     @override
     def choose_for_menu(self, at: QPointF) -> bool:
-        placed = self._placed
-        if placed is not None:
-            item = item_at(placed, *self._world(at))
-            if item != NOTHING:
-                self.select_item(item, show=False)
+        item, placed = self._item_at(at), self._placed
+        self.clicked_edge = NOTHING
+        if placed is None:
+            return True
+        if self._is_ground(item):
+            self.clicked_edge = self._edge_at(at)
+        if item != NOTHING and self.clicked_edge == NOTHING:
+            self.select_item(item, show=False)
         return True
+
+    @override
+    def keys_open_menu(self) -> None:
+        self.clicked_edge = NOTHING
+
+    def _is_ground(self, item: int) -> bool:
+        """Return whether an item is no box: an open cluster, or nothing."""
+        placed = self._placed
+        if placed is None or item == NOTHING:
+            return True
+        return item >= placed.node_count and placed.path_of(item) in placed.expanded
+
+    def _edge_at(self, at: QPointF) -> int:
+        placed = self._placed
+        if placed is None or not self._is_drawing(at):
+            return NOTHING
+        return edge_at(placed, *self._world(at), EDGE_REACH / self._camera.sx)
 
     def activate(self, item: int) -> None:
         """Open or close a cluster, or emit `activated` for a node."""
@@ -179,15 +245,22 @@ class GraphCanvas(GraphView):
     def _world(self, at: QPointF) -> tuple[float, float]:
         return self._camera.to_world(at.x(), at.y())
 
+    def _is_drawing(self, at: QPointF) -> bool:
+        """Return whether a point of the screen is in the drawing, not beside it."""
+        room = self.room()
+        return at.x() < room.width() and at.y() < room.height()
+
+    def _item_at(self, at: QPointF) -> int:
+        placed = self._placed
+        if placed is None or not self._is_drawing(at):
+            return NOTHING
+        return item_at(placed, *self._world(at))
+
     @override
     def hit(self, at: QPointF) -> int:
         """Return the node or closed cluster at a point of the screen."""
-        placed = self._placed
-        if placed is None:
-            return NOTHING
-        item = item_at(placed, *self._world(at))
-        opened = item >= placed.node_count and placed.path_of(item) in placed.expanded
-        return NOTHING if opened else item
+        item = self._item_at(at)
+        return NOTHING if self._is_ground(item) else item
 
     @override
     def mark_hovered(self, item: int) -> None:
@@ -199,13 +272,16 @@ class GraphCanvas(GraphView):
     @override
     def tip_at(self, at: QPointF) -> str:
         placed = self._placed
-        if placed is None:
+        if placed is None or not self._is_drawing(at):
             return ""
         x, y = self._world(at)
         stub = stub_at(placed, x, y)
         if stub != NOTHING:
             return stub_text(placed, stub)
         item = item_at(placed, x, y)
+        edge = self._edge_at(at) if self._is_ground(item) else NOTHING
+        if edge != NOTHING:
+            return edge_words(placed, edge)
         if item == NOTHING:
             return ""
         if item < placed.node_count:
@@ -215,4 +291,4 @@ class GraphCanvas(GraphView):
         info = placed.scene.cluster_info(placed.path_of(item))
         count = int(placed.scene.tree.count[item - placed.node_count])
         nodes = "" if "node" in info.detail else f"{plural(count, 'node')} inside"
-        return "\n".join(filter(None, (info.title, info.detail, nodes)))
+        return "\n".join(filter(None, (info.title, info.detail, nodes, info.inward, info.outward)))

@@ -49,7 +49,7 @@ class GraphKeys:
             return
         here = canvas.selected_item
         if here == NOTHING:
-            middle = canvas.camera.to_world(canvas.width() / 2, canvas.height() / 2)
+            middle = canvas.camera.to_world(canvas.room().width() / 2, canvas.room().height() / 2)
             self._select(nearest_item(placed, *middle))
             return
         if here >= placed.node_count and placed.path_of(here) in placed.expanded:

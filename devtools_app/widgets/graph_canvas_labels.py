@@ -21,11 +21,12 @@ from inspector.units import format_bytes, plural
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
 EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters
 _TITLE, _SUB, _EDGE, _MAP = 13.0, 11.0, 10.5, 11
-_INSET = 9.0
+_INSET = 11.0
 _MOST_MAP = 120  # names per frame: more overlap, and each is measured
 _TO_RIGHT, _BOTH = 1, 2  # where lines turn; 0 is straight or to the left
 _TURN, _BESIDE = 4.0, 14.0  # pixels sideways that count, pixels up and down that are near
 _OPEN, _CLOSED = "▾", "▸"
+_FAINT = 0.3  # opacity of text beside what is highlighted
 Box = tuple[float, float, float, float]
 
 
@@ -47,9 +48,18 @@ class GraphLabels:
         self._placed, self._look, self._colours, self._texts = placed, look, colours, texts
         self._boxed = np.concatenate([placed.nodes, placed.clusters[placed.collapsed]])
         self._opened = placed.clusters[~placed.collapsed]
+        self._delegates = self._crossed()
+        self._taken = Occupied()  # in this frame
         self._edges = self._labelled_edges()
         self._crossing = self._crosses_border()
         self._turns = _turns(placed)
+
+    def _crossed(self) -> NDArray[np.int64]:
+        """Return the visible clusters that name what enters and leaves them."""
+        placed = self._placed
+        items: list[int] = placed.clusters.tolist()
+        infos = ((item, placed.scene.cluster_info(placed.path_of(item))) for item in items)
+        return np.array([item for item, info in infos if info.inward or info.outward], np.int64)
 
     def _labelled_edges(self) -> NDArray[np.int64]:
         """Return the labelled edges, one for each value and cluster it appears in."""
@@ -68,8 +78,21 @@ class GraphLabels:
         inside = (around[source] == around[target]) & (source < nodes) & (target < nodes)
         return ~inside | placed.edge_emphasised | (around[source] == 0)
 
-    def paint(self, painter: QPainter, size: QSize, camera: Camera, selected: int) -> None:
-        """Draw all text in the camera's view, in pixels of the screen."""
+    def paint(
+        self,
+        painter: QPainter,
+        size: QSize,
+        camera: Camera,
+        lit: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Draw all text in the camera's view, in pixels of the screen.
+
+        Args:
+            painter: with pixels as its unit
+            size: of the drawing
+            camera: of the view
+            lit: highlighted items, None without a highlight; text of the others is faint
+        """
         if camera.sx < REGIONS:
             self._paint_map(painter, size, camera)
             return
@@ -77,11 +100,16 @@ class GraphLabels:
             self._paint_region(painter, item, camera)
         if camera.sx < TITLES:
             return
-        if camera.sx >= EDGE_TEXT:
+        if camera.sx >= EDGE_TEXT and lit is None:
             self._paint_edges(painter, size, camera)
+            self._paint_crossings(painter, size, camera)
+        bright = None if lit is None else set(lit.tolist())
         for item in self._seen(self._boxed, size, camera).tolist():
+            painter.setOpacity(1.0 if bright is None or item in bright else _FAINT)
             self._paint_box(painter, item, camera)
+        painter.setOpacity(1.0 if bright is None else _FAINT)
         self._paint_stubs(painter, size, camera)
+        painter.setOpacity(1.0)
 
     def _seen(self, items: NDArray[np.int64], size: QSize, camera: Camera) -> NDArray[np.int64]:
         left, top, right, bottom = camera.view(size.width(), size.height())
@@ -125,11 +153,11 @@ class GraphLabels:
         fill = self._look.fill_of[item]
         text, muted = self._inks(fill, owner)
         two = bool(sub) and scale >= SUBLINES
-        share = 0.42 if two else 0.63
+        share = 0.40 if two else 0.6
         title_ink = Ink(max(round(_TITLE * scale), 8), text, bold=owner >= 0)
         self._line(painter, title, (x + _INSET * scale, y + height * share), room, title_ink)
         if two:
-            at = (x + _INSET * scale, y + height * 0.77)
+            at = (x + _INSET * scale, y + height * 0.73)
             self._line(painter, sub, at, room, Ink(max(round(_SUB * scale), 7), muted))
 
     def _inks(self, fill: str, owner: int) -> tuple[str, str]:
@@ -177,7 +205,7 @@ class GraphLabels:
 
     def _paint_edges(self, painter: QPainter, size: QSize, camera: Camera) -> None:
         placed, c = self._placed, self._colours
-        taken = Occupied()
+        taken = self._taken = Occupied()
         for item in self._seen(self._boxed, size, camera).tolist():
             taken.claim(*self._screen(item, camera))
         pixels = max(round(_EDGE * camera.sx), 8)
@@ -196,6 +224,23 @@ class GraphLabels:
             if taken.claim(x, y - pixels, width, pixels * 1.2):
                 painter.setPen(qcolor(loud if placed.edge_emphasised[edge] else quiet))
                 painter.drawText(QPointF(x, y), text)
+
+    def _paint_crossings(self, painter: QPainter, size: QSize, camera: Camera) -> None:
+        """Write what enters and leaves a delegate beside its upper and lower border."""
+        c = self._colours
+        pixels = max(round(_EDGE * camera.sx), 8)
+        font, metrics = self._texts.font(c, pixels)
+        painter.setFont(font)
+        painter.setPen(qcolor(readable(c.muted, c.surface, c.text)))
+        for item in self._seen(self._delegates, size, camera).tolist():
+            info = self._placed.scene.cluster_info(self._placed.path_of(item))
+            x, y, width, height = self._screen(item, camera)
+            for text, base in ((info.inward, y - 4), (info.outward, y + height + pixels + 1)):
+                wide = metrics.horizontalAdvance(text)
+                for left in (x + width - wide - 2, x + 2) if text and wide <= width else ():
+                    if self._taken.claim(left, base - pixels, wide, pixels):
+                        painter.drawText(QPointF(left, base), text)
+                        break
 
     def _edges_seen(self, size: QSize, camera: Camera) -> NDArray[np.int64]:
         left, top, right, bottom = camera.view(size.width(), size.height())
@@ -278,6 +323,13 @@ def edge_text(placed: Placed, edge: int) -> str:
     if label_of >= 0:
         return placed.scene.edge_labels[label_of] or size
     return f"{int(placed.edge_uses[edge])} values" + (f" · {size}" if size else "")
+
+
+def edge_words(placed: Placed, edge: int) -> str:
+    """Return the ends and the bytes of a visible edge."""
+    source, target = (placed.title_of(item) for item in placed.edges[edge].tolist())
+    crossing = "\nchanges between delegates" if placed.edge_emphasised[edge] else ""
+    return f"{source} → {target}\n{edge_text(placed, edge) or 'size unknown'}{crossing}"
 
 
 def stub_text(placed: Placed, stub: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,16 @@ from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.widgets.batch import draw_lines, draw_rects
 from devtools_app.widgets.graph_canvas_labels import GraphLabels
 from devtools_app.widgets.graph_canvas_lines import seen_lines, segments
-from devtools_app.widgets.graph_canvas_style import BoxGroup, graph_look
+from devtools_app.widgets.graph_canvas_style import STRIPE, BoxGroup, graph_look
 from devtools_app.widgets.graph_canvas_text import TextCache
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BORDERS, CURVES, ROUND, ARROWS = 0.15, 0.35, 0.45, 0.5  # scales from which they are drawn
 _RADIUS = 4.0
-_BAR = 3.0
+_BAR, _BAR_EDGE = 5.0, 1.5  # height of a share bar, and its distance from the border
+_TRACK = 0.45  # opacity of what a share bar is a part of
+_VEIL = 0.78  # opacity of what lies over all that is not highlighted
 _ARROW = 5.0
 _MANY_MARKED = 0.35  # share of marked nodes above which emphasis would dim the graph
 
@@ -37,21 +39,30 @@ class Marks:
         hovered: item, -1 for none
         found: items found by a search
         searching: whether a search is active, so that other items are dimmed
+        lit: highlighted items, None without a highlight; the others are faint
     """
 
     selected: int = -1
     hovered: int = -1
     found: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     searching: bool = False
+    lit: Ints | None = None
 
 
 class GraphDrawing:
     """All precomputed parts for drawing one placed graph with one overlay and palette."""
 
     def __init__(
-        self, placed: Placed, overlay: GraphOverlay, colours: CanvasColours, texts: TextCache
+        self,
+        placed: Placed,
+        overlay: GraphOverlay,
+        colours: CanvasColours,
+        texts: TextCache,
+        ghosts: Floats | None = None,
     ) -> None:
+        """Prepare the parts; ghosts are dashed boxes of what is only in another graph."""
         self.placed, self.colours = placed, colours
+        self._ghosts = np.zeros((0, 4)) if ghosts is None else ghosts
         self.look = graph_look(placed, overlay, colours)
         marked = placed.edge_emphasised
         self._smooth = segments(placed, ~marked)
@@ -76,19 +87,26 @@ class GraphDrawing:
         length = np.maximum(np.hypot(way[:, 0], way[:, 1]), 1e-9)
         return np.concatenate([tip, way / length[:, None]], axis=1)
 
-    def _share_bars(self) -> list[tuple[str, Floats]]:
-        """Return share bars by colour."""
+    def _share_bars(self) -> list[tuple[str, Floats, Ints]]:
+        """Return share bars and their items by colour."""
         shares = self.look.shares
         items = np.concatenate([group.items for group in self.look.boxes] or [np.zeros(0, int)])
-        items = items[shares[items] > 0]
-        colours = [self._bar_colour(item) for item in items.tolist()]
+        items = items[shares[items] >= 0]
         boxes = self.placed.boxes[items]
-        width = np.maximum((boxes[:, 2] - 2) * shares[items], 1.5)
-        top = boxes[:, 1] + boxes[:, 3] - _BAR - 1
-        bars = [boxes[:, 0] + 1, top, width, np.full(len(items), _BAR)]
-        table = np.ascontiguousarray(np.stack(bars, axis=1))
-        which = np.array(colours, np.str_)
-        return [(colour, table[which == colour]) for colour in sorted(set(colours))]
+        left = boxes[:, 0] + STRIPE + _BAR_EDGE
+        room = boxes[:, 2] - STRIPE - 2 * _BAR_EDGE
+        top = boxes[:, 1] + boxes[:, 3] - _BAR - _BAR_EDGE
+        high = np.full(len(items), _BAR)
+        self._track_items = items
+        self._tracks = np.ascontiguousarray(np.stack([left, top, room, high], axis=1))
+        table = self._tracks.copy()
+        table[:, 2] = np.maximum(room * shares[items], 1.5)
+        which = np.array([self._bar_colour(item) for item in items.tolist()], np.str_)
+        found: list[tuple[str, Floats, Ints]] = []
+        for colour in np.unique(which).tolist():
+            chosen = (which == colour) & (shares[items] > 0)
+            found.append((colour, table[chosen], items[chosen]))
+        return found
 
     def _bar_colour(self, item: int) -> str:
         """Return the accent, or a colour that contrasts with the overlay's fill of the box."""
@@ -106,14 +124,17 @@ class GraphDrawing:
         for group in self.look.regions:
             self._paint_group(painter, group, view, camera.sx, rounded=near, region=True)
         self._paint_lines(painter, view, camera.sx, marks)
+        self._paint_ghosts(painter, view)
         for group in self.look.boxes:
             self._paint_group(painter, group, view, camera.sx, rounded=near)
         self._paint_bars(painter, view, camera.sx)
         self._paint_stubs(painter, view, camera.sx)
+        if marks.lit is not None:
+            self._paint_lit(painter, view, camera.sx, marks.lit)
         self._paint_marks(painter, camera.sx, marks)
         painter.restore()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-        self._labels.paint(painter, size, camera, marks.selected)
+        self._labels.paint(painter, size, camera, marks.lit)
 
     def _paint_group(
         self,
@@ -141,6 +162,15 @@ class GraphDrawing:
             return
         for x, y, width, height in boxes.tolist():
             painter.drawRoundedRect(QRectF(x, y, width, height), _RADIUS, _RADIUS)
+
+    def _paint_ghosts(self, painter: QPainter, view: tuple[float, float, float, float]) -> None:
+        boxes = seen(self._ghosts, view)
+        if len(boxes):
+            pen = cosmetic(qcolor(self.colours.muted, 0.7), 1.0)
+            pen.setStyle(Qt.PenStyle.DashLine)
+            painter.setPen(pen)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            draw_rects(painter, boxes)
 
     def _paint_lines(
         self,
@@ -178,14 +208,26 @@ class GraphDrawing:
         painter.fillPath(path, qcolor(mix(self.colours.surface, self.colours.muted, 0.9)))
 
     def _paint_bars(
-        self, painter: QPainter, view: tuple[float, float, float, float], scale: float
+        self,
+        painter: QPainter,
+        view: tuple[float, float, float, float],
+        scale: float,
+        inside: NDArray[np.bool_] | None = None,
     ) -> None:
+        """Draw stripes and share bars, of all items or only of some.
+
+        Shapes: inside bool[items]
+        """
         if scale < BORDERS:
             return
+        track = mix(self.colours.surface, self.colours.muted, 0.5)
+        tracks = [(qcolor(track, _TRACK), self._tracks, self._track_items)]
+        solid = [(qcolor(one), boxes, items) for one, boxes, items in self.look.stripes]
+        bars = [(qcolor(one), boxes, items) for one, boxes, items in self._bars]
         painter.setPen(Qt.PenStyle.NoPen)
-        for colour, bars in self._bars:
-            painter.setBrush(qcolor(colour))
-            draw_rects(painter, seen(bars, view))
+        for colour, boxes, items in (*solid, *tracks, *bars):
+            painter.setBrush(colour)
+            draw_rects(painter, seen(boxes if inside is None else boxes[inside[items]], view))
 
     def _paint_stubs(
         self, painter: QPainter, view: tuple[float, float, float, float], scale: float
@@ -201,6 +243,27 @@ class GraphDrawing:
             return
         for x, y, width, height in boxes.tolist():
             painter.drawRoundedRect(QRectF(x, y, width, height), height / 2, height / 2)
+
+    def _paint_lit(
+        self, painter: QPainter, view: tuple[float, float, float, float], scale: float, lit: Ints
+    ) -> None:
+        """Draw a veil over all, and the highlighted boxes and the lines between them over it."""
+        left, top, right, bottom = view
+        veil = QRectF(left, top, right - left, bottom - top)
+        painter.fillRect(veil, qcolor(self.colours.surface, _VEIL))
+        inside = np.zeros(len(self.placed.boxes), np.bool_)
+        inside[lit] = True
+        ends = inside[self.placed.edges]
+        between = ends[:, 0] & ends[:, 1]
+        painter.setPen(cosmetic(self.colours.accent, 1.6))
+        draw_lines(painter, self._smooth.of(between))
+        draw_lines(painter, self._warning.of(between))
+        for group in self.look.boxes:
+            chosen = inside[group.items]
+            if chosen.any():
+                some = replace(group, items=group.items[chosen], boxes=group.boxes[chosen])
+                self._paint_group(painter, some, view, scale, rounded=scale >= ROUND)
+        self._paint_bars(painter, view, scale, inside)
 
     def _paint_marks(self, painter: QPainter, scale: float, marks: Marks) -> None:
         c = self.colours

@@ -43,6 +43,29 @@ def stub_at(placed: Placed, x: float, y: float) -> int:
     return int(hit[0]) if len(hit) else NOTHING
 
 
+def edge_at(placed: Placed, x: float, y: float, reach: float) -> int:
+    """Return the visible edge nearest to a point of the world within a distance, or NOTHING."""
+    points = placed.points
+    if len(points) < 2:
+        return NOTHING
+    low, high = np.minimum(points[:-1], points[1:]), np.maximum(points[:-1], points[1:])
+    near = (low[:, 0] <= x + reach) & (high[:, 0] >= x - reach)
+    near &= (low[:, 1] <= y + reach) & (high[:, 1] >= y - reach)
+    near[placed.offsets[1:-1][placed.offsets[1:-1] < len(points)] - 1] = False  # between two edges
+    at = np.flatnonzero(near)
+    if not len(at):
+        return NOTHING
+    way = points[at + 1] - points[at]
+    beside = np.array([x, y]) - points[at]
+    length = np.maximum((way * way).sum(axis=1), 1e-9)
+    along = np.clip((way * beside).sum(axis=1) / length, 0.0, 1.0)
+    off = np.hypot(*(beside - way * along[:, None]).T)
+    best = int(np.argmin(off))
+    if off[best] > reach:
+        return NOTHING
+    return int(np.searchsorted(placed.offsets, at[best], side="right")) - 1
+
+
 def _holding(boxes: NDArray[np.float64], x: float, y: float) -> NDArray[np.bool_]:
     inside = (boxes[:, 0] <= x) & (x <= boxes[:, 0] + boxes[:, 2])
     return inside & (boxes[:, 1] <= y) & (y <= boxes[:, 1] + boxes[:, 3])

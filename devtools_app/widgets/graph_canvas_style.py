@@ -15,6 +15,7 @@ from devtools_app.viewmodels.layout.placed import Placed
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Style = tuple[str, str, float]  # fill, border, width of the border
+STRIPE = 5.0  # width of what marks the owner of a box
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +48,16 @@ class GraphLook:
         regions: open clusters from the outermost inwards, one group per style and depth
         fill_of: colour behind each item's text
         shares: share bar of each item, NaN without one
+        stripes: by colour what runs the boxes, at their left side, and their items
 
-    Shapes: shares float64[items]
+    Shapes: shares float64[items]; stripes float64[n, 4]
     """
 
     boxes: tuple[BoxGroup, ...]
     regions: tuple[BoxGroup, ...]
     fill_of: dict[int, str]
     shares: Floats
+    stripes: tuple[tuple[str, Floats, Ints], ...] = ()
 
 
 def graph_look(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> GraphLook:
@@ -70,7 +73,21 @@ def graph_look(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) ->
     items = np.concatenate([node_items, closed])
     boxes = _groups(placed, items, keys)
     fill_of.update(zip(items.tolist(), (key[0] for key in keys), strict=True))
-    return GraphLook(boxes, regions, fill_of, item_shares(placed, overlay))
+    stripes = _stripes(placed, items, [styles.owner(item) for item in items.tolist()], colours)
+    return GraphLook(boxes, regions, fill_of, item_shares(placed, overlay), stripes)
+
+
+def _stripes(
+    placed: Placed, items: Ints, owners: list[int], colours: CanvasColours
+) -> tuple[tuple[str, Floats, Ints], ...]:
+    which = np.array(owners, np.int64)
+    found: list[tuple[str, Floats, Ints]] = []
+    for owner in sorted(set(owners) - {PLAIN}):
+        own = items[which == owner]
+        boxes = placed.boxes[own] + np.array([1.0, 1.0, 0.0, -2.0])
+        boxes[:, 2] = STRIPE
+        found.append((colours.reference(owner), np.ascontiguousarray(boxes), own))
+    return tuple(found)
 
 
 def _region_groups(
@@ -108,17 +125,23 @@ class _Styles:
             return mix(c.raised, c.not_delegated, 0.13), c.not_delegated, 1.7
         if owner == PLAIN:
             return c.raised, mix(c.line, c.muted, 0.25), 1.0
-        return c.raised, mix(c.line, c.backend(owner), 0.75), 1.0
+        return c.raised, c.backend(owner), 1.3
+
+    def owner(self, item: int) -> int:
+        """Return what runs a node or a closed cluster."""
+        if item < self._placed.node_count:
+            return int(self._placed.scene.owners[item])
+        return self._placed.scene.cluster_info(self._placed.path_of(item)).owner
 
     def node(self, item: int) -> Style:
         """Return the look of a node."""
-        fill, border, width = self._owned(int(self._placed.scene.owners[item]))
+        fill, border, width = self._owned(self.owner(item))
         return self._overlay.get(item, fill), border, width
 
     def closed(self, item: int) -> Style:
         """Return the look of a closed cluster."""
         c = self._colours
-        owner = self._placed.scene.cluster_info(self._placed.path_of(item)).owner
+        owner = self.owner(item)
         region = (self.tint(owner), c.backend(owner), 1.7)
         style = region if owner >= 0 else self._owned(owner)
         return self._overlay.get(item, style[0]), style[1], style[2]
@@ -127,7 +150,7 @@ class _Styles:
         """Return the style of an open cluster: tinted for a delegate, else as its parent."""
         c, tree = self._colours, self._placed.scene.tree
         nodes = self._placed.node_count
-        owner = self._placed.scene.cluster_info(self._placed.path_of(item)).owner
+        owner = self.owner(item)
         around = fill_of.get(nodes + int(tree.parent[item - nodes]), c.surface)
         if owner >= 0:
             style = (self.tint(owner), c.backend(owner), 1.7)
@@ -152,7 +175,7 @@ def item_fills(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) ->
         chosen = colours.diverging if overlay.diverging else colours.sequential
         return dict(zip(known.tolist(), map_colours(chosen, most[known]), strict=True))
     if overlay.categories is not None:
-        common = _common_inside(placed, overlay.categories)
+        common = _common_inside(placed, overlay.categories, sparse=overlay.sparse)
         known = np.flatnonzero(common != PLAIN)
         share = 0.45 if colours.dark else 0.38
         return {
@@ -168,17 +191,19 @@ def _largest_inside(placed: Placed, values: Floats) -> Floats:
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def _common_inside(placed: Placed, categories: Ints) -> Ints:
+def _common_inside(placed: Placed, categories: Ints, *, sparse: bool) -> Ints:
     found = np.full(len(placed.boxes), PLAIN, np.int64)
-    found[placed.item_of_node] = categories
+    known = categories != PLAIN if sparse else np.ones(len(categories), np.bool_)
+    items, categories = placed.item_of_node[known], categories[known]
+    found[items] = categories
     mixed = np.zeros(len(placed.boxes), np.bool_)
-    np.logical_or.at(mixed, placed.item_of_node, found[placed.item_of_node] != categories)
+    np.logical_or.at(mixed, items, found[items] != categories)
     found[mixed] = PLAIN
     return found
 
 
 def item_shares(placed: Placed, overlay: GraphOverlay) -> Floats:
-    """Return the share bar of every visible item: its own, or the sum inside a closed cluster."""
+    """Return the share bar of every visible item: its own, or that of all of a closed cluster."""
     shares = np.full(len(placed.boxes), np.nan)
     if overlay.shares is None:
         return shares
@@ -186,6 +211,10 @@ def item_shares(placed: Placed, overlay: GraphOverlay) -> Floats:
     items = placed.item_of_node[known]
     total = np.bincount(items, weights=overlay.shares[known], minlength=len(shares))
     shares[items] = np.clip(total[items], 0.0, 1.0)
+    for item in placed.clusters[placed.collapsed].tolist():  # a delegate is more than its nodes
+        share = placed.scene.cluster_info(placed.path_of(item)).share
+        if share is not None:
+            shares[item] = min(share, 1.0)
     return shares
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from devtools_app.appearance.paint_theme import CanvasColours
+from devtools_app.appearance.paint_theme import CanvasColours, qcolor
 from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera, fitted
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
@@ -19,14 +20,15 @@ from devtools_app.widgets.graph_canvas_paint import GraphDrawing, Marks
 from devtools_app.widgets.graph_canvas_pick import NOTHING
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.legend import Legend
-from devtools_app.widgets.minimap import Minimap
+from devtools_app.widgets.minimap import LARGEST_MAP, Minimap
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
 
 NEAREST = 4.0
-READABLE_SCALE = 0.8  # a large graph opens at its beginning at this scale
 _EDGE = 12  # distance of legend and map from the border
-_FIT_MARGIN = 32.0
-_SHRINK = 0.6  # of its scale, at most, a whole graph gives way to the legend
+_FIT_MARGIN = 24.0
+_WIDE = 640  # a narrower canvas has its legend below the drawing, and no map
+_HIGH = 200  # a lower one has no legend
+_LEAST_MAP = 72  # height of a map that still shows anything
 _LARGEST_IMAGE = 16000  # pixels of one side of an exported whole graph
 
 
@@ -42,6 +44,10 @@ class GraphView(ZoomCanvas):
         self._marks = Marks()
         self._placing = False  # the camera waits for a size
         self._last_width = 0
+        self._side = self._foot = 0  # pixels beside and below the drawing
+        self._ghosts: NDArray[np.float64] | None = None
+        self._extras = True  # legend and map
+        self._bare = False  # an image of the drawing alone is painted
         self.legend = Legend(colours, self)
         self.minimap = Minimap(colours, self)
         self.minimap.hide()
@@ -63,11 +69,12 @@ class GraphView(ZoomCanvas):
         same = before is not None and placed is not None and before.scene is placed.scene
         if not same:
             self._marks = Marks()
-            self._placing = True
+            self._placing = self._whole = True
             self.forget_marks()
         elif anchor is not None and before is not None and placed is not None:
             self._keep_in_place(before, placed, anchor)
         if same and placed is not None:
+            self._whole = self._placing = False
             self.renew_marks(placed)
         self._marks.hovered = self._hovered = NOTHING
         self._prepare()
@@ -78,6 +85,18 @@ class GraphView(ZoomCanvas):
         self._placed = placed
         self.renew_marks(placed)
         self._prepare()
+
+    def set_ghosts(self, boxes: NDArray[np.float64]) -> None:
+        """Draw dashed boxes where another graph has nodes; shown with the next graph.
+
+        Shapes: boxes float64[n, 4]
+        """
+        self._ghosts = boxes
+
+    def leave_out_extras(self) -> None:
+        """Have neither legend nor map; another widget shows them."""
+        self._extras = False
+        self._arrange()
 
     def _keep_in_place(self, before: Placed, after: Placed, anchor: ClusterPath) -> None:
         number = before.scene.tree.index.get(anchor)
@@ -114,7 +133,7 @@ class GraphView(ZoomCanvas):
         if placed is not None and not self.is_empty():
             fits = self._overlay.nodes in (None, len(placed.scene.names))
             overlay = self._overlay if fits else GraphOverlay()
-            drawing = GraphDrawing(placed, overlay, self.colours, self._texts)
+            drawing = GraphDrawing(placed, overlay, self.colours, self._texts, self._ghosts)
             self._drawing = drawing
             self.minimap.set_graph(drawing.look, (placed.width, placed.height), self.colours)
         self._arrange()
@@ -147,17 +166,23 @@ class GraphView(ZoomCanvas):
             text += f". Selected: {placed.title_of(self._marks.selected)}"
         return text
 
+    def room(self) -> QSize:
+        """Return the size of the part with the drawing: legend and map are beside or below it."""
+        width, height = self.width() - self._side, self.height() - self._foot
+        return QSize(max(width, 1), max(height, 1))
+
     def _limits(self) -> tuple[float, float]:
         placed = self._placed
         if placed is None:
             return 0.01, NEAREST
-        whole = min(self.width() / max(placed.width, 1.0), self.height() / max(placed.height, 1.0))
+        room = self.room()
+        whole = min(room.width() / max(placed.width, 1.0), room.height() / max(placed.height, 1.0))
         return min(whole * 0.5, 0.5), NEAREST
 
     @override
     def set_camera(self, camera: Camera) -> None:
         self._camera = camera
-        self._placing = False
+        self._placing = self._whole = False
         self._moved()
 
     def _moved(self) -> None:
@@ -172,79 +197,40 @@ class GraphView(ZoomCanvas):
             caption = f"{shown:,} of {total:,}" + (" nodes" if total < 1000 else "")
             percent = self._camera.sx * 100
             caption += f" · {percent:.0f} %" if percent >= 10 else f" · {percent:.1f} %"
-            view = self._camera.view(self.width(), self.height())
+            view = self._view()
             self.minimap.set_view(*view, caption)
             self.minimap.setVisible(self._needs_map(placed, view))
 
+    def _view(self) -> tuple[float, float, float, float]:
+        room = self.room()
+        return self._camera.view(room.width(), room.height())
+
     def _needs_map(self, placed: Placed, view: tuple[float, float, float, float]) -> bool:
-        """Return whether part of the graph is out of view and a map fits the canvas."""
-        if self.width() < 520 or self.height() < 300 or self.is_empty():
+        """Return whether part of the graph is out of view and a map has room below the legend."""
+        if not self._map_room() or self.is_empty():
             return False
         left, top, right, bottom = view
         return left > 0 or top > 0 or right < placed.width or bottom < placed.height
 
+    def _map_room(self) -> int:
+        """Return the height for a map, 0 if it is too little."""
+        if not self._side:
+            return 0
+        above = 0 if self.legend.isHidden() else self.legend.geometry().bottom()
+        room = self.height() - above - 2 * _EDGE
+        return room if room >= _LEAST_MAP else 0
+
     @override
     def fit(self) -> None:
         placed = self._placed
-        if placed is None:
-            return
-        box = (0.0, 0.0, placed.width, placed.height)
-        camera = self._clear_of_legend(self._fitted(box, 1.25), placed)
-        beside = self._fitted_beside_legend(box)
-        covered = -camera.x * camera.sx < self._legend_end()
-        self.set_camera(beside if covered and beside.sx >= camera.sx * _SHRINK else camera)
-
-    def _legend_end(self) -> float:
-        """Return the left edge of the space beside the legend."""
-        return 0.0 if self.legend.isHidden() else self.legend.geometry().right() + 2.0 * _EDGE
-
-    def _fitted_beside_legend(self, box: tuple[float, float, float, float]) -> Camera:
-        left = self._legend_end()
-        screen = (max(self.width() - left, 1.0), float(self.height()))
-        camera = fitted(box, screen, _FIT_MARGIN, (self._limits()[0], 1.25))
-        return camera.panned(left, 0.0)
+        if placed is not None:
+            self.set_camera(self._fitted((0.0, 0.0, placed.width, placed.height), 1.25))
+            self._whole = True
 
     def _fitted(self, box: tuple[float, float, float, float], most: float) -> Camera:
-        screen = (float(self.width()), float(self.height()))
+        room = self.room()
+        screen = (float(room.width()), float(room.height()))
         return fitted(box, screen, _FIT_MARGIN, (self._limits()[0], most))
-
-    def _clear_of_legend(self, camera: Camera, placed: Placed) -> Camera:
-        """Move a narrow graph to the right of the legend if it fits."""
-        if self.legend.isHidden():
-            return camera
-        left = -camera.x * camera.sx
-        requested = self.legend.geometry().right() + 2.0 * _EDGE
-        room = self.width() - requested - placed.width * camera.sx - _EDGE
-        return camera.panned(requested - left, 0.0) if left < requested and room >= 0 else camera
-
-    def _open_view(self, placed: Placed) -> None:
-        """Show the whole graph, or the beginning of a large one at a readable scale."""
-        self.fit()
-        if self._camera.sx >= READABLE_SCALE:
-            return
-        first = placed.boxes[int(placed.item_of_node[0])]
-        scale = READABLE_SCALE
-        y = float(first[1]) - _FIT_MARGIN / scale
-        if placed.width * scale + 2 * _FIT_MARGIN <= self.width():
-            x = (placed.width - self.width() / scale) / 2
-            camera = self._clear_of_legend(Camera(x, y, scale, scale), placed)
-            self.set_camera(self._uncovered(camera, placed))
-            return
-        x = float(first[0] + first[2] / 2) - self.width() / 2 / scale
-        camera = Camera(max(x, -max(self._legend_end(), 2 * _EDGE) / scale), y, scale, scale)
-        self.set_camera(self._uncovered(camera, placed))
-
-    def _uncovered(self, camera: Camera, placed: Placed) -> Camera:
-        """Move the drawing to the right if a box would begin below the legend."""
-        end = self._legend_end() / camera.sx + camera.x
-        bottom = self.legend.geometry().bottom() / camera.sy + camera.y
-        boxes = placed.boxes[np.isfinite(placed.boxes[:, 0])]
-        under = (boxes[:, 1] < bottom) & (boxes[:, 0] < end)
-        under &= boxes[:, 0] + boxes[:, 2] > camera.x
-        if self.legend.isHidden() or not under.any():
-            return camera
-        most = self.width() / 4  # the first box stays well inside
-        return camera.panned(min((end - float(boxes[under, 0].min())) * camera.sx, most), 0.0)
 
     @override
     def focus_selection(self) -> None:
@@ -271,26 +257,26 @@ class GraphView(ZoomCanvas):
 
     def _move_to(self, item: int) -> None:
         placed = self._placed
-        if placed is None or item < 0:
+        if placed is None or item < 0 or not np.isfinite(placed.boxes[item, 0]):
             return
         x, y, width, height = placed.boxes[item].tolist()
-        left, top, right, bottom = self._camera.view(self.width(), self.height())
+        left, top, right, bottom = self._view()
         margin = 24 / self._camera.sx
         inside_x = left + margin <= x and x + min(width, right - left) <= right
         inside_y = top + margin <= y and y + min(height, 60.0) <= bottom - margin
         if not (inside_x and inside_y):
             tall = min(height, 200.0)
-            self.set_camera(
-                self._camera.centred(x + width / 2, y + tall / 2, self.width(), self.height())
-            )
+            self._centre_on_point(x + width / 2, y + tall / 2)
 
     @override
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        at = at or QPointF(self.width() / 2, self.height() / 2)
+        room = self.room()
+        at = at or QPointF(room.width() / 2, room.height() / 2)
         self.set_camera(self._camera.zoomed(factor, at.x(), at.y(), self._limits()))
 
     def _centre_on_point(self, x: float, y: float) -> None:
-        self.set_camera(self._camera.centred(x, y, self.width(), self.height()))
+        room = self.room()
+        self.set_camera(self._camera.centred(x, y, room.width(), room.height()))
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -299,8 +285,17 @@ class GraphView(ZoomCanvas):
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
-        if self._drawing is not None:
-            self._drawing.paint(painter, size, self._camera, self._marks)
+        if self._drawing is None:
+            return
+        painter.save()
+        if not self._bare:
+            size = QSize(size.width() - self._side, size.height() - self._foot)
+            painter.setClipRect(0, 0, size.width(), size.height())
+        self._drawing.paint(painter, size, self._camera, self._marks)
+        painter.restore()
+        if self._side and not self._bare:
+            painter.setPen(qcolor(self.colours.line))
+            painter.drawLine(size.width(), 0, size.width(), size.height())
 
     @override
     def paint_extras(self, painter: QPainter, size: QSize) -> None:
@@ -321,40 +316,61 @@ class GraphView(ZoomCanvas):
         size = QSize(round(placed.width + 64), round(placed.height + 64))
         most = _LARGEST_IMAGE / max(size.width(), size.height())
         camera, self._camera = self._camera, Camera(-32.0, -32.0, 1.0, 1.0)
+        self._bare = True
         try:
             self.write_image(path, min(scale, most), size, extras=False)
         finally:
-            self._camera = camera
+            self._camera, self._bare = camera, False
 
     @override
     def resized(self) -> None:
         self._arrange()
+        if self._whole and not self._placing:
+            self.fit()
         self._keep_selected()
         self._show_view()
 
     def _keep_selected(self) -> None:
         """Pan just enough where a narrower canvas would cut off the selected box."""
-        width, self._last_width = self._last_width, self.width()
+        now = self.room().width()
+        width, self._last_width = self._last_width, now
         placed, item = self._placed, self._marks.selected
-        if placed is None or item < 0 or self._placing or self.width() >= width:
+        if placed is None or item < 0 or self._placing or now >= width:
             return
         x, _, wide, _ = placed.boxes[item].tolist()
         right = (x + wide - self._camera.x) * self._camera.sx
-        over = right + _EDGE - self.width()
+        over = right + _EDGE - now
         if over > 0 and right <= width:
             self.set_camera(self._camera.panned(-over, 0.0))
 
     def _arrange(self) -> None:
         """Place legend and map; set the initial view once the size is known."""
-        self.legend.move(_EDGE, _EDGE)
-        if self.is_empty():
+        wide = self.width() >= _WIDE
+        self._side = self._foot = 0
+        self.legend.set_line(not wide)
+        if self.is_empty() or not self._extras:
             self.minimap.hide()
-        self.minimap.set_room(self.size())
-        self.minimap.move(
-            self.width() - self.minimap.width() - _EDGE,
-            self.height() - self.minimap.height() - _EDGE,
-        )
+            self.legend.setVisible(self._extras and not self.legend.isHidden())
+        elif wide:
+            self._arrange_side()
+        else:
+            self._arrange_foot()
         if self._placing and self._placed is not None and self.width() > 1 and not self.is_empty():
-            self._open_view(self._placed)
+            self.fit()
             self._move_to(self._marks.selected)
-            self._placing = True  # until it is painted the widget may get another size
+            self._placing = self._whole = True  # until it is painted it may get another size
+
+    def _arrange_side(self) -> None:
+        legend = 0 if self.legend.isHidden() else self.legend.width()
+        self._side = max(legend, LARGEST_MAP.width()) + 2 * _EDGE
+        left = self.width() - self._side + _EDGE
+        self.legend.move(left, _EDGE)
+        self.minimap.set_room(QSize(LARGEST_MAP.width(), self._map_room()))
+        self.minimap.move(left, self.height() - self.minimap.height() - _EDGE)
+
+    def _arrange_foot(self) -> None:
+        if self.legend.isHidden() or self.height() < _HIGH:
+            self.legend.move(0, self.height())
+            return
+        self._foot = self.legend.heightForWidth(self.width())
+        self.legend.setGeometry(0, self.height() - self._foot, self.width(), self._foot)

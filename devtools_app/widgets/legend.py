@@ -26,7 +26,11 @@ _RAMP_ROW = 46.0
 _PAD = 11.0
 _SWATCH = 12.0
 _RAMP = 132
+_LINE_RAMP = 72.0
+_BOLDER = 1.1  # width of a heading for that of plain text
+_PLAIN_WORDS = (Swatch.HEADING, Swatch.NOTE)
 _GAP, _LINE_PAD = 20.0, 4.0  # between entries of a line, above and below it
+_UNBOUNDED = 16777215  # the largest size of a widget in Qt
 
 
 class Legend(QWidget):
@@ -63,6 +67,14 @@ class Legend(QWidget):
         self.setAccessibleDescription(", ".join(entry.label for entry in entries))
         self.setVisible(bool(entries))
         self._fit()
+
+    def set_line(self, line: bool) -> None:
+        """Show a line instead of a card, or the other way round."""
+        if line != self._line:
+            self._line = line
+            self.setMinimumSize(0, 0)
+            self.setMaximumSize(_UNBOUNDED, _UNBOUNDED)
+            self._fit()
 
     def set_colours(self, colours: CanvasColours) -> None:
         """Use another palette."""
@@ -115,7 +127,7 @@ def line_places(
     found: list[tuple[float, float]] = []
     x, y = _PAD, 0.0
     for entry in entries:
-        needed = _entry_width(entry, metrics)
+        needed = _entry_width(entry, metrics, line=True)
         if x > _PAD and x + needed > width - _PAD:
             x, y = _PAD, y + _ROW
         found.append((x, y))
@@ -130,16 +142,24 @@ def paint_line(
     width: int,
     strength: float = 1.0,
 ) -> None:
-    """Draw the entries one after the other; ramps are for cards only."""
+    """Draw the entries one after the other."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     font = colours.sized(12)
     metrics = QFontMetricsF(font)
     painter.setFont(font)
     for entry, (x, y) in zip(entries, line_places(entries, colours, width), strict=True):
         top = y + _LINE_PAD
+        baseline = top + (_ROW + metrics.ascent() - metrics.descent()) / 2
+        painter.setPen(qcolor(colours.muted))
+        if entry.swatch in _PLAIN_WORDS:
+            painter.setPen(qcolor(_word_colour(entry, colours)))
+            painter.drawText(QPointF(x, baseline), _line_label(entry))
+            continue
+        if entry.swatch is Swatch.RAMP:
+            _paint_line_ramp(painter, entry, colours, QPointF(x, baseline), metrics)
+            continue
         _paint_swatch(painter, entry, colours, QRectF(x, top + 3.5, _SWATCH, _SWATCH), strength)
         painter.setPen(qcolor(colours.muted))
-        baseline = top + (_ROW + metrics.ascent() - metrics.descent()) / 2
         painter.drawText(QPointF(x + _SWATCH + 8, baseline), entry.label)
 
 
@@ -147,12 +167,31 @@ def legend_size(entries: Sequence[LegendEntry], colours: CanvasColours) -> QSize
     """Return the size of the card for some entries."""
     metrics = QFontMetricsF(colours.sized(12))
     widths = [_entry_width(entry, metrics) for entry in entries]
-    height = sum(_RAMP_ROW if entry.swatch is Swatch.RAMP else _ROW for entry in entries)
+    height = sum(_row_height(entry) for entry in entries)
     return QSize(round(max(widths, default=0.0) + 2 * _PAD), round(height + 2 * _PAD - 4))
 
 
-def _entry_width(entry: LegendEntry, metrics: QFontMetricsF) -> float:
+def _row_height(entry: LegendEntry) -> float:
+    if entry.swatch is Swatch.RAMP:
+        return _RAMP_ROW if entry.label else _RAMP_ROW - _ROW + 3
+    return _ROW
+
+
+def _word_colour(entry: LegendEntry, colours: CanvasColours) -> str:
+    return colours.text if entry.swatch is Swatch.HEADING else colours.muted
+
+
+def _line_label(entry: LegendEntry) -> str:
+    return f"{entry.label}:" if entry.swatch is Swatch.HEADING else entry.label
+
+
+def _entry_width(entry: LegendEntry, metrics: QFontMetricsF, *, line: bool = False) -> float:
     text = metrics.horizontalAdvance(entry.label)
+    if entry.swatch in _PLAIN_WORDS:
+        return metrics.horizontalAdvance(_line_label(entry)) if line else text * _BOLDER
+    if entry.swatch is Swatch.RAMP and line:
+        words = [word for word in (entry.label, entry.low, entry.high) if word]
+        return sum(metrics.horizontalAdvance(word) + 6 for word in words) + _LINE_RAMP
     if entry.swatch is Swatch.RAMP:
         ends = metrics.horizontalAdvance(entry.low) + metrics.horizontalAdvance(entry.high)
         return max(text, _RAMP, ends + 16)
@@ -172,12 +211,20 @@ def paint_legend(painter: QPainter, entries: Sequence[LegendEntry], colours: Can
     y = _PAD - 2
     for entry in entries:
         if entry.swatch is Swatch.RAMP:
-            _paint_ramp(painter, entry, colours, y, size.width() - 2 * _PAD)
-            y += _RAMP_ROW
+            below = y if entry.label else y - _ROW + 3
+            _paint_ramp(painter, entry, colours, below, size.width() - 2 * _PAD)
+            y += _row_height(entry)
+            continue
+        baseline = y + (_ROW + metrics.ascent() - metrics.descent()) / 2
+        if entry.swatch in _PLAIN_WORDS:
+            painter.setPen(qcolor(_word_colour(entry, colours)))
+            painter.setFont(colours.sized(12, bold=entry.swatch is Swatch.HEADING))
+            painter.drawText(QPointF(_PAD, baseline), entry.label)
+            painter.setFont(font)
+            y += _ROW
             continue
         _paint_swatch(painter, entry, colours, QRectF(_PAD, y + 3.5, _SWATCH, _SWATCH))
         painter.setPen(qcolor(colours.text))
-        baseline = y + (_ROW + metrics.ascent() - metrics.descent()) / 2
         painter.drawText(QPointF(_PAD + _SWATCH + 8, baseline), entry.label)
         y += _ROW
 
@@ -192,7 +239,11 @@ def _paint_swatch(
     fill, border, width = _swatch_look(entry, colours, strength)
     painter.setPen(QPen(qcolor(border), width))
     painter.setBrush(fill)
+    if entry.swatch is Swatch.GHOST:
+        painter.setPen(QPen(qcolor(border), width, Qt.PenStyle.DashLine))
     painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
+    if entry.swatch in (Swatch.STRIPE, Swatch.STRIPE_OUTSIDE):
+        painter.fillRect(QRectF(box.x() + 1, box.y() + 1, 4, box.height() - 2), qcolor(border))
 
 
 def _swatch_look(
@@ -211,6 +262,9 @@ def _swatch_look(
             1.7,
         ),
         Swatch.PLAIN: (colours.raised, quiet, 1.0),
+        Swatch.GHOST: (colours.surface, colours.muted, 1.0),
+        Swatch.STRIPE: (colours.raised, own, 1.4),
+        Swatch.STRIPE_OUTSIDE: (colours.raised, colours.not_delegated, 1.7),
         Swatch.BAR: (colours.accent, colours.accent, 1.0),
         Swatch.RING: (mix(colours.raised, colours.warn, 0.18), colours.warn, 2.0),
     }
@@ -220,16 +274,37 @@ def _swatch_look(
     return QBrush(qcolor(fill)), border, width
 
 
-def _paint_ramp(
-    painter: QPainter, entry: LegendEntry, colours: CanvasColours, y: float, width: float
+def _paint_line_ramp(
+    painter: QPainter,
+    entry: LegendEntry,
+    colours: CanvasColours,
+    at: QPointF,
+    metrics: QFontMetricsF,
 ) -> None:
+    """Draw a ramp between its ends, in a line of text."""
+    x = at.x()
+    for word in (entry.label, entry.low):
+        if word:
+            painter.drawText(QPointF(x, at.y()), word)
+            x += metrics.horizontalAdvance(word) + 6
+    painter.fillRect(QRectF(x, at.y() - 8, _LINE_RAMP, 9), _gradient(entry, colours, x, _LINE_RAMP))
+    painter.drawText(QPointF(x + _LINE_RAMP + 6, at.y()), entry.high)
+
+
+def _gradient(entry: LegendEntry, colours: CanvasColours, x: float, width: float) -> QBrush:
     chosen = colours.diverging if entry.diverging else colours.sequential
-    gradient = QLinearGradient(_PAD, 0, _PAD + width, 0)
+    gradient = QLinearGradient(x, 0, x + width, 0)
     for step in range(17):
         red, green, blue = chosen[step * 255 // 16].tolist()
         gradient.setColorAt(step / 16, QColor(red, green, blue))
+    return QBrush(gradient)
+
+
+def _paint_ramp(
+    painter: QPainter, entry: LegendEntry, colours: CanvasColours, y: float, width: float
+) -> None:
     painter.setPen(QPen(qcolor(colours.line), 1))
-    painter.setBrush(QBrush(gradient))
+    painter.setBrush(_gradient(entry, colours, _PAD, width))
     painter.drawRect(QRectF(_PAD, y + 18, width, 9))
     painter.setPen(qcolor(colours.text))
     painter.drawText(QPointF(_PAD, y + 13), entry.label)

@@ -13,7 +13,7 @@ from devtools_app.viewmodels.layout.camera import Camera, fitted
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_style import BoxGroup, GraphLook
 
-_SIZE = QSize(148, 158)
+LARGEST_MAP = QSize(148, 158)
 _PAD = 8
 _CAPTION = 22
 
@@ -35,7 +35,7 @@ class Minimap(QWidget):
         self._seen = QRectF()
         self._caption = ""
         self._drawing: QImage | None = None
-        self.setFixedSize(_SIZE)
+        self.setFixedSize(LARGEST_MAP)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName("Map of the graph")
@@ -47,9 +47,9 @@ class Minimap(QWidget):
         self._drawing = None
         self.update()
 
-    def set_room(self, canvas: QSize) -> None:
-        """Limit the size to a fifth of the width and two fifths of the height of the canvas."""
-        size = _SIZE.boundedTo(QSize(canvas.width() // 5, canvas.height() * 2 // 5))
+    def set_room(self, room: QSize) -> None:
+        """Limit the size."""
+        size = LARGEST_MAP.boundedTo(room)
         if size != self.size():
             self.setFixedSize(size)
             self._drawing = None

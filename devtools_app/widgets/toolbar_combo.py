@@ -11,6 +11,7 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.fields import ComboBox
 
 _PAD, _ARROW, _WIDEST = 10, 18, 320
+_NARROWEST, _NARROW = 64, 150  # bounds of the least width
 
 
 class ToolbarCombo(ComboBox):
@@ -49,7 +50,11 @@ class ToolbarCombo(ComboBox):
 
     @override
     def minimumSizeHint(self) -> QSize:
-        return QSize(90, self.sizeHint().height())
+        """Return a size with room for the value without its label."""
+        hint = self.sizeHint()
+        value = QFontMetrics(self._theme.sans(strong=True)).horizontalAdvance(self.currentText())
+        least = min(max(value + _PAD + _ARROW + 4, _NARROWEST), _NARROW, hint.width())
+        return QSize(least, hint.height())
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:

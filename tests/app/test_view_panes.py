@@ -184,13 +184,13 @@ def test_graph_reveals_what_another_view_selected(qtbot) -> None:
 def test_graph_search_counts_and_steps(qtbot) -> None:
     bench, pane = _graph(qtbot)
     bench.open(opened(XNNPACK))
-    pane.search.setFocus()
-    qtbot.keyClicks(pane.search, "linear")
-    qtbot.keyClick(pane.search, Qt.Key.Key_Return)
+    pane.search.box.setFocus()
+    qtbot.keyClicks(pane.search.box, "linear")
+    qtbot.keyClick(pane.search.box, Qt.Key.Key_Return)
     bench.settle()
     first = bench.store.state.selection.node
     assert "linear" in first
-    qtbot.keyClick(pane.search, Qt.Key.Key_F3)
+    qtbot.keyClick(pane.search.box, Qt.Key.Key_F3)
     bench.settle()
     assert bench.store.state.selection.node != first
     assert " of " in pane.note.text()

@@ -26,7 +26,7 @@ from devtools_app.viewmodels.layout.topology import (
 )
 from devtools_app.viewmodels.layout.visible import Ints, Visible, visible_items
 
-COLLAPSED_HEIGHT = 44.0
+COLLAPSED_HEIGHT = 48.0
 _MOST_ANSWERS = 20000  # cached clusters before the cache starts anew
 _NOT_OPEN = -1
 _STEP = 24.0

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FOLD_HEIGHT = 2400.0  # a cluster below this height stays one column
+WHOLE_HEIGHT = 760.0  # and so does the graph itself, all of which is seen when it is opened
 _TALL = 3.0  # height for a width from which folding pays
+_WHOLE_TALL = 1.2  # the same of the graph itself
 _WIDE = 1.5  # wanted width for a height of the folded cluster
 _SHORTEST = 900.0  # a column is at least so high
+_WHOLE_SHORTEST = 420.0
 _WINDOW = 6  # rows up and down in which the break with the fewest lines is looked for
 CHANNEL = 26.0  # free space beside and around the lines between columns
 TRACK = 7.0  # distance of those lines
@@ -37,7 +40,12 @@ class FoldColumn:
 
 
 def break_rows(
-    tops: Sequence[float], heights: Sequence[float], width: float, links: Sequence[int]
+    tops: Sequence[float],
+    heights: Sequence[float],
+    width: float,
+    links: Sequence[int],
+    *,
+    whole: bool = False,
 ) -> list[int]:
     """Return the first row of each column; ``[0]`` when the cluster is not folded.
 
@@ -46,12 +54,15 @@ def break_rows(
         heights: height of each row
         width: of the cluster in one column
         links: lines between each row and the next
+        whole: it is the graph itself
     """
     total = tops[-1] + heights[-1] if tops else 0.0
-    if total < FOLD_HEIGHT or total < _TALL * width or len(tops) < 4:
+    height, tall = (WHOLE_HEIGHT, _WHOLE_TALL) if whole else (FOLD_HEIGHT, _TALL)
+    if total < height or total < tall * width or len(tops) < 4:
         return [0]
     columns = round(math.sqrt(_WIDE * total / (width + CHANNEL * 2)))
-    columns = max(2, min(columns, int(total / _SHORTEST)))
+    shortest = _WHOLE_SHORTEST if whole else _SHORTEST
+    columns = max(2, min(columns, int(total / shortest)))
     starts = [0]
     for column in range(1, columns):
         row = _best_break(tops, total * column / columns, links, starts[-1] + 1)

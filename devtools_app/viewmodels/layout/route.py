@@ -50,7 +50,7 @@ def grid(problem: Problem, state: LayerRows, xs: list[float]) -> RouteGrid:
     tops = _row_tops(problem, state, heights, xs)
     width = max((x + right for x, right in zip(xs, state.right, strict=True)), default=0.0)
     links = [sum(len(state.below[vertex]) for vertex in row) for row in state.rows]
-    starts = break_rows(tops, heights, width, links)
+    starts = break_rows(tops, heights, width, links, whole=not problem.framed)
     if len(starts) == 1:
         whole = FoldColumn(0, len(tops) - 1, 0.0, 0.0, width, 0.0)
         bottom = tops[-1] + heights[-1] if tops else 0.0

@@ -15,7 +15,7 @@ from devtools_app.viewmodels.layout.cluster_tree import ClusterPath, ClusterTree
 
 UNKNOWN_BYTES = -1
 
-NODE_HEIGHT = 36.0
+NODE_HEIGHT = 40.0
 _NARROWEST = 144.0
 _WIDEST = 288.0
 _WIDTH_STEP = 24.0
@@ -77,12 +77,16 @@ class ClusterInfo:
         detail: text at the right of it, as in ``5 nodes · 0.349 ms · 23 %``
         owner: PLAIN, NOT_DELEGATED or the number of a backend colour that tints the region
         share: part of the whole that it stands for, 0..1, None when unknown
+        inward: tensors that enter it, and their bytes; empty where that is of no interest
+        outward: tensors that leave it
     """
 
     title: str
     detail: str = ""
     owner: int = PLAIN
     share: float | None = None
+    inward: str = ""
+    outward: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

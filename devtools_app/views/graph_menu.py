@@ -1,0 +1,110 @@
+"""The menu of the graph view: it names what was clicked and offers what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
+
+from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.views.editing import item_menu
+from devtools_app.views.graph_focus import GraphFocus
+from devtools_app.views.spec import ViewContext
+from devtools_app.widgets.graph_canvas import GraphCanvas
+from devtools_app.widgets.graph_canvas_labels import edge_text
+from devtools_app.widgets.graph_canvas_pick import NOTHING
+from inspector.tables.selection import NOTHING as NO_SELECTION
+from inspector.tables.selection import Selection
+
+_AFTER_COPY = 2  # the commands of the graph follow the name and its copy
+
+
+@dataclass(frozen=True, slots=True)
+class Clicked:
+    """What the menu is of.
+
+    Attributes:
+        name: its first line
+        item: box, or NOTHING
+        edge: visible edge, or NOTHING
+    """
+
+    name: str
+    item: int = NOTHING
+    edge: int = NOTHING
+
+
+def clicked(canvas: GraphCanvas) -> Clicked:
+    """Return what was clicked last with the right button, else what is selected."""
+    placed, item = canvas.placed, canvas.selected_item
+    if placed is None:
+        return Clicked("Graph")
+    if canvas.clicked_edge != NOTHING:
+        edge = canvas.clicked_edge
+        source, target = (placed.title_of(end) for end in placed.edges[edge].tolist())
+        text = edge_text(placed, edge)
+        name = f"{source} → {target}" + (f" · {text}" if text else "")
+        return Clicked(name, edge=edge)
+    if item == NOTHING:
+        return Clicked("Graph")
+    return Clicked(_box_name(placed, item), item)
+
+
+def _box_name(placed: Placed, item: int) -> str:
+    title = placed.title_of(item)
+    if item >= placed.node_count or placed.scene.labels[item] == title:
+        return title
+    return f"{placed.scene.labels[item]} · {title}"
+
+
+def graph_menu(
+    canvas: GraphCanvas,
+    selection: Selection,
+    focus: GraphFocus,
+    toggle: Callable[[object], None],
+    context: ViewContext,
+    parent: QWidget,
+) -> QMenu:
+    """Return the menu of what was clicked.
+
+    Args:
+        canvas: that was clicked
+        selection: of the window
+        focus: commands on parts of the graph
+        toggle: opens or closes a box by its path
+        context: of the view
+        parent: of the menu
+    """
+    found, placed = clicked(canvas), canvas.placed
+    own = selection if found.item != NOTHING else NO_SELECTION
+    menu = item_menu(parent, found.name, own, "graph", context)
+    if placed is None:
+        return menu
+    before = menu.actions()[_AFTER_COPY] if len(menu.actions()) > _AFTER_COPY else None
+    for text, act, on in (*_own_commands(canvas, placed, found, toggle), *focus.commands()):
+        action = QAction(text, menu)
+        action.triggered.connect(lambda _on=False, act=act: act())
+        action.setEnabled(on)
+        if before is None:
+            menu.addAction(action)
+        else:
+            menu.insertAction(before, action)
+    return menu
+
+
+def _own_commands(
+    canvas: GraphCanvas, placed: Placed, found: Clicked, toggle: Callable[[object], None]
+) -> list[tuple[str, Callable[[], None], bool]]:
+    if found.edge != NOTHING:
+        source, target = placed.edges[found.edge].tolist()
+        return [
+            (f"Go to {placed.title_of(source)}", lambda: canvas.select_item(source), True),
+            (f"Go to {placed.title_of(target)}", lambda: canvas.select_item(target), True),
+        ]
+    if found.item >= placed.node_count:
+        path = placed.path_of(found.item)
+        words = "Close the box" if path in placed.expanded else "Open the box"
+        return [(f"{words}\tReturn", lambda: toggle(path), True)]
+    return []

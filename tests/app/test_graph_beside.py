@@ -1,0 +1,192 @@
+"""Two graphs side by side: aligned, moved and selected together, differences on both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
+from pytestqt.qtbot import QtBot
+
+from devtools_app.viewmodels.layout.cluster_tree import expand_all
+from devtools_app.viewmodels.layout.engine import LayoutCache
+from devtools_app.viewmodels.pair_scene import ABSENT, build_pair, union_scene
+from devtools_app.views.graph import GraphPane
+from devtools_app.widgets.graph_canvas import GraphCanvas
+from inspector.compare.graph_pair import Difference, GraphPair, graph_pair
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, graph_names
+from tests.app.sessions import chain_session, opened
+from tests.app.view_bench import Bench
+
+pytestmark = pytest.mark.gui
+PORTABLE, XNNPACK = "corpus/v1.5.1/convnet_portable", "corpus/v1.5.1/convnet_xnnpack"
+
+
+def pair_of(one: Session, two: Session, names: tuple[str, str] = (COMPILED, COMPILED)) -> GraphPair:
+    found = graph_pair((one, names[0]), (two, names[1]), "forward")
+    assert found is not None
+    return found
+
+
+def test_a_graph_beside_itself_differs_nowhere() -> None:
+    session = opened(XNNPACK)
+    found = pair_of(session, session)
+    assert not found.old
+    assert not [one for one in found.new.values() if one.what is not None]
+
+
+def test_a_delegated_program_beside_a_portable_one_runs_elsewhere() -> None:
+    found = pair_of(opened(PORTABLE), opened(XNNPACK))
+    kinds = {one.what for one in found.new.values()}
+    assert Difference.BACKEND in kinds
+    moved = next(node for node, one in found.new.items() if one.what is Difference.BACKEND)
+    assert "portable → XNNPACK" in found.new[moved].words
+    assert found.old[found.alignment.to_old[moved]].words == found.new[moved].words
+
+
+def test_a_longer_chain_has_the_rest_only_on_its_side() -> None:
+    found = pair_of(chain_session(3), chain_session(5))
+    assert not found.old
+    assert [one.what for one in found.new.values()] == [Difference.ONLY] * 2
+
+
+def test_union_places_pairs_once_and_keeps_the_rest_of_both() -> None:
+    for one, two in ((opened(PORTABLE), opened(XNNPACK)), (chain_session(9), chain_session(4))):
+        found = pair_of(one, two)
+        union = union_scene(found)
+        counts = [int((side != ABSENT).sum()) for side in union.places]
+        assert counts == [len(found.alignment.old.nodes), len(found.alignment.new.nodes)]
+        assert len(union.graph.nodes) == sum(counts) - len(found.alignment.pairs)
+        for number, (old, new) in enumerate(union.places.T.tolist()):
+            if old != ABSENT and new != ABSENT:
+                assert found.alignment.to_new[old] == new
+            assert union.graph.nodes[number].id == number
+
+
+def test_sides_draw_their_own_nodes_and_lines_in_the_same_places() -> None:
+    one, two = opened(PORTABLE), opened(XNNPACK)
+    found = pair_of(one, two)
+    union = union_scene(found)
+    opened_boxes = expand_all(union.scene.scene.tree)
+    sources = ((one, COMPILED), (two, COMPILED))
+    drawn = build_pair(found, union, sources, "forward", opened_boxes, None, LayoutCache())
+    for which, side in enumerate(drawn.sides):
+        present = np.flatnonzero(union.places[which] != ABSENT)
+        assert side.placed.nodes.tolist() == present.tolist()
+        assert np.array_equal(side.placed.boxes[present], drawn.placed.boxes[present])
+        shown = {tuple(edge) for edge in side.placed.edges.tolist()}
+        own = {(int(side.items[e.source]), int(side.items[e.target])) for e in side.graph.edges}
+        assert own <= shown
+        assert len(side.ghosts) == len(drawn.placed.nodes) - len(present)
+        assert side.overlay.categories is not None
+    labels = [entry.label for entry in drawn.legend]
+    assert any(label.startswith("another backend (") for label in labels)
+
+
+# -- the view
+
+
+def pane_of(qtbot: QtBot) -> tuple[Bench, GraphPane]:
+    bench = Bench(qtbot, GraphPane)
+    pane = bench.pane
+    assert isinstance(pane, GraphPane)
+    bench.open(opened(PORTABLE))
+    bench.open(opened(XNNPACK))
+    return bench, pane
+
+
+def choose(bench: Bench, pane: GraphPane, start: str) -> None:
+    combo = pane.beside.combo
+    at = next(n for n in range(combo.count()) if combo.itemText(n).startswith(start))
+    combo.setCurrentIndex(at)
+    combo.activated.emit(at)
+    bench.settle()
+
+
+def centre(canvas: GraphCanvas, item: int) -> QPointF:
+    assert canvas.placed is not None
+    x, y, w, h = canvas.placed.boxes[item].tolist()
+    return QPointF(*canvas.camera.to_screen(x + w / 2, y + h / 2))
+
+
+def test_second_session_is_drawn_beside_and_moves_along(qtbot: QtBot) -> None:
+    bench, pane = pane_of(qtbot)
+    choose(bench, pane, "A  ")
+    left, right = pane.beside.view.canvases
+    assert left.isVisible()
+    assert right.isVisible()
+    assert left.camera == right.camera
+    left.zoom(2.0)
+    right.pan(40, 25)
+    assert left.camera == right.camera
+    QTest.keyClick(left, Qt.Key.Key_Space)
+    assert left.camera == right.camera
+    assert [title.text()[:1] for title in pane.beside.view.titles] == ["B", "A"]
+    assert "differ" in pane.note.text()
+    choose(bench, pane, "nothing")
+    assert pane.canvas.isVisible()
+    assert not left.isVisible()
+
+
+def test_click_on_one_side_selects_on_both_and_in_the_window(qtbot: QtBot) -> None:
+    bench, pane = pane_of(qtbot)
+    choose(bench, pane, "A  ")
+    pane.open_all()
+    bench.settle()
+    left, right = pane.beside.view.canvases
+    assert left.placed is not None
+    assert right.placed is not None
+    item = next(one for one in right.placed.nodes.tolist() if one in left.placed.nodes)
+    right.fit()
+    qtbot.mouseClick(right, Qt.MouseButton.LeftButton, pos=centre(right, item).toPoint())
+    bench.settle()
+    assert left.selected_item == right.selected_item == item
+    assert bench.store.state.selection.node == pane.beside.view.node_at(0, item)
+    other = next(one for one in left.placed.nodes.tolist() if one not in (item,))
+    qtbot.mouseClick(left, Qt.MouseButton.LeftButton, pos=centre(left, other).toPoint())
+    assert right.selected_item == other
+
+
+def test_boxes_open_and_matches_are_marked_on_both(qtbot: QtBot) -> None:
+    bench, pane = pane_of(qtbot)
+    choose(bench, pane, "A  ")
+    pane.close_all()
+    bench.settle()
+    left, right = pane.beside.view.canvases
+    assert left.placed is not None
+    assert right.placed is not None
+    assert left.placed.expanded == right.placed.expanded == frozenset()
+    pane.search.box.setFocus()
+    qtbot.keyClicks(pane.search.box, "linear")
+    qtbot.keyClick(pane.search.box, Qt.Key.Key_Return)
+    bench.settle()
+    assert "found" in pane.note.text()
+    assert left.selected_item == right.selected_item >= 0
+
+
+def test_two_graphs_of_one_session_stand_beside_each_other(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, GraphPane)
+    pane = bench.pane
+    assert isinstance(pane, GraphPane)
+    session = opened(XNNPACK)
+    bench.open(session)
+    others = [name for name in graph_names(session, "forward") if name != COMPILED]
+    assert pane.beside.combo.count() == 1 + len(others)
+    choose(bench, pane, others[-1].split("/")[0])
+    assert pane.beside.view.isVisible()
+
+
+@pytest.mark.parametrize("width", [320, 450, 600, 900])
+def test_tools_are_whole_in_a_narrow_view(qtbot: QtBot, width: int) -> None:
+    bench, pane = pane_of(qtbot)
+    pane.resize(width, 500)
+    bench.settle()
+    for button in pane.findChildren(QToolButton):
+        if button.isVisible() and button.text():
+            assert button.width() >= button.sizeHint().width(), button.text()
+            assert button.toolTip()
+    for combo in (pane.graphs, pane.beside.combo):
+        if combo.isVisible() and width >= 450:
+            assert combo.width() >= combo.minimumSizeHint().width()
