@@ -14,7 +14,7 @@ from inspector.units import plural
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class Highlight:
     """Highlighted nodes.
 
     Attributes:
@@ -37,16 +37,16 @@ def nodes_of(placed: Placed, item: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def upstream(graph: GraphScene, nodes: Collection[int], title: str) -> Trace:
+def upstream(graph: GraphScene, nodes: Collection[int], title: str) -> Highlight:
     """Return what some nodes depend on."""
     found = ancestors(graph.graph, nodes)
-    return Trace(found, f"{_count(found, nodes)} before {title}")
+    return Highlight(found, f"{_count(found, nodes)} before {title}")
 
 
-def downstream(graph: GraphScene, nodes: Collection[int], title: str) -> Trace:
+def downstream(graph: GraphScene, nodes: Collection[int], title: str) -> Highlight:
     """Return what depends on some nodes."""
     found = descendants(graph.graph, nodes)
-    return Trace(found, f"{_count(found, nodes)} after {title}")
+    return Highlight(found, f"{_count(found, nodes)} after {title}")
 
 
 def _count(found: Collection[int], nodes: Collection[int]) -> str:
@@ -55,13 +55,13 @@ def _count(found: Collection[int], nodes: Collection[int]) -> str:
 
 def path(
     graph: GraphScene, one: Collection[int], two: Collection[int], titles: tuple[str, str]
-) -> Trace | None:
+) -> Highlight | None:
     """Return the ways between two boxes, None if neither depends on the other."""
     ways = ways_between(graph.graph, one, two)
     if ways is None:
         return None
     steps = plural(max(len(ways.shortest) - 1, 0), "edge")
     between = f"{titles[0]} and {titles[1]}"
-    return Trace(
+    return Highlight(
         ways.nodes, f"{plural(len(ways.nodes), 'node')} on ways between {between}, {steps}"
     )

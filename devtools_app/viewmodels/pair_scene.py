@@ -17,7 +17,7 @@ from devtools_app.viewmodels.layout.scene_graph import ClusterInfo, SceneGraph
 from devtools_app.viewmodels.layout.stubs import place_stubs
 from devtools_app.viewmodels.opening import opened_or_readable
 from devtools_app.viewmodels.scene import GraphScene, graph_scene, scene_of
-from inspector.compare.graph_pair import Difference, GraphPair, PairNode
+from inspector.compare.graph_pair import Difference, GraphPair, PairNode, partners
 from inspector.files.session import Session
 from inspector.graph.model_graph import GraphRegion, ModelEdge, ModelGraph, ModelNode
 from inspector.graph.node_text import node_title
@@ -128,8 +128,9 @@ def union_scene(pair: GraphPair) -> PairScene:
 
 def _members(pair: GraphPair) -> list[tuple[int | None, int | None]]:
     """Return the nodes of both in one order: what only the first has stands where it stood."""
-    alone = list(pair.alignment.removed)
-    to_old = pair.alignment.to_old
+    to_old = {there: here for here, there in partners(pair.alignment).items()}
+    paired = set(to_old.values())
+    alone = [node.id for node in pair.alignment.old.nodes if node.id not in paired]
     members: list[tuple[int | None, int | None]] = []
     at = 0
     for node in pair.alignment.new.nodes:
@@ -336,6 +337,12 @@ def _alone(one: PairNode) -> bool:
     return one.what is Difference.ONLY
 
 
+def _counted(counts: Mapping[Difference, int], what: Difference) -> str:
+    timed = (Difference.SLOWER, Difference.FASTER)
+    count = sum(counts.get(one, 0) for one in timed) if what in timed else counts[what]
+    return f" ({count:,})"
+
+
 def _legend(counts: Mapping[Difference, int]) -> tuple[LegendEntry, ...]:
     labels = {
         Difference.ONLY: "only on this side",
@@ -344,9 +351,17 @@ def _legend(counts: Mapping[Difference, int]) -> tuple[LegendEntry, ...]:
         Difference.SLOWER: "slower than on the other side",
         Difference.FASTER: "faster than on the other side",
     }
+    shown = dict(counts)
+    for one, other in (
+        (Difference.SLOWER, Difference.FASTER),
+        (Difference.FASTER, Difference.SLOWER),
+    ):
+        if one in counts:
+            shown.setdefault(other, 0)  # what is slower here is faster there
     lines = [
-        LegendEntry(f"{labels[what]} ({count:,})", Swatch.FILL, _COLOURS[what])
-        for what, count in counts.items()
+        LegendEntry(labels[what] + _counted(counts, what), Swatch.FILL, _COLOURS[what])
+        for what in Difference
+        if what in shown
     ]
     if not lines:
         return (LegendEntry("no node differs", Swatch.PLAIN),)

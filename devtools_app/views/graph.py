@@ -13,7 +13,7 @@ from devtools_app.state.state import State
 from devtools_app.viewmodels.change_colours import CHANGE, held_to
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_building import DrawnGraph, GraphSettings, build_graph
-from devtools_app.viewmodels.graph_trace import Trace
+from devtools_app.viewmodels.graph_trace import Highlight
 from devtools_app.viewmodels.layout.cluster_tree import (
     ROOT,
     ClusterPath,
@@ -35,7 +35,7 @@ from devtools_app.viewmodels.scene_search import (
     whole_delegate,
 )
 from devtools_app.views.graph_beside import MODE, GraphBeside
-from devtools_app.views.graph_focus import GraphFocus, Shown
+from devtools_app.views.graph_focus import GraphFocus, ShownGraph
 from devtools_app.views.graph_menu import graph_menu
 from devtools_app.views.graph_search import GraphSearch
 from devtools_app.views.pane import NO_SESSION, Pane
@@ -527,13 +527,13 @@ class GraphPane(Pane):
 
     # -- highlight and parts ---------------------------------------------------------------
 
-    def _shown(self) -> Shown | None:
+    def _shown(self) -> ShownGraph | None:
         graph, placed = self._graph, self._placed
         if graph is None or placed is None:
             return None
-        return Shown(graph, placed, self._front.selected_item, self.search.found)
+        return ShownGraph(graph, placed, self._front.selected_item, self.search.found)
 
-    def _highlight(self, trace: Trace | None) -> None:
+    def _highlight(self, trace: Highlight | None) -> None:
         nodes = None if trace is None else trace.nodes
         for canvas in (self.canvas, *self.beside.view.canvases):
             canvas.set_lit(nodes if canvas.placed is not None else None)

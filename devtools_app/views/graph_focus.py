@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMenu
 
-from devtools_app.viewmodels.graph_trace import Trace, downstream, nodes_of, path, upstream
+from devtools_app.viewmodels.graph_trace import Highlight, downstream, nodes_of, path, upstream
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.scene import GraphScene
 from devtools_app.widgets.graph_canvas_pick import NOTHING
@@ -16,7 +16,7 @@ from inspector.graph.reach import around
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class ShownGraph:
     """What the view shows.
 
     Attributes:
@@ -36,7 +36,7 @@ class GraphFocus(QObject):
     """Highlights parts of a graph, and chooses the part that is drawn alone.
 
     Attributes:
-        highlighted: (Trace or None) what to highlight
+        highlighted: (Highlight or None) what to highlight
         part_chosen: (names of nodes or None) what to draw alone; None for the whole
         noted: (sentence) why nothing happened
         trace: what is highlighted, or None
@@ -47,10 +47,10 @@ class GraphFocus(QObject):
     part_chosen = Signal()
     noted = Signal(str)
 
-    def __init__(self, shown: Callable[[], Shown | None], parent: QObject) -> None:
+    def __init__(self, shown: Callable[[], ShownGraph | None], parent: QObject) -> None:
         super().__init__(parent)
         self._shown = shown
-        self.trace: Trace | None = None
+        self.trace: Highlight | None = None
         self.part: tuple[str, ...] | None = None
 
     def commands(self) -> list[tuple[str, Callable[[], None], bool]]:
@@ -75,7 +75,7 @@ class GraphFocus(QObject):
             action.triggered.connect(lambda _on=False, act=act: act())
             action.setEnabled(on)
 
-    def _put(self, trace: Trace | None) -> None:
+    def _put(self, trace: Highlight | None) -> None:
         self.trace = trace
         self.highlighted.emit(trace)
 
@@ -99,7 +99,7 @@ class GraphFocus(QObject):
         """Highlight what depends on the selected box."""
         self._reach(downstream)
 
-    def _reach(self, reach: Callable[[GraphScene, tuple[int, ...], str], Trace]) -> None:
+    def _reach(self, reach: Callable[[GraphScene, tuple[int, ...], str], Highlight]) -> None:
         shown = self._shown()
         if shown is None or shown.item == NOTHING:
             self.noted.emit("Select a box first")

@@ -210,7 +210,7 @@ class GraphCanvas(GraphView):
         self.clicked_edge = NOTHING
 
     def _is_ground(self, item: int) -> bool:
-        """Return whether an item is no box: an open cluster, or nothing."""
+        """Return whether an item is not a box: an open cluster, or nothing."""
         placed = self._placed
         if placed is None or item == NOTHING:
             return True

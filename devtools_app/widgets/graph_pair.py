@@ -61,12 +61,14 @@ class GraphPairView(QWidget):
         canvas.path_requested.connect(self.path_requested)
         canvas.menu_requested.connect(lambda at: self.menu_requested.emit(side, at))
         set_role(title, "role", "muted")
-        title.setContentsMargins(12, 4, 12, 4)
         half = QWidget()
         layout = QVBoxLayout(half)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(title)
+        head = QVBoxLayout()
+        head.setContentsMargins(12, 4, 12, 4)
+        head.addWidget(title)
+        layout.addLayout(head)
         layout.addWidget(canvas, 1)
         return half
 

@@ -86,11 +86,22 @@ def graph_pair(
             known = found.get(node, PairNode())
             if known.what is not Difference.BACKEND:
                 found[node] = PairNode(Difference.CHANGED, known.ms, words)
-    for found, graph, alone in ((before, old, alignment.removed), (after, new, alignment.added)):
-        for node in alone:
-            if graph.nodes[node].node.kind not in _PASSIVE:
-                found[node] = PairNode(Difference.ONLY, found.get(node, PairNode()).ms, "only here")
+    same = partners(alignment)
+    for found, graph, paired in ((before, old, set(same)), (after, new, set(same.values()))):
+        for node in graph.nodes:
+            if node.id not in paired and node.node.kind not in _PASSIVE:
+                known = found.get(node.id, PairNode())
+                found[node.id] = PairNode(Difference.ONLY, known.ms, "only here")
     return GraphPair(alignment, before, after)
+
+
+def partners(alignment: GraphAlignment) -> dict[int, int]:
+    """Return id in the old graph -> id in the new one, also where one node replaced another."""
+    found = dict(alignment.to_new)
+    for group in alignment.replaced:
+        if len(group.old) == len(group.new) == 1:
+            found[group.old[0]] = group.new[0]
+    return found
 
 
 def _owners(
@@ -100,11 +111,12 @@ def _owners(
     before: dict[int, PairNode],
     after: dict[int, PairNode],
 ) -> None:
+    to_old = {there: here for here, there in partners(alignment).items()}
     for one in owner_changes(alignment, session, method, 1):
         if one.old_owner == one.new_owner:
             continue
         new = alignment.new.by_name[one.new_node]
-        old = alignment.to_old.get(new)
+        old = to_old.get(new)
         words = f"{one.old_owner} → {one.new_owner}"
         after[new] = PairNode(Difference.BACKEND, after.get(new, PairNode()).ms, words)
         if old is not None:

@@ -14,7 +14,7 @@ from devtools_app.viewmodels.layout.engine import LayoutCache
 from devtools_app.viewmodels.pair_scene import ABSENT, build_pair, union_scene
 from devtools_app.views.graph import GraphPane
 from devtools_app.widgets.graph_canvas import GraphCanvas
-from inspector.compare.graph_pair import Difference, GraphPair, graph_pair
+from inspector.compare.graph_pair import Difference, GraphPair, graph_pair, partners
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, graph_names
 from tests.app.sessions import chain_session, opened
@@ -58,10 +58,10 @@ def test_union_places_pairs_once_and_keeps_the_rest_of_both() -> None:
         union = union_scene(found)
         counts = [int((side != ABSENT).sum()) for side in union.places]
         assert counts == [len(found.alignment.old.nodes), len(found.alignment.new.nodes)]
-        assert len(union.graph.nodes) == sum(counts) - len(found.alignment.pairs)
+        assert len(union.graph.nodes) == sum(counts) - len(partners(found.alignment))
         for number, (old, new) in enumerate(union.places.T.tolist()):
             if old != ABSENT and new != ABSENT:
-                assert found.alignment.to_new[old] == new
+                assert partners(found.alignment)[old] == new
             assert union.graph.nodes[number].id == number
 
 
