@@ -101,11 +101,13 @@ class TimelineLane:
         label: shown at the left
         group: run or method; lanes of a group stand together under its name
         depth: level of nesting, 0 outermost
+        apart: whether its events lie in none of the lanes above
     """
 
     label: str
     group: str = ""
     depth: int = 0
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,13 +44,13 @@ class DelegateLane:
         label: as in ``XNNPACK 0``
         backend: backend id
         index: delegate in the plan; without a program, the instruction that calls it
-        is_time: whether its ticks are time
+        same_clock: whether it counts with the clock of the trace
     """
 
     label: str
     backend: str
     index: int
-    is_time: bool
+    same_clock: bool
 
 
 # a trace alone does not say on which backend a delegate ran, but that it was one
@@ -153,8 +153,9 @@ def _delegate_lanes(session: Session, links: BlockLinks, owners: Ints) -> tuple[
         backend = _backend_of(links, owner) if owner >= 0 else ""
         short = short_backend(backend) if backend else "delegate"
         label = f"{short} {owner}" if owner >= 0 else "delegate"
-        timed = is_time(session.options.source_time_scale, backend)
-        lanes.append(DelegateLane(label, backend, owner, timed))
+        source = session.options.source_time_scale
+        same = is_time(source, backend) or not is_time(source)
+        lanes.append(DelegateLane(label, backend, owner, same))
     return tuple(lanes)
 
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
-from devtools_app.state.requests import ShowView
+from devtools_app.state.requests import ShowStatus, ShowView
 from devtools_app.state.state import State
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.timeline import (
-    Timeline,
-    absolute_runs,
-    aligned_runs,
-    median_run,
-    one_run,
-    timeline_runs,
-)
+from devtools_app.viewmodels.timeline import Timeline, absolute_runs, aligned_runs, one_run
 from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
-from devtools_app.views.editing import item_menu
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.views.timeline_find import EventSearch
+from devtools_app.views.timeline_menu import timeline_menu
+from devtools_app.views.timeline_range import FILTERS, RangePanel, range_content
 from devtools_app.widgets.beside import with_legend
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.legend import Legend
@@ -33,10 +30,13 @@ from devtools_app.widgets.timeline_canvas_paint import STRENGTH
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.profile.join_index import JoinIndex, join_index
+from inspector.profile.time_range import ALL_RUNS, CLOCK, TimeRange
+from inspector.profile.timeline_runs import median_run, slowest_run, timeline_runs
 from inspector.tables.selection import Selection, SelectionKind
 
-_FLAME, _ALIGNED, _ABSOLUTE, _RUN = "flame", "aligned", "absolute", "run "
+_FLAME, _ALIGNED, _ABSOLUTE, _RUN = "flame", ALL_RUNS, CLOCK, "run "
 _MOST_LISTED = 200  # runs in the chooser; all runs together show the others
+_CANVAS, _PANEL = 62, 38  # percent of the height with a range
 _NO_TRACE = Need(
     "No run to show",
     "Times come from an ETDump: run the program with an event tracer and open the .etdp file"
@@ -57,11 +57,25 @@ _NO_RUN = Need(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TimelineContent:
+    """What is drawn.
+
+    Attributes:
+        choices: runs and other arrangements, with their keys
+        chosen: key of the one shown
+        timeline: its events, None without any
+        index: look-ups of the method
+        places: the events lane by lane
+        run: which runs a range is of, empty where there is no clock
+        slowest: key of the slowest run, empty where no time is known
+    """
+
     choices: list[tuple[str, str]]
     chosen: str
     timeline: Timeline | None
     index: JoinIndex
     places: TimelineIndex | None
+    run: str
+    slowest: str
 
 
 class TimelinePane(CanvasImage, Pane):
@@ -71,19 +85,59 @@ class TimelinePane(CanvasImage, Pane):
         super().__init__(context, "Timeline")
         self.canvas = TimelineCanvas(context.theme.canvas)
         self.legend = Legend(context.theme.canvas, line=True, strength=STRENGTH)
+        self.range = RangePanel(context.theme)
         self._content: _TimelineContent | None = None
         self._chosen = ""
+        self._drawn_for: object = None
+        self._add_tools()
+        self._run = self.empty.add_button("Run…", lambda: self._ask(ShowView("run")))
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.addWidget(with_legend(self.canvas, self.legend))
+        self.splitter.addWidget(self.range)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setSizes([_CANVAS * 10, _PANEL * 10])
+        self.range.hide()
+        self.set_content(self.splitter)
+        self._connect()
+
+    def _add_tools(self) -> None:
         self.runs = ToolbarCombo(self.theme, "show", "Runs to show")
         self.runs.activated.connect(self._run_chosen)
-        self.add_tool(self.runs)
-        self.add_button("", "Show all of the time (Space)", self.canvas.fit, icon="fit", right=True)
-        self.add_keys("[", lambda: self._step(-1))
-        self.add_keys("]", lambda: self._step(1))
         self.runs.setToolTip("Runs to show  ([ and ]: the one before, the next)")
-        self._run = self.empty.add_button("Run…", lambda: self._ask(ShowView("run")))
-        self.set_content(with_legend(self.canvas, self.legend))
+        self.add_tool(self.runs)
+        self.range_tool = self.add_button(
+            "Range",
+            "Select a range of time by dragging; Shift+drag does so at any time",
+            lambda: self._use_range_tool(not self.canvas.range_tool),
+            keys="R",
+            right=True,
+        )
+        self.range_tool.setCheckable(True)
+        self.add_button(
+            "Slowest",
+            "Go to the slowest call, then to the next",
+            self.go_to_slowest,
+            keys="J",
+            right=True,
+        )
+        self.search = EventSearch(self, self.canvas)
+        self.add_button("", "Show all of the time (Space)", self.canvas.fit, icon="fit", right=True)
+        self.add_keys("[", lambda: self._step_run(-1))
+        self.add_keys("]", lambda: self._step_run(1))
+        self.add_keys("Shift+J", self.show_slowest_run)
+        self.range.add_button("Zoom", "Zoom to the range (F)", self.canvas.focus_selection)
+        self.range.add_button("Mark", "Mark the range (M)", self.canvas.toggle_mark)
+        self.range.add_button("Export…", "Write the range as a table or a trace", self.export_range)
+        self.range.add_button("Close", "Close the range (Esc)", self.canvas.clear_selection)
+
+    def _connect(self) -> None:
         self.canvas.selected.connect(self._event_chosen)
+        self.canvas.span_selected.connect(self._span_chosen)
         self.canvas.menu_requested.connect(self._menu)
+        self.range.table.row_chosen.connect(
+            lambda row: self.select_key(self.range.table.rows.key(row))
+        )
+        self.range.exported.connect(lambda text: self._ask(ShowStatus(text)))
         self.theme.changed.connect(self._restyle)
 
     def _restyle(self) -> None:
@@ -102,7 +156,7 @@ class TimelinePane(CanvasImage, Pane):
             return
         self._run.hide()
         chosen, method = self._chosen, state.method
-        key = (state.open_session, method, chosen)
+        key = (state.open_session, state.method, chosen)
         self.request(key, lambda: _build(session, method, chosen))
 
     @override
@@ -116,8 +170,14 @@ class TimelinePane(CanvasImage, Pane):
         if content is None:
             self.show_need(_NO_RUN)
             return
+        drawn_for = (self.state.open_session, self.state.method)
+        if drawn_for != self._drawn_for:
+            self._drawn_for = drawn_for
+            self.canvas.set_flags(())
         self.canvas.set_flame(result.chosen == _FLAME)
         self.canvas.set_data(content.data, result.places)
+        self.search.again()
+        self._span_chosen(0.0, 0.0)
         self.legend.set_entries(content.legend)
         self.note.setText(content.note)
         self.note.setToolTip(content.note.replace(" · ", "\n"))
@@ -128,30 +188,90 @@ class TimelinePane(CanvasImage, Pane):
         self._chosen = str(self.runs.currentData())
         self.show_state(self.state)
 
-    def _step(self, by: int) -> None:
+    def _step_run(self, by: int) -> None:
         at = self.runs.currentIndex() + by
         if 0 <= at < self.runs.count():
             self.runs.setCurrentIndex(at)
             self._run_chosen(at)
 
+    def show_slowest_run(self) -> None:
+        """Show the run that took longest."""
+        content = self._content
+        if content is not None and content.slowest:
+            self._chosen = content.slowest
+            self.show_state(self.state)
+
+    def go_to_slowest(self) -> None:
+        """Select the longest call; pressed again, the next longest."""
+        self.canvas.go_to(self.canvas.slowest_call())
+
     def _menu(self, at: QPoint) -> None:
-        content, marked = self._content, self.canvas.marks.selected
-        if content is None or content.timeline is None or not marked:
+        menu = timeline_menu(self, at)
+        if menu is not None:
+            menu.popup(self.canvas.mapToGlobal(at))
+
+    # -- range -----------------------------------------------------------------------------
+
+    def _use_range_tool(self, on: bool) -> None:
+        self.canvas.range_tool = on
+        self.range_tool.setChecked(on)
+
+    def _span_chosen(self, start: float, end: float) -> None:
+        content, session = self._content, self.state.session
+        has_range = end > start and content is not None and bool(content.run)
+        self.range.setVisible(has_range)
+        if content is None or session is None or not has_range:
+            self.range.clear()
             return
-        event, data = min(marked), content.timeline.data
-        name = data.names[int(data.label[event])]
-        known = int(content.timeline.rows[event]) >= 0  # a gap between events has no row
-        selection = self.state.selection if known else Selection()
-        menu = item_menu(self.canvas, name, selection, SPEC.name, self.context)
-        menu.popup(self.canvas.mapToGlobal(at))
+        span = TimeRange(start, end, content.run)
+        self.range.show_range(session, self.state.method, span, self.state.units)
+
+    def export_range(self) -> None:
+        """Ask for a file and write the range to it."""
+        name = self.context.paths.save_file(self, "Export the range", "range.tsv", FILTERS)
+        if name and self.export_to(Path(name)) and not name.endswith(".json"):
+            self._ask(ShowStatus(f"Exported {name}"))
+
+    def export_to(self, path: Path) -> bool:
+        """Write the range, else what is seen, as TSV, CSV or a Chrome trace by the suffix."""
+        content, session = self._content, self.state.session
+        if self.range.content is None and content is not None and session is not None:
+            if not content.run:
+                self._ask(ShowStatus("A flame has no ranges of time: choose a run"))
+                return False
+            span = TimeRange(*self.canvas.seen(), content.run)
+            self.range.show_content(
+                range_content(session, self.state.method, span, self.state.units)
+            )
+        return self.range.export_to(path)
+
+    @override
+    def shut_down(self) -> None:
+        super().shut_down()
+        self.range.shut_down()
 
     # -- selection -------------------------------------------------------------------------
 
+    def start_find(self) -> None:
+        """Focus the search field."""
+        self.search.start()
+
+    def step(self, by: int) -> bool:
+        """Go to the next match of the search, else to the next event of the lane."""
+        return self.search.step(by) if self.search.active else self.canvas.step(by)
+
+    def row_of(self, event: int) -> int:
+        """Return the row of the profile of an event that is drawn, or -1."""
+        content = self._content
+        if content is None or content.timeline is None or event < 0:
+            return -1
+        return int(content.timeline.rows[event])
+
     def _event_chosen(self, event: int) -> None:
         content = self._content
-        if content is None or content.timeline is None:
+        if content is None:
             return
-        row = int(content.timeline.rows[event]) if event >= 0 else -1
+        row = self.row_of(event)
         if event < 0:
             self.select(Selection())
         elif row >= 0:
@@ -178,39 +298,50 @@ class TimelinePane(CanvasImage, Pane):
 
 
 def _build(session: Session, method: str, chosen: str) -> _TimelineContent:
-    choices, chosen, timeline = _timeline(session, method, chosen)
+    runs = timeline_runs(session, method)
+    choices, chosen = _choices(session, method, chosen)
+    timeline = _timeline(session, method, chosen)
     places = TimelineIndex(timeline.data) if timeline is not None else None
-    return _TimelineContent(choices, chosen, timeline, join_index(session, method), places)
+    index = join_index(session, method)
+    run = chosen if chosen in (_ALIGNED, _ABSOLUTE) else ""
+    if chosen.startswith(_RUN):
+        run = runs[int(chosen.removeprefix(_RUN))].label
+    slowest = slowest_run(runs[:_MOST_LISTED])
+    longest = f"{_RUN}{slowest}" if slowest >= 0 else ""
+    return _TimelineContent(choices, chosen, timeline, index, places, run, longest)
 
 
-def _timeline(
-    session: Session, method: str, chosen: str
-) -> tuple[list[tuple[str, str]], str, Timeline | None]:
-    """Return the choices, the current one, and its events."""
+def _choices(session: Session, method: str, chosen: str) -> tuple[list[tuple[str, str]], str]:
+    """Return the runs and arrangements to choose from, and the current one."""
     runs = timeline_runs(session, method)
     listed = runs[:_MOST_LISTED]
     choices = [(run.label, f"{_RUN}{place}") for place, run in enumerate(listed)]
-    executed = [place for place, run in enumerate(runs) if run.executes]
     if len(runs) > 1:
         choices += [
             ("all runs, side by side", _ALIGNED),
             ("all runs, one after another", _ABSOLUTE),
         ]
-    if executed and has_flame(session, method):
+    if any(run.executes for run in runs) and has_flame(session, method):
         choices.append(("flame of the mean run", _FLAME))
     if not runs:
-        return choices, "", None
-    keys = [key for _, key in choices]
-    if chosen not in keys:
+        return choices, ""
+    if chosen not in [key for _, key in choices]:
         chosen = f"{_RUN}{median_run(listed)}"
+    return choices, chosen
+
+
+def _timeline(session: Session, method: str, chosen: str) -> Timeline | None:
+    runs = timeline_runs(session, method)
+    if not chosen:
+        return None
     if chosen == _FLAME:
-        return choices, chosen, flame_timeline(session, method)
+        return flame_timeline(session, method)
     if chosen == _ALIGNED:
-        return choices, chosen, aligned_runs(session, runs)
+        return aligned_runs(session, runs)
     if chosen == _ABSOLUTE:
-        return choices, chosen, absolute_runs(session, runs)
+        return absolute_runs(session, runs)
     place = int(chosen.removeprefix(_RUN))
-    return choices, chosen, one_run(session, runs[place : place + 1])
+    return one_run(session, runs[place : place + 1])
 
 
 def _needs(session: Session) -> Need | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
@@ -14,8 +14,10 @@ from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.axis import ticks
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.timeline_bins import LaneView, TimelineIndex
+from devtools_app.viewmodels.layout.timeline_found import FoundEvents
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.timeline_marks_paint import paint_flags, paint_found
 from inspector.units import format_quantity
 
 RULER = 28.0
@@ -38,12 +40,13 @@ class LanePlace:
 
 @dataclass(slots=True)
 class TimelineMarks:
-    """Marked items: selected events, the one under the pointer, a selected time span."""
+    """Selected events, the one under the pointer, a selected span, matches, marked spans."""
 
     selected: frozenset[int] = frozenset()
     hovered: int = -1
     span: tuple[float, float] | None = None
-    found: frozenset[int] = field(default_factory=frozenset)
+    found: FoundEvents | None = None
+    flags: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ class TimelineDrawing:
         painter.restore()
         self._paint_names(painter, size, camera, places)
         self._paint_ruler(painter, size, camera, marks)
+        look = (self.colours, self._texts)
+        paint_flags(painter, size, marks.flags, camera, (LABELS, RULER), look)
 
     def _paint_grid(self, painter: QPainter, size: QSize, camera: Camera) -> None:
         painter.setPen(qcolor(mix(self.colours.surface, self.colours.line, 0.55)))
@@ -144,6 +149,9 @@ class TimelineDrawing:
         if len(view.cover):
             self._paint_density(painter, view, top, height, ratio)
         self._paint_boxes(painter, view, top, height, ratio, place.lane)
+        if marks.found is not None:
+            area = QRectF(LABELS, top, size.width() - LABELS, height)
+            paint_found(painter, marks.found, place.lane, camera, area, self.colours)
         self._paint_marked(painter, camera, top, height, place.lane, marks)
 
     def _paint_density(
@@ -235,7 +243,6 @@ class TimelineDrawing:
     ) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         groups = (
-            (marks.found, self.colours.warn, 1.6),
             (frozenset((marks.hovered,)), self.colours.text, 1.0),
             (marks.selected, self.colours.accent, 2.4),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
@@ -24,6 +25,7 @@ from devtools_app.widgets.timeline_canvas_paint import (
     TimelineMarks,
     place_lanes,
 )
+from devtools_app.widgets.timeline_marks_paint import flag_box
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
 from inspector.units import exact_text, format_quantity, format_share
 
@@ -65,7 +67,7 @@ class TimelineView(ZoomCanvas):
         """
         self._data = data
         self._index = TimelineIndex(data) if index is None and data is not None else index
-        self._marks = TimelineMarks()
+        self._marks = TimelineMarks(flags=self._marks.flags)
         self._hovered = NOTHING
         self._prepare()
         self.fit()
@@ -148,18 +150,6 @@ class TimelineView(ZoomCanvas):
         px = self._plot() / 2 if at is None else at.x() - LABELS
         self.set_camera(self._camera.stretched(factor, max(px, 0.0), self._limits()))
 
-    @override
-    def focus_selection(self) -> None:
-        data, chosen = self._data, self._marks.selected
-        if data is None or not chosen:
-            self.fit()
-            return
-        before = self._camera
-        rows = sorted(chosen)
-        self.zoom_to(float(data.start[rows].min()), float(data.end[rows].max()))
-        if before == self._camera:
-            self.fit()
-
     def show_event(self, event: int) -> None:
         """Pan the view to make an event visible."""
         data = self._data
@@ -188,16 +178,103 @@ class TimelineView(ZoomCanvas):
         """Return the time at a pixel."""
         return self._camera.x + (px - LABELS) / self._camera.sx
 
+    def pixel_of(self, time: float) -> float:
+        """Return the pixel of a time."""
+        return LABELS + (time - self._camera.x) * self._camera.sx
+
+    def lane_at(self, at: QPointF) -> int:
+        """Return the number of the lane at a point of the screen, or NOTHING."""
+        y = at.y() - RULER + self._camera.y
+        if at.y() < RULER:
+            return NOTHING
+        found = (one.lane for one in self._lanes if one.top <= y < one.top + one.height)
+        return next(found, NOTHING)
+
+    def beside_lanes(self, at: QPointF) -> bool:
+        """Return whether a point of the screen is on the names of the lanes."""
+        return at.x() < LABELS
+
+    def in_span(self, at: QPointF) -> bool:
+        """Return whether a point of the screen is in the selected range."""
+        span = self._marks.span
+        if span is None or at.x() < LABELS:
+            return False
+        return min(span) <= self.time_at(at.x()) <= max(span)
+
+    def seen(self) -> tuple[float, float]:
+        """Return the span of time that is seen, without the room around all events."""
+        index = self._index
+        low, high = self.time_at(LABELS), self.time_at(self.width())
+        return (low, high) if index is None else (max(low, index.start), min(high, index.end))
+
+    def lane_name(self, lane: int) -> str:
+        """Return the name of a lane with its group; of a nested one that of the lane above."""
+        data = self._data
+        if data is None:
+            return ""
+        named = lane
+        while named > 0 and not data.lanes[named].label:
+            named -= 1
+        found = data.lanes[lane]
+        deeper = f"level {lane - named + 1}" if lane > named else ""
+        return " · ".join(filter(None, (found.group, data.lanes[named].label, deeper)))
+
+    def longest_in(self, lane: int) -> int:
+        """Return the longest event of a lane, or NOTHING."""
+        data = self._data
+        if data is None:
+            return NOTHING
+        own = np.flatnonzero((data.lane == lane) & ~data.unattributed)
+        return int(own[(data.end - data.start)[own].argmax()]) if len(own) else NOTHING
+
+    def flag_at(self, at: QPointF) -> int:
+        """Return the place of the mark whose number is at a point of the screen, or NOTHING."""
+        for place, (start, _) in enumerate(self._marks.flags):
+            if at.x() >= LABELS and flag_box(start, self._camera, LABELS, RULER).contains(at):
+                return place
+        return NOTHING
+
     @override
     def hit(self, at: QPointF) -> int:
         """Return the row of the event at a point of the screen."""
         index = self._index
         if index is None or at.x() < LABELS or at.y() < RULER:
             return NOTHING
-        y = at.y() - RULER + self._camera.y
-        for place in self._lanes:
-            if place.top <= y < place.top + place.height:
-                return index.at(place.lane, self.time_at(at.x()), _SLACK / self._camera.sx)
+        lane = self.lane_at(at)
+        if lane == NOTHING:
+            return NOTHING
+        return index.at(lane, self.time_at(at.x()), _SLACK / self._camera.sx)
+
+    @override
+    def tip_at(self, at: QPointF) -> str:
+        flag = self.flag_at(at)
+        if flag == NOTHING:
+            return super().tip_at(at)
+        return self.span_text(f"mark {flag + 1}", self._marks.flags[flag])
+
+    def span_text(self, name: str, span: tuple[float, float]) -> str:
+        """Return the hover text of a span of time: its length, begin and end."""
+        data, index = self._data, self._index
+        if data is None or index is None:
+            return ""
+        long = span[1] - span[0]
+        ends = [format_quantity(time - index.start, data.quantity) for time in span]
+        exact = exact_text(long, data.quantity)
+        length = f"{format_quantity(long, data.quantity)} ({exact})"
+        return "\n".join([name, length, f"from {ends[0]} to {ends[1]}"])
+
+    def holder(self, item: int) -> int:
+        """Return the row of the event that an event is nested in, or NOTHING."""
+        data, index = self._data, self._index
+        if data is None or index is None:
+            return NOTHING
+        number = int(data.lane[item])
+        lane, middle = data.lanes[number], float(data.start[item] + data.end[item]) / 2
+        while not lane.apart and number > 0 and data.lanes[number - 1].group == lane.group:
+            number -= 1
+            found = index.at(number, middle, 0.0)
+            if data.lanes[number].depth < lane.depth and found >= 0:
+                return found if not data.unattributed[found] else NOTHING
         return NOTHING
 
     @override
@@ -211,7 +288,9 @@ class TimelineView(ZoomCanvas):
         begin = format_quantity(float(data.start[item]) - index.start, data.quantity)
         whole = max(index.end - index.start, 1e-12)
         share = format_share(long / whole)
-        place = " · ".join(part for part in (lane.group, lane.label) if part)
+        outer = self.holder(item)
+        inside = f"in {data.names[int(data.label[outer])]}" if outer >= 0 else ""
+        place = " · ".join(part for part in (lane.group, lane.label, inside) if part)
         duration = f"{format_quantity(long, data.quantity)} ({exact_text(long, data.quantity)})"
         if not long:
             duration = "shorter than a tick of its clock"

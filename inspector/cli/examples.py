@@ -40,6 +40,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope table operators model.pte run/run.etdp --columns operator,mean,flops,bytes,limit",
         "etscope table memory model.pte --filter 'size>1MiB' --columns value,size,made_by",
         "etscope table compare A B",
+        "etscope table range model.pte run.etdp --from 10us --to 250us --run 3",
     ),
     "tensors": (
         "etscope tensors model.pte --no-values",
@@ -71,6 +72,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "trace": (
         "etscope trace run.etdp -o trace.json",
         "etscope trace model.pte model.etrecord run.etdp -o trace.json",
+        "etscope trace run.etdp --from 10us --to 250us -o part.json",
     ),
     "report": (
         "etscope report model.pte model.etrecord run.etdp run.debug -o report.html",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from inspector.cli.answer import USAGE, Answer, CommandError, Shown
 from inspector.cli.options import add_output, add_reading, open_files
+from inspector.cli.time_range import add_range, time_span
 from inspector.files.load import split_sessions
 from inspector.files.session import Session
 from inspector.render.values import json_value
@@ -36,13 +37,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--group-by", default="", metavar="COLUMN", help="a text column")
     parser.add_argument("--columns", default="", metavar="COLUMN,…", help="only these")
     parser.add_argument("--top", type=int, metavar="N", help="largest number of rows")
+    add_range(parser)
     add_output(parser)
 
 
 def run(options: Namespace) -> Answer:
     """Return the table, one for each method where it is of a method.
 
-    Raises: CommandError for an unknown table or column, or files without the table's data
+    Raises: CommandError for an unknown table, column or range, or files without the table's data
     """
     if options.top is not None and options.top < 0:
         raise CommandError(f"invalid --top {options.top}: expected 0 or more", USAGE)
@@ -53,11 +55,12 @@ def run(options: Namespace) -> Answer:
         column_names(options.columns),
         options.top,
     )
+    span = time_span(options)
     try:
         entry = entry_named(options.name)
         subject = _subject(entry, options)
         shown = [
-            (method, select(build(entry.name, subject, method), query))
+            (method, select(build(entry.name, subject, method, span=span), query))
             for method in _methods(entry, subject, options)
         ]
     except (QueryError, FilterError) as error:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from typing import Any
 
-from inspector.cli.answer import Answer, shown
-from inspector.cli.options import add_files, needs, open_files
-from inspector.cli.output import plain
-from inspector.export.chrome_trace import chrome_trace
+from inspector.cli.answer import USAGE, Answer, CommandError, shown
+from inspector.cli.options import add_files, methods, needs, open_files
+from inspector.cli.time_range import add_range, time_span
+from inspector.export.chrome_trace import chrome_trace, trace_lines
+from inspector.files.session import Session
+from inspector.profile.time_range import RangeError, TimeRange, run_ranges
+from inspector.profile.timeline_runs import RunRange
 from inspector.tables.chrome_trace import trace_events
 from schema.errors import Issue, Severity
 
@@ -18,29 +18,34 @@ from schema.errors import Issue, Severity
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_files(parser)
+    add_range(parser)
 
 
 def run(options: Namespace) -> Answer:
     """Return the trace; as text it is the trace file itself."""
     session = open_files(options)
-    trace = chrome_trace(session)
+    span = time_span(options)
+    trace = chrome_trace(session, None if span is None else _ranges(session, options, span))
     issues: list[Issue] = []
     if not session.timed_dumps:
         words = needs("a trace", "an ETDump (run.etdp)")
         issues.append(Issue(Severity.INFO, session.name, words))
     return Answer(
-        trace, tables=(shown(trace_events(trace)),), issues=issues, document=_document(trace)
+        trace, tables=(shown(trace_events(trace)),), issues=issues, document=trace_lines(trace)
     )
 
 
-def _document(trace: dict[str, Any]) -> Iterator[str]:
-    """Yield the file, one event per line."""
-    yield '{"traceEvents": ['
-    for number, event in enumerate(trace["traceEvents"]):
-        yield f"{',' if number else ''}\n{_line(event)}"
-    rest = _line({key: value for key, value in trace.items() if key != "traceEvents"})
-    yield f"\n], {rest[1:]}\n"
+def _ranges(session: Session, options: Namespace, span: TimeRange) -> tuple[RunRange, ...]:
+    """Return the runs of a range.
 
-
-def _line(value: object) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    Raises: CommandError where it is of none
+    """
+    try:
+        known = methods(session, options)
+        if len(known) > 1 and not options.method:
+            raise CommandError(
+                f"a range is of one method: --method names one of {', '.join(known)}", USAGE
+            )
+        return run_ranges(session, next(iter(known), ""), span)
+    except RangeError as error:
+        raise CommandError(str(error), USAGE) from error

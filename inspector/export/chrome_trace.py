@@ -6,6 +6,8 @@ lie inside it; otherwise they get a separate thread.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from inspector.files.session import Session
 from inspector.graph.source import user_frame
 from inspector.join.links import BlockLinks, Grade, link_block
 from inspector.profile.methods import unit_assumed
+from inspector.profile.timeline_runs import RunRange
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.event_kinds import DELEGATE_CALL
 from inspector.trace.timing import is_time, scale_factor
@@ -23,8 +26,12 @@ from schema.etdump import EventTable
 _METHOD = 0
 
 
-def chrome_trace(session: Session) -> dict[str, Any]:
+def chrome_trace(session: Session, ranges: Sequence[RunRange] | None = None) -> dict[str, Any]:
     """Return the trace; one process per run, thread 0 the method.
+
+    Args:
+        session: with traces
+        ranges: only these runs, and the events of which some part lies in them; None for all
 
     Units: microseconds from the earliest event of each trace file, as the format requires; a trace
         that counts cycles keeps them, with a note
@@ -35,15 +42,22 @@ def chrome_trace(session: Session) -> dict[str, Any]:
     starts = _starts(blocks)
     events: list[dict[str, Any]] = []
     process = 0
-    for block in blocks:
+    wanted = None if ranges is None else {(one.run.block, one.run.run): one for one in ranges}
+    for number, block in enumerate(blocks):
+        chosen = [
+            run for run in range(len(block.runs)) if wanted is None or (number, run) in wanted
+        ]
+        if not chosen:
+            continue
         links = link_block(session, block)
         facts = [_facts(links, block, event) for event in range(len(block))]
-        for run in range(len(block.runs)):
+        for run in chosen:
             title = f"{links.method or block.name} run {run}"
             events.append(_name("process_name", process, _METHOD, title))
             events.append(_name("thread_name", process, _METHOD, "method"))
             lanes = _Lanes(block, run, process)
-            events += _slices(block, run, lanes, facts, (starts[block.dump], scale))
+            limits = None if wanted is None else wanted[number, run]
+            events += _slices(block, run, lanes, facts, (starts[block.dump], scale), limits)
             events += lanes.names()
             process += 1
     # A slice that contains others comes first if both start together.
@@ -155,6 +169,7 @@ def _slices(
     lanes: _Lanes,
     facts: list[dict[str, Any]],
     clock: tuple[int, float],
+    limits: RunRange | None,
 ) -> list[dict[str, Any]]:
     table, layout = block.runs[run], block.layouts[run]
     begin, scale = clock
@@ -162,6 +177,8 @@ def _slices(
     found: list[dict[str, Any]] = []
     pairs = zip(layout.rows.tolist(), layout.row_event.tolist(), start.tolist(), strict=True)
     for row, event, at in pairs:
+        if limits is not None and not _touches(table, row, limits):
+            continue
         is_inner = block.delegate_id(event) is not None
         thread = lanes.of(int(table.instruction_id[row])) if is_inner else _METHOD
         found.append(
@@ -179,6 +196,12 @@ def _slices(
     return found
 
 
+def _touches(table: EventTable, row: int, limits: RunRange) -> bool:
+    """Return whether some part of an event lies in a range; an instant does at its begin."""
+    start, end = int(table.start_time[row]), int(table.end_time[row])
+    return start < limits.end and (end > limits.start or start >= limits.start)
+
+
 def _duration(table: EventTable, row: int, scale: float) -> dict[str, float]:
     ticks = int(table.end_time[row]) - int(table.start_time[row])
     return {"dur": max(ticks, 0) / scale}
@@ -186,3 +209,16 @@ def _duration(table: EventTable, row: int, scale: float) -> dict[str, float]:
 
 def _ticks(table: EventTable, row: int) -> dict[str, int]:
     return {"start_ticks": int(table.start_time[row]), "end_ticks": int(table.end_time[row])}
+
+
+def trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the file of a trace, one event per line."""
+    yield '{"traceEvents": ['
+    for number, event in enumerate(trace["traceEvents"]):
+        yield f"{',' if number else ''}\n{_line(event)}"
+    rest = _line({key: value for key, value in trace.items() if key != "traceEvents"})
+    yield f"\n], {rest[1:]}\n"
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

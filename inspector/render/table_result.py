@@ -10,6 +10,7 @@ from typing import Any
 from inspector.export.pandas_bridge import DataFrame, load_pandas
 from inspector.files.load import load_session, split_sessions
 from inspector.files.session import Session
+from inspector.profile.time_range import range_from
 from inspector.render.html import selected_html
 from inspector.render.text import lines_of, selected_text
 from inspector.render.values import plain_value
@@ -67,6 +68,9 @@ def table(  # noqa: PLR0913 - the options of the verb
     group_by: str = "",
     columns: str | Sequence[str] = (),
     top: int | None = None,
+    start: str = "",
+    end: str = "",
+    run: str = "",
     dataframe: bool = False,
 ) -> Any:  # noqa: ANN401 - a TableResult or a DataFrame
     """Return a table of the window by name, as ``etscope table`` prints it.
@@ -81,13 +85,18 @@ def table(  # noqa: PLR0913 - the options of the verb
         group_by: id of a text column
         columns: ids of the requested columns
         top: at most so many rows
+        start: of the table ``range``: where the range of time begins, as in ``12.5us``
+        end: where it ends
+        run: label or number of the run it is of, ``all`` or ``clock``
         dataframe: return a pandas DataFrame
 
     Raises: ValueError for an unknown table, column or method, or an invalid filter; FormatError,
         OSError for files that cannot be read
     """
     query = Query(filter, column_names(sort), group_by, column_names(columns), top)
-    found = TableResult(select(build(name, _subject(name, subject), method), query))
+    span = range_from(start, end, run)
+    built = build(name, _subject(name, subject), method, span=span)
+    found = TableResult(select(built, query))
     return found.dataframe() if dataframe else found
 
 

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from inspector.files.session import Session
 from inspector.tables.query import QueryError
 from inspector.tables.selection import AUTOMATIC, Units
 from inspector.tables.table import Table
 from inspector.tables.tree import Tree
+
+if TYPE_CHECKING:  # a table of names needs no numpy
+    from inspector.profile.time_range import TimeRange
 
 
 class TableSubject(str, Enum):
@@ -35,12 +38,14 @@ class TableEntry:
         maker: module and function that build it, below ``inspector.tables``
         subject: arguments of the function: (session, units), (session, method, units),
             (sessions, method, units) or (path, units)
+        ranged: whether it is of a range of time, the last argument
     """
 
     name: str
     what: str
     maker: str
     subject: TableSubject = TableSubject.METHOD
+    ranged: bool = False
 
 
 TABLES: dict[str, TableEntry] = {
@@ -48,6 +53,7 @@ TABLES: dict[str, TableEntry] = {
     for entry in (
         TableEntry("operators", "an operator: its time, delegate, join", "operators:operators"),
         TableEntry("events", "an event of the trace", "events:events"),
+        TableEntry("range", "an operator in a range of time", "time_range:time_range", ranged=True),
         TableEntry("partitions", "a delegate, its nodes below", "partitions:partition_tree"),
         TableEntry("verdicts", "a node and why it was delegated or not", "verdicts:verdicts"),
         TableEntry("boundaries", "a tensor between delegates", "partitions:boundary_tensors"),
@@ -118,6 +124,7 @@ def build(
     subject: Session | Path | Sequence[Session],
     method: str = "",
     units: Units = AUTOMATIC,
+    span: TimeRange | None = None,
 ) -> Table | Tree:
     """Return a table by name.
 
@@ -126,9 +133,10 @@ def build(
         subject: a session; two or more for tables that compare; the folder that a job wrote
         method: needed for tables of one method unless the session has only one
         units: of times and sizes
+        span: of the tables of a range of time
 
-    Raises: QueryError for an unknown name, a wrong subject or method, and a session or folder
-        without the required data; FormatError, OSError for a folder that cannot be read
+    Raises: QueryError for an unknown name, a wrong subject, method or range, and a session or
+        folder without the required data; FormatError, OSError for a folder that cannot be read
     """
     entry = entry_named(name)
     module, function = entry.maker.split(":")
@@ -141,7 +149,24 @@ def build(
             return cast("Table | Tree", make(subject, units))
         except FileNotFoundError as error:
             raise QueryError(f"table {name!r}: {error.filename} is missing") from error
+    if span is not None:
+        make = _of_range(entry, make, span)
     return _of_sessions(entry, make, subject, method, units)
+
+
+def _of_range(
+    entry: TableEntry,
+    make: Any,  # noqa: ANN401 - as below
+    span: TimeRange,
+) -> Any:  # noqa: ANN401
+    if not entry.ranged:
+        known = ", ".join(name for name, one in TABLES.items() if one.ranged)
+        raise QueryError(f"table {entry.name!r} is not of a range of time; available: {known}")
+
+    def ranged(session: Session, method: str, units: Units) -> Table:
+        return cast("Table", make(session, method, units, span))
+
+    return ranged
 
 
 def _of_sessions(

@@ -20,7 +20,7 @@ from devtools_app.viewmodels.memory_map import memory_map
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates
 from devtools_app.viewmodels.scene_search import whole_delegate
-from devtools_app.viewmodels.timeline import one_run, timeline_runs
+from devtools_app.viewmodels.timeline import one_run
 from devtools_app.widgets.column_fit import ColumnWidth, fitted
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.filter_box import FilterBox
@@ -30,6 +30,7 @@ from devtools_app.widgets.table_view import TableView
 from inspector.cli.main import main as cli
 from inspector.graph.model_graph import COMPILED, GraphRegion
 from inspector.profile.block_names import block_labels
+from inspector.profile.timeline_runs import timeline_runs
 from inspector.tables.events import all_events
 from inspector.tables.filter import parse_filter
 from inspector.tables.grouping import group_rows

@@ -13,12 +13,13 @@ import pytest
 
 from devtools_app.viewmodels.overview import time_sum
 from devtools_app.viewmodels.status import status_facts, time_parts
-from devtools_app.viewmodels.timeline import median_run, one_run, timeline_runs
+from devtools_app.viewmodels.timeline import one_run
 from inspector.files.load import load_session
 from inspector.findings.session import findings
 from inspector.numerics.tensors import logged_tensors
 from inspector.profile.attribution import method_runs
 from inspector.profile.methods import TIMES_WITH_VALUES, VALUES_LOGGED, analyse_profile
+from inspector.profile.timeline_runs import median_run, timeline_runs
 from inspector.tables.selection import AUTOMATIC, Units
 from schema import etdump
 from tests.inspector.cli_runs import run, valid

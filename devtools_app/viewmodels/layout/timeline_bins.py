@@ -134,6 +134,17 @@ class TimelineIndex:
         best = int(np.lexsort((end - start, away))[0])  # the shortest of those that hold it
         return int(index.event[first + best]) if away[best] <= slack else -1
 
+    def border(self, lane: int, time: float, slack: float) -> float:
+        """Return the begin or end of an event nearest to a time, the time itself beyond a slack."""
+        index = self._lanes[lane]
+        first = int(np.searchsorted(index.reach, time - slack, side="left"))
+        last = int(np.searchsorted(index.start, time + slack, side="right"))
+        ends = np.concatenate([index.start[first:last], index.end[first:last]])
+        if not len(ends):
+            return time
+        nearest = float(ends[np.abs(ends - time).argmin()])
+        return nearest if abs(nearest - time) <= slack else time
+
     def neighbour(self, data: TimelineData, event: int, step: int) -> int:
         """Return the row of the event before (-1) or after (1) in the same lane, or -1."""
         index = self._lanes[int(data.lane[event])]

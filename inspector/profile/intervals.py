@@ -52,3 +52,26 @@ def gaps(
     inside = (around >= 0) & (high > low)
     inside[inside] &= high[inside] <= outer_end[around[inside]]
     return low[inside], high[inside]
+
+
+def inside_of(
+    outer: tuple[Ints, Floats, Floats], inner: tuple[Ints, Floats, Floats]
+) -> NDArray[np.bool_]:
+    """Return which inner intervals lie in an outer one of the same key.
+
+    Args:
+        outer: key, start and end of each; those of a key are disjoint
+        inner: likewise
+
+    Shapes: bool[inner]
+    """
+    count = len(outer[0])
+    keys, begins = np.concatenate([outer[0], inner[0]]), np.concatenate([outer[1], inner[1]])
+    ends = np.concatenate([outer[2], inner[2]])
+    order = np.lexsort((np.arange(len(keys)) >= count, begins, keys))
+    # the last outer interval that began at or before each one
+    latest = np.maximum.accumulate(np.where(order < count, np.arange(len(order)), -1))
+    holder = order[latest]
+    found = np.zeros(len(keys), np.bool_)
+    found[order] = (latest >= 0) & (keys[holder] == keys[order]) & (ends[order] <= ends[holder])
+    return found[count:]

@@ -1,0 +1,101 @@
+"""Events that a search found: in the order of time, and brought to pixels lane by lane."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.canvas_data import TimelineData
+from inspector.tables.filter import matches, parse_filter
+from inspector.tables.table import Table, number_column
+from inspector.units import Quantity
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+NARROW = 3.0  # pixels below which a found event is a mark of its pixel
+
+
+class FoundEvents:
+    """Found events.
+
+    Attributes:
+        rows: rows of the data, by their begin
+
+    Shapes: rows int64[found]
+    """
+
+    def __init__(self, data: TimelineData, rows: Ints) -> None:
+        order = np.lexsort((data.lane[rows], data.start[rows]))
+        self.rows: Ints = rows[order]
+        self._start, self._end = data.start[self.rows], data.end[self.rows]
+        lane = data.lane[self.rows]
+        by_lane = np.argsort(lane, kind="stable")
+        bounds = np.searchsorted(lane[by_lane], np.arange(len(data.lanes) + 1)).tolist()
+        self._lanes = [by_lane[low:high] for low, high in itertools.pairwise(bounds)]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def place(self, row: int) -> int:
+        """Return the place of an event among the matches, or -1."""
+        found = np.flatnonzero(self.rows == row)
+        return int(found[0]) if len(found) else -1
+
+    def next(self, current: int, time: float, step: int) -> int:
+        """Return the place of the match after (1) or before (-1) the current one.
+
+        Args:
+            current: row of an event; otherwise the time decides
+            time: from which to look
+            step: 1 or -1
+        """
+        place = self.place(current)
+        if place >= 0:
+            return (place + step) % len(self.rows)
+        after = int(np.searchsorted(self._start, time))
+        return (after if step > 0 else after - 1) % len(self.rows)
+
+    def view(self, lane: int, low: float, scale: float, pixels: int) -> Floats:
+        """Return left and right side in pixels of what is seen in a lane, one mark a pixel.
+
+        Shapes: float64[n, 2]
+        """
+        places = self._lanes[lane] if lane < len(self._lanes) else np.zeros(0, np.int64)
+        left = (self._start[places] - low) * scale
+        right = (self._end[places] - low) * scale
+        seen = (right >= 0) & (left < pixels)
+        left, right = left[seen], right[seen]
+        wide = right - left >= NARROW
+        marks = np.unique(np.floor(left[~wide]))
+        narrow = np.stack([marks, marks + NARROW], axis=1)
+        return np.concatenate([np.stack([left[wide], right[wide]], axis=1), narrow])
+
+
+def search_events(data: TimelineData, text: str) -> Ints | None:
+    """Return the rows of the events that a filter finds by name, lane and ``duration``.
+
+    None for an empty filter.
+
+    Raises: FilterError
+    """
+    duration = data.end - data.start
+    table = _durations(duration, data.quantity)
+    parsed = parse_filter(text, table)
+    if not parsed:
+        return None
+    found = np.ones(len(duration), np.bool_)
+    for term in parsed.terms:
+        kept = matches(term)
+        lanes = kept([f"{lane.group} {lane.label}" for lane in data.lanes])
+        found &= kept(data.names)[data.label] | lanes[data.lane]
+    for condition in parsed.comparisons:
+        found &= condition.keeps(duration / condition.scale(table.columns[condition.column]))
+    return np.flatnonzero(found)
+
+
+def _durations(values: Floats, quantity: Quantity) -> Table:
+    """Return the table that comparisons of a search name a column of."""
+    largest = values[[int(values.argmax())]] if len(values) else values
+    return Table((number_column("duration", largest, quantity),), len(largest))

@@ -1,0 +1,122 @@
+"""The context menus of the timeline: each begins with the name of what was clicked."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtWidgets import QMenu
+
+from devtools_app.views.editing import item_menu
+from devtools_app.widgets.canvas import NOTHING
+from inspector.tables.selection import Selection
+from inspector.units import format_quantity
+
+if TYPE_CHECKING:
+    from devtools_app.views.timeline import TimelinePane
+
+
+def timeline_menu(pane: TimelinePane, at: QPoint) -> QMenu | None:
+    """Return the menu of what is at a point of the drawing, None without events."""
+    canvas, point = pane.canvas, QPointF(at)
+    if canvas.data is None:
+        return None
+    if canvas.clicked != NOTHING:
+        return _of_event(pane, canvas.clicked)
+    flag = canvas.flag_at(point)
+    if flag != NOTHING:
+        return _of_mark(pane, flag)
+    if canvas.in_span(point):
+        return _of_range(pane)
+    lane = canvas.lane_at(point)
+    if lane != NOTHING and canvas.beside_lanes(point):
+        return _of_lane(pane, lane)
+    return _of_all(pane)
+
+
+def _menu(pane: TimelinePane, name: str) -> QMenu:
+    """Return a menu with the name of what was clicked."""
+    menu = QMenu(pane.canvas)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.setToolTipsVisible(True)
+    menu.addAction(name.replace("&", "&&")).setEnabled(False)
+    return menu
+
+
+def _length(pane: TimelinePane, span: tuple[float, float]) -> str:
+    data = pane.canvas.data
+    return "" if data is None else format_quantity(span[1] - span[0], data.quantity)
+
+
+def _of_event(pane: TimelinePane, event: int) -> QMenu:
+    canvas, data = pane.canvas, pane.canvas.data
+    if data is None:
+        return QMenu(canvas)
+    name = data.names[int(data.label[event])]
+    known = pane.row_of(event) >= 0  # a gap between events has no row
+    selection = pane.state.selection if known else Selection()
+    menu = item_menu(canvas, name, selection, "timeline", pane.context)
+    after = menu.actions()[2]  # behind the name and its copy
+    span = (float(data.start[event]), float(data.end[event]))
+    own = QMenu(menu)
+    own.addAction(
+        f"Select its time as range: {_length(pane, span)}", lambda: canvas.select_span(span)
+    )
+    own.addAction("Zoom to it\tF", lambda: canvas.zoom_to(*span))
+    own.addAction("Mark its time\tM", canvas.toggle_mark)
+    if known:
+        own.addAction(f"Find all “{name.replace('&', '&&')}”", lambda: pane.search.search(name))
+    for action in own.actions():
+        menu.insertAction(after, action)
+    return menu
+
+
+def _of_range(pane: TimelinePane) -> QMenu:
+    canvas = pane.canvas
+    span = canvas.selected_extent() or (0.0, 0.0)
+    menu = _menu(pane, f"Range of {_length(pane, span)}")
+    menu.addAction("Zoom to it\tF", canvas.focus_selection)
+    menu.addAction("Mark it\tM", canvas.toggle_mark)
+    if pane.range.content is not None:
+        menu.addAction("Export it…", pane.export_range)
+    menu.addAction("Close it\tEsc", canvas.clear_selection)
+    return menu
+
+
+def _of_mark(pane: TimelinePane, flag: int) -> QMenu:
+    canvas = pane.canvas
+    flags = canvas.marks.flags
+    span = flags[flag]
+    menu = _menu(pane, f"Mark {flag + 1}: {_length(pane, span)}")
+    menu.addAction("Select as range", lambda: canvas.select_span(span))
+    menu.addAction("Zoom to it", lambda: canvas.zoom_to(*span))
+    menu.addSeparator()
+    for number, other in enumerate(flags):
+        if number != flag:
+            ends = (min(span[0], other[0]), max(span[0], other[0]))
+            text = f"Measure to the begin of mark {number + 1}: {_length(pane, ends)}"
+            menu.addAction(text, partial(canvas.select_span, ends))
+    menu.addSeparator()
+    kept = tuple(one for one in flags if one != span)
+    menu.addAction("Remove the mark", lambda: canvas.set_flags(kept))
+    if kept:
+        menu.addAction("Remove all marks", lambda: canvas.set_flags(()))
+    return menu
+
+
+def _of_lane(pane: TimelinePane, lane: int) -> QMenu:
+    canvas = pane.canvas
+    menu = _menu(pane, f"Lane: {canvas.lane_name(lane)}")
+    menu.addAction("Go to its longest event", lambda: canvas.go_to(canvas.longest_in(lane)))
+    return menu
+
+
+def _of_all(pane: TimelinePane) -> QMenu:
+    canvas = pane.canvas
+    menu = _menu(pane, f"Timeline: {pane.runs.currentText()}")
+    menu.addAction("Go to the slowest call\tJ", pane.go_to_slowest)
+    menu.addAction("Show the slowest run\tShift+J", pane.show_slowest_run)
+    menu.addAction("Select what is seen as range", lambda: canvas.select_span(canvas.seen()))
+    menu.addAction("Show all of the time\tSpace", canvas.fit)
+    return menu
