@@ -6,6 +6,7 @@ uses it; reading the table imports nothing. No other file names a backend.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -242,6 +243,8 @@ _ENTRIES = (  # marks are looked up in this order
     ),
 )
 BACKENDS: dict[str, Backend] = {one.id: one for one in _ENTRIES}
+PACKAGES = {"ethosu": "ethos-u-vela", "tosa": "tosa-tools", "serializer": "tosa-tools"}
+"""Packages of vendors by the modules they provide, where the names differ."""
 DEFAULT = _XNNPACK
 """The backend of examples, of the demo, and of quantization: the one for processors."""
 
@@ -265,6 +268,15 @@ def partitioners() -> tuple[PartitionerTraits, ...]:
     """Return the partitioners of all backends by alias."""
     found = [one for backend in BACKENDS.values() for one in backend.partitioners]
     return tuple(sorted(found, key=lambda one: one.alias))
+
+
+def unknown_partitioner(name: str) -> str:
+    """Return the error for a name that no partitioner has, with what is close or available."""
+    there = partitioners()
+    known = (*(one.alias for one in there), *(one.class_name for one in there))
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]}?" if close else f"available: {', '.join(known)}"
+    return f"unknown partitioner {name!r}; {hint}"
 
 
 def resolve(place: str) -> Any:  # noqa: ANN401 - a class, a function or a table

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, cast
 
 from compiler.named import NamedObject, UnknownNameError, create_named, object_in_file, parse_named
-from schema.backends import partitioners, resolve
+from schema.backends import partitioners, resolve, unknown_partitioner
 
 PartitionerNameError = UnknownNameError
 
@@ -59,7 +58,4 @@ def _class_of(asked: NamedObject) -> type:
     for one in partitioners():
         if asked.name in (one.alias, one.class_name):
             return resolve(one.place)
-    close = difflib.get_close_matches(asked.name, partitioner_names(), 1)
-    known = ", ".join(partitioner_names())
-    hint = f"did you mean {close[0]}?" if close else f"available: {known}"
-    raise PartitionerNameError(f"unknown partitioner {asked.name!r}; {hint}")
+    raise PartitionerNameError(unknown_partitioner(asked.name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 
 from compiler.partition.reasons import operator_of, value_of
+from schema.patterns import name_fits, operator_pattern
 
 Node = torch.fx.Node
 
@@ -213,20 +213,20 @@ def op_pattern(op: Any) -> str:  # noqa: ANN401 - an operator or its name
     """Return the name, or pattern of names, of an operator; a bare packet means its overloads."""
     qualified = getattr(op, "_qualified_op_name", op)  # that of a packet of overloads
     if isinstance(qualified, str):
-        name = qualified.removeprefix("torch.ops.").replace("::", ".")
+        name = qualified
     else:
         name = getattr(op, "__name__", str(op))
         namespace = getattr(op, "namespace", "")
         if namespace and not name.startswith(f"{namespace}."):
             name = f"{namespace}.{name}"
-    return f"{name}.*" if name.count(".") == 1 and not name.endswith("*") else name
+    return operator_pattern(name)
 
 
 def _first(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, str] | None:
     listed = list(patterns)
     for name in names:
         for pattern in listed:
-            if name == pattern or fnmatch.fnmatchcase(name, pattern):
+            if name_fits(name, pattern):
                 return name, pattern
     return None
 

@@ -28,7 +28,9 @@ from devtools_app.viewmodels.recipe_form import FieldKind, FormField, sections
 from devtools_app.widgets.fields import ComboBox
 from devtools_app.widgets.files import PathChooser
 from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.options import FieldNames
 
+_FILES = (FieldNames.FILE, FieldNames.INTERPRETER, FieldNames.DATA)
 _MOST_LINES = 6
 _OFFERED = ("source.function", "memory_planner")  # whose possible values are known later
 _FILTERS = {
@@ -192,7 +194,7 @@ class RecipeFields(QScrollArea):
             return
         self._labels[one.path] = label
         label.setBuddy(widget)
-        if one.is_file and self._paths is not None:
+        if one.names in _FILES and self._paths is not None:
             self._form.addRow(
                 label, beside(widget, f"Choose: {label.text()}", lambda: self._choose(one))
             )

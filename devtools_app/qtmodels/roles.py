@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 
 DISPLAY = int(Qt.ItemDataRole.DisplayRole)
+DECORATION = int(Qt.ItemDataRole.DecorationRole)
 TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
 ALIGNMENT = int(Qt.ItemDataRole.TextAlignmentRole)
 FONT = int(Qt.ItemDataRole.FontRole)

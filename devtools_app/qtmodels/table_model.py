@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
 from devtools_app.qtmodels.roles import BACKGROUND
+from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
 from inspector.tables.row_order import Order, RowOrder, SortKey
 from inspector.tables.table import Table
@@ -44,6 +45,7 @@ class TableModel(QAbstractTableModel):
         self._filter = Filter()
         self._looks: Looks | None = None
         self._highlighted: NDArray[np.bool_] | None = None
+        self._marks = RowMarks()
         self._find: Callable[[Hashable], int] | None = None
         self._place: NDArray[np.int64] | None = None
 
@@ -77,6 +79,7 @@ class TableModel(QAbstractTableModel):
         self._sort = self._sort if same else ()
         self._filter = Filter()
         self._highlighted = None
+        self._marks = RowMarks()
         self._find = None
         self._set_order(rows.rows(self._sort))
         self.endResetModel()
@@ -123,6 +126,12 @@ class TableModel(QAbstractTableModel):
         self._highlighted = highlighted if highlighted.any() else None
         self._repaint()
 
+    def set_marks(self, marks: RowMarks) -> None:
+        """Mark table rows."""
+        if marks.words or self._marks.words:
+            self._marks = marks
+            self._repaint()
+
     def place_of(self, row: int) -> int:
         """Return where a table row is shown, -1 when the filter hides it."""
         if self._place is None:
@@ -162,7 +171,9 @@ class TableModel(QAbstractTableModel):
         if role == BACKGROUND:
             highlighted = self._highlighted is not None and bool(self._highlighted[row])
             return self._looks.highlighted if highlighted and self._looks is not None else None
-        return cell(self.table, row, index.column(), role, self._looks)
+        plain = cell(self.table, row, index.column(), role, self._looks)
+        marks = self._marks
+        return marks.on(row, index.column(), role, plain) if marks.words else plain
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
 from devtools_app.qtmodels.roles import BACKGROUND
+from devtools_app.qtmodels.row_marks import RowMarks
 from inspector.tables.filter import Filter
 from inspector.tables.row_order import SortKey
 from inspector.tables.tree import (
@@ -54,6 +55,7 @@ class TreeModel(QAbstractItemModel):
         self._filter = Filter()
         self._looks: Looks | None = None
         self._highlighted: NDArray[np.bool_] | None = None
+        self._marks = RowMarks()
         self._find: Callable[[Hashable], int] | None = None
 
     @property
@@ -91,6 +93,7 @@ class TreeModel(QAbstractItemModel):
         self._sort = ()
         self._filter = Filter()
         self._highlighted = None
+        self._marks = RowMarks()
         self._find = None
         self._shown = order.arrange()
         self.endResetModel()
@@ -126,6 +129,12 @@ class TreeModel(QAbstractItemModel):
         self._filter = requested
         self._shown = shown
         self.endResetModel()
+
+    def set_marks(self, marks: RowMarks) -> None:
+        """Mark nodes."""
+        if marks.words or self._marks.words:
+            self._marks = marks
+            self._repaint()
 
     def set_highlighted(self, nodes: Iterable[int]) -> None:
         """Highlight the nodes related to the selection of other views."""
@@ -222,7 +231,9 @@ class TreeModel(QAbstractItemModel):
         if role == BACKGROUND:
             highlighted = self._highlighted is not None and bool(self._highlighted[node])
             return self._looks.highlighted if highlighted and self._looks is not None else None
-        return cell(self.tree.rows, node, index.column(), role, self._looks)
+        plain = cell(self.tree.rows, node, index.column(), role, self._looks)
+        marks = self._marks
+        return marks.on(node, index.column(), role, plain) if marks.words else plain
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:

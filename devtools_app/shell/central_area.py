@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.shell.dock_title import counted
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.views.spec import ViewContext, ViewSpec
 
@@ -46,6 +47,7 @@ class ViewTabs(QWidget):
         self._specs = {spec.name: spec for spec in specs}
         self._hosts = {one: ViewHost(spec, context) for one, spec in self._specs.items()}
         self._lenders: Mapping[str, Lender] = {}
+        self._counts: dict[str, int] = {}
         self._bar = QTabBar()
         self._bar.setAccessibleName(name)
         self._bar.setExpanding(False)
@@ -110,6 +112,13 @@ class ViewTabs(QWidget):
             self._bring_up(name)
         self._bar.blockSignals(blocked)
 
+    def set_count(self, name: str, count: int) -> None:
+        """Show a number behind the title of a view; none for 0."""
+        self._counts[name] = count
+        if name in self.names:
+            title = counted(self._specs[name].title, count)
+            self._bar.setTabText(self.names.index(name), title)
+
     def set_corner(self, corner: QWidget) -> None:
         """Put a widget at the end of the tabs."""
         self._top.addWidget(corner)
@@ -119,7 +128,7 @@ class ViewTabs(QWidget):
             self._bar.removeTab(0)
         for number, name in enumerate(names, 1):
             title = self._specs[name].title
-            index = self._bar.addTab(title)
+            index = self._bar.addTab(counted(title, self._counts.get(name, 0)))
             self._bar.setTabData(index, name)
             self._bar.setTabToolTip(index, f"{title}  Alt+{number}" if number < 10 else "")
 
@@ -186,6 +195,11 @@ class Centre(QSplitter):
     def set_corner(self, corner: QWidget) -> None:
         """Put a widget at the end of the tabs of the first row."""
         self._main.set_corner(corner)
+
+    def set_count(self, name: str, count: int) -> None:
+        """Show a number behind the title of a view; none for 0."""
+        for tabs in filter(None, (self._main, self._second)):
+            tabs.set_count(name, count)
 
     def show_views(self, view: str, split_view: str, names: tuple[str, ...]) -> None:
         """Bring views to the front; an empty second name hides the second row.

@@ -13,6 +13,11 @@ from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.widgets.fields import ToolButton
 
 
+def counted(title: str, count: int) -> str:
+    """Return a title with a number behind it, without one for 0."""
+    return f"{title} ({count:,})" if count else title
+
+
 class DockTitle(QWidget):
     """Name of a dock with buttons to float and to hide it; can be dragged like any title."""
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
 from typing_extensions import override
 
 from devtools_app.shell.dock_room import DockRoom
-from devtools_app.shell.dock_title import DockTitle
+from devtools_app.shell.dock_title import DockTitle, counted
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.state.panel_layout import Showing
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -73,6 +73,12 @@ class Dock(QDockWidget):
     def set_compact(self, on: bool) -> None:
         """Hide the title where a tab shows the name."""
         self._title.set_compact(on)
+
+    def set_count(self, count: int) -> None:
+        """Show a number behind the title; none for 0."""
+        title = counted(self.host.spec.title, count)
+        if title != self.windowTitle():
+            self.setWindowTitle(title)
 
     def bring_up(self) -> None:
         """Show the dock, in front of others in its place, and give it the focus."""

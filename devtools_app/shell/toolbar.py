@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolBar, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.shell.edit_chip import EditChip
 from devtools_app.shell.group_switch import GroupSwitch
 from devtools_app.state.state import OVERLAYS, State
 from devtools_app.state.tab_groups import TabGroup
@@ -52,6 +53,7 @@ class TopBar(QToolBar):
         group_chosen(group): the user chose a group of tabs
         find_pressed(): the user opens the palette
         recompile_pressed(): the user recompiles
+        edits_pressed(): the user looks at the edits of the recipe
     """
 
     session_chosen = Signal(str)
@@ -60,6 +62,7 @@ class TopBar(QToolBar):
     group_chosen = Signal(object)
     find_pressed = Signal()
     recompile_pressed = Signal()
+    edits_pressed = Signal()
 
     def __init__(self, theme: Theme, groups: Iterable[TabGroup] = TabGroup) -> None:
         super().__init__("Session and method")
@@ -80,6 +83,8 @@ class TopBar(QToolBar):
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         for part in (self._session, self._method, self.groups, self._overlay, space, self._find):
             self.addWidget(part)
+        self.edits = EditChip(theme)
+        self._edits_action = self.addWidget(self.edits)
         self._recompile_action = self.addWidget(self._recompile)
         self._session.activated.connect(
             lambda: self.session_chosen.emit(str(self._session.currentData()))
@@ -93,6 +98,7 @@ class TopBar(QToolBar):
         self.groups.chosen.connect(self.group_chosen)
         self._find.clicked.connect(self.find_pressed)
         self._recompile.clicked.connect(self.recompile_pressed)
+        self.edits.clicked.connect(self.edits_pressed)
 
     def show_state(self, state: State) -> None:
         """Show open sessions and the selection."""
@@ -105,4 +111,5 @@ class TopBar(QToolBar):
         self._overlay.setEnabled(session is not None)
         self.groups.show_group(state.group)
         self._find.setEnabled(session is not None)
+        self._edits_action.setVisible(self.edits.show_state(state) > 0)
         self._recompile_action.setVisible(state.history.of_session(state.current) is not None)

@@ -57,6 +57,7 @@ _GROUP_ACTIONS = {
     TabGroup.CHANGE: "change_program",
     TabGroup.PROVE: "prove",
 }
+_RECIPE = "recipe"  # the view that has the edits
 _EDITS_BELOW = 60  # pixels below the tabs of the views
 
 
@@ -215,6 +216,7 @@ class MainWindow(QMainWindow):
         self.top_bar.overlay_chosen.connect(self._overlay_chosen)
         self.top_bar.find_pressed.connect(self.commands.palettes.go_to)
         self.top_bar.recompile_pressed.connect(self.bound["recompile"].trigger)
+        self.top_bar.edits_pressed.connect(lambda: self.show_view(_RECIPE))
 
     def _wire_opening(self) -> None:
         opener, busy = self.controller.opener, self.status.busy
@@ -360,6 +362,7 @@ class MainWindow(QMainWindow):
         if len(new.sessions) > len(old.sessions) or new.sweep != old.sweep:
             self._start_requested = False
         self.top_bar.show_state(new)
+        self._count_edits(self.top_bar.edits.count)
         self.status.show_state(new)
         self.fold_bar.show_state(new)
         self.menus.show_state(new)
@@ -377,6 +380,13 @@ class MainWindow(QMainWindow):
         self._job_line.look()
         session = new.session
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
+
+    def _count_edits(self, count: int) -> None:
+        """Show the number of edits on the tab of the recipe."""
+        self.centre.set_count(_RECIPE, count)
+        dock = self.docks.by_name.get(_RECIPE)
+        if dock is not None:
+            dock.set_count(count)
 
     def _panel_opened(self, name: str) -> None:
         if self.following is not None and self.following.name == name:

@@ -9,16 +9,24 @@ from devtools_app.viewmodels.scene_search import related_to
 from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
 from inspector.graph.model_graph import ModelNode
-from inspector.graph.node_text import operator_title
+from inspector.graph.node_text import exported_name, operator_title
 from inspector.profile.join_index import join_index
 from inspector.recipes.compile_job import CompileJob
-from inspector.recipes.edits import Edit, EditTarget, TargetKind, edits_for
+from inspector.recipes.edits import (
+    Edit,
+    EditTarget,
+    TargetKind,
+    backends_of,
+    called,
+    edits_for,
+)
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.verdicts import known_verdicts
 from schema.backends import short_backend
 from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import NodeKind
 
+_LONGEST = 44  # characters of a name in a menu
 _ON = {
     TargetKind.NODE: "This node",
     TargetKind.PARTITION: "Its partition",
@@ -40,17 +48,24 @@ class Offer:
         target: of the edit
         job: the recipe after it
         words: instead of those of the edit, where it stands for several
+        backends: that the recipe delegates to
     """
 
     edit: Edit
     target: EditTarget
     job: CompileJob
     words: str = ""
+    backends: str = "delegates"
 
     @property
     def label(self) -> str:
         """Return its menu text."""
-        return self.words or self.edit.label
+        return self.words or self.edit.label.format(_brief(called(self.target)), self.backends)
+
+    @property
+    def family(self) -> str:
+        """Return the name of its submenu, empty if it is not one of several choices."""
+        return "" if self.words else self.edit.family.format(_brief(called(self.target)))
 
     @property
     def described(self) -> str:
@@ -74,13 +89,20 @@ class OfferGroup:
 def offers(job: CompileJob, targets: tuple[EditTarget, ...]) -> tuple[OfferGroup, ...]:
     """Return the edits available for targets that would change a recipe."""
     found: list[OfferGroup] = []
+    backends = backends_of(job)
     for target in targets:
         result = tuple(
-            Offer(edit, target, edit.apply(job, target)) for edit in edits_for(job, target)
+            Offer(edit, target, edit.apply(job, target), backends=backends)
+            for edit in edits_for(job, target)
         )
         if result:
             found.append(OfferGroup(f"{_ON[target.kind]}: {_named(target)}", result))
     return tuple(found)
+
+
+def _brief(name: str) -> str:
+    """Return a name for one line of a menu: the end of a long one, by which it differs."""
+    return name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
 
 
 def _named(target: EditTarget) -> str:
@@ -115,7 +137,7 @@ def _of_node(session: Session, method: str, node: ModelNode) -> tuple[EditTarget
     verdicts = known_verdicts(session, method).get(inner.name, ())
     found: list[EditTarget] = []
     if session.record is not None and "/" not in node.name:
-        found.append(EditTarget(TargetKind.NODE, inner.name))
+        found.append(EditTarget(TargetKind.NODE, inner.name, exported=exported_name(inner)))
     if node.delegate is not None:
         found += _partition(session, method, node.delegate)
     operator = verdicts[0].operator if verdicts else inner.target.replace("::", ".")

@@ -8,16 +8,11 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from inspector.recipes.compile_job import CompileJob
-from inspector.recipes.options import Option, option_of
+from inspector.recipes.compile_job import GROUPS, CompileJob
+from inspector.recipes.options import FieldNames, Option, option_of
 
 _SEPARATOR = "."
-_TITLES = {
-    "source": "Source",
-    "job": "Program",
-    "rules": "Delegation rules",
-    "quantising": "Quantization",
-}
+_SOURCE = "source"  # whose fields are before those of the job itself
 
 
 class FieldKind(str, Enum):
@@ -44,7 +39,9 @@ class FormField:
         choices: (value, label) of a choice
         optional: whether it may be empty
         empty: meaning of an empty value
-        is_file: whether its values are paths of files
+        names: what its values name
+        pair: whether its values are ``NAME=VALUE``
+        values: allowed ones behind the equals sign; empty allows any
     """
 
     path: str
@@ -56,7 +53,9 @@ class FormField:
     choices: tuple[tuple[str, str], ...] = ()
     optional: bool = False
     empty: str = ""
-    is_file: bool = False
+    names: FieldNames = FieldNames.NOTHING
+    pair: bool = False
+    values: tuple[str, ...] = ()
 
     @property
     def is_default(self) -> bool:
@@ -78,15 +77,20 @@ class Section:
 
 
 def sections(job: CompileJob) -> tuple[Section, ...]:
-    """Return the fields of a recipe by the part they are in."""
-    found = [Section(_TITLES["job"], tuple(_plain(job, "")))]
-    for one in fields(job):
-        part = getattr(job, one.name)
-        if is_dataclass(part):
-            title = _TITLES.get(one.name, _label_of(one.name).capitalize())
-            found.append(Section(title, tuple(_plain(part, one.name + _SEPARATOR))))
-    found.sort(key=lambda section: section.title != _TITLES["source"])
-    return tuple(section for section in found if section.fields)
+    """Return the fields of a recipe in the groups of its forms."""
+    found: dict[str, list[FormField]] = {group: [] for group in GROUPS}
+    parts = [(one.name, getattr(job, one.name)) for one in fields(job)]
+    nested = [(f"{name}{_SEPARATOR}", part) for name, part in parts if is_dataclass(part)]
+    nested.sort(key=lambda pair: not pair[0].startswith(_SOURCE))
+    for prefix, part in (*nested[:1], ("", job), *nested[1:]):
+        for group, one in _plain(part, prefix):
+            found[group].append(one)
+    return tuple(Section(group, tuple(own)) for group, own in found.items() if own)
+
+
+def all_fields(job: CompileJob) -> tuple[FormField, ...]:
+    """Return the fields of a recipe."""
+    return tuple(one for section in sections(job) for one in section.fields)
 
 
 def with_value(job: CompileJob, path: str, value: object) -> CompileJob:
@@ -107,13 +111,30 @@ def with_value(job: CompileJob, path: str, value: object) -> CompileJob:
 
 def differences(old: CompileJob, new: CompileJob) -> tuple[str, ...]:
     """Return the differences of two recipes as text, one string per change."""
+    return tuple(text for one, before in _changed(old, new) for text in _change(one, before))
+
+
+def diff_lines(old: CompileJob, new: CompileJob) -> tuple[str, ...]:
+    """Return the differences of two recipes value by value, as a diff has them."""
     found: list[str] = []
-    before = {one.path: one for section in sections(old) for one in section.fields}
-    for section in sections(new):
-        for one in section.fields:
-            if one.path in before and one.value != before[one.path].value:
-                found += _change(one, before[one.path].value)
+    for one, before in _changed(old, new):
+        if one.kind is not FieldKind.LINES:
+            found += [f"− {one.label}: {_shown(one, before)}"]
+            found += [f"+ {one.label}: {_shown(one, one.value)}"]
+            continue
+        come, gone = come_and_gone(one, before)
+        found += [f"− {one.label}: {text}" for text in gone]
+        found += [f"+ {one.label}: {text}" for text in come]
+        found += [] if come or gone else list(_change(one, before))
     return tuple(found)
+
+
+def _changed(old: CompileJob, new: CompileJob) -> Iterator[tuple[FormField, object]]:
+    """Yield the fields that differ, with their former values."""
+    before = {one.path: one.value for one in all_fields(old)}
+    for one in all_fields(new):
+        if one.value != before[one.path]:
+            yield one, before[one.path]
 
 
 def change_line(old: CompileJob, new: CompileJob) -> str:
@@ -127,15 +148,19 @@ def _change(one: FormField, before: object) -> Iterator[str]:
     if one.kind is not FieldKind.LINES:
         yield f"{one.label} {_shown(one, one.value)}"
         return
-    old, new = cast("tuple[str, ...]", before or ()), cast("tuple[str, ...]", one.value or ())
-    come = [text for text in new if text not in old]
-    gone = [text for text in old if text not in new]
+    come, gone = come_and_gone(one, before)
     for sign, texts in (("+", come), ("−", gone)):
         if texts:
             more = f" and {len(texts) - 2} more" if len(texts) > 2 else ""
             yield f"{one.label} {sign} {', '.join(texts[:2])}{more}"
     if not come and not gone:
-        yield f"{one.label} in the order {', '.join(new)}"
+        yield f"{one.label} in the order {', '.join(cast('tuple[str, ...]', one.value))}"
+
+
+def come_and_gone(one: FormField, before: object) -> tuple[list[str], list[str]]:
+    """Return the values that were added to a list and those that were removed."""
+    old, new = cast("tuple[str, ...]", before or ()), cast("tuple[str, ...]", one.value or ())
+    return [text for text in new if text not in old], [text for text in old if text not in new]
 
 
 def _shown(one: FormField, value: object) -> str:
@@ -145,7 +170,8 @@ def _shown(one: FormField, value: object) -> str:
     return text or (str(value) if value not in ("", None) else "as by default")
 
 
-def _plain(part: object, prefix: str) -> Iterator[FormField]:
+def _plain(part: object, prefix: str) -> Iterator[tuple[str, FormField]]:
+    """Yield the fields of a part without its nested parts, with their groups."""
     kind = type(part)
     hints = _hints(kind)
     for one in fields(cast("Any", part)):
@@ -158,20 +184,22 @@ def _plain(part: object, prefix: str) -> Iterator[FormField]:
         what, optional = _kind(hints[one.name], known)
         if what is None:
             continue
-        default = "" if one.default is MISSING else one.default
-        label = known.label or _label_of(one.name)
-        path = prefix + one.name
-        yield FormField(
-            path,
-            label,
-            what,
-            value,
-            default,
-            known.help,
-            known.choices,
-            optional,
-            known.empty,
-            known.is_file,
+        yield (
+            known.group,
+            FormField(
+                prefix + one.name,
+                known.label or _label_of(one.name),
+                what,
+                value,
+                "" if one.default is MISSING else one.default,
+                known.help,
+                known.choices,
+                optional,
+                known.empty,
+                known.names,
+                bool(known.pair),
+                known.values,
+            ),
         )
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from inspector.findings.finding import Finding
     from inspector.recipes.compile_job import CompileJob
 
-_FAMILIES = {"compute-": "Compute in", "quantise-": "Quantize"}
 _WIDTH = 380
 _LINES, _LONGEST = 4, 200  # that the line at the end has room for, in lines and in characters
 _POINT = "Point at a change to preview its effect on the partitions"
@@ -87,14 +86,15 @@ class EditMenu(QObject):
             inside.hovered.connect(self._hovered)
         choices: dict[str, QMenu] = {}
         for offer in group.offers:
-            name = _family(offer)
+            name = offer.family
             if name and name not in choices:
-                choices[name] = inside.addMenu(name)
+                choices[name] = inside.addMenu(name.replace("&", "&&"))
                 choices[name].hovered.connect(self._hovered)
             self._add_offer(choices[name] if name else inside, offer)
 
     def _add_offer(self, menu: QMenu, offer: Offer) -> None:
-        action = QAction(offer.edit.choice if _family(offer) else offer.label, menu)
+        text = offer.edit.choice if offer.family else offer.label.replace("&", "&&")
+        action = QAction(text, menu)
         action.setToolTip(offer.described)
         action.triggered.connect(lambda _on=False: self._choose(offer))
         menu.addAction(action)
@@ -137,14 +137,6 @@ def shortened(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     return f"{text[:longest].rpartition(' ')[0]}…"
-
-
-def _family(offer: Offer) -> str:
-    """Return the submenu of an edit that chooses among several, empty for others."""
-    if not offer.edit.choice:
-        return ""
-    known = (name for start, name in _FAMILIES.items() if offer.edit.name.startswith(start))
-    return next(known, "")
 
 
 def offer_edits_of_rows(panel: ItemPanel, context: ViewContext) -> None:

@@ -34,6 +34,7 @@ from devtools_app.viewmodels.scene_search import (
     selected_nodes,
     whole_delegate,
 )
+from devtools_app.views.edit_marks import EditMarks
 from devtools_app.views.graph_beside import MODE, GraphBeside
 from devtools_app.views.graph_focus import GraphFocus, ShownGraph
 from devtools_app.views.graph_menu import graph_menu
@@ -85,6 +86,7 @@ class GraphPane(Pane):
         self._match = ""  # the last one of a search in two graphs
         self._own_selection: Selection | None = None
         self._shown_selection: tuple[Selection, object] | None = None
+        self._edits = EditMarks(self)
         self._add_tools()
         self.set_content(self._area)
         self._connect()
@@ -155,12 +157,22 @@ class GraphPane(Pane):
         self.focus.highlighted.connect(self._highlight)
         self.focus.part_chosen.connect(self._part_chosen)
         self.focus.noted.connect(lambda text: self.context.ask(ShowStatus(text)))
+        self._edits.changed.connect(self._mark_edits)
 
     def _menu(self, canvas: GraphCanvas, at: QPoint) -> None:
         """Show the menu of what was clicked."""
         selection = self.state.selection
         menu = graph_menu(canvas, selection, self.focus, self._toggle, self.context, self)
         menu.popup(canvas.mapToGlobal(at))
+
+    def _mark_edits(self) -> None:
+        """Mark the nodes that the edits of the recipe are about."""
+        self.canvas.set_edited(self._edits.of(self.state, self._name))
+
+    @override
+    def shut_down(self) -> None:
+        super().shut_down()
+        self._edits.close()
 
     # -- state -----------------------------------------------------------------------------
 
@@ -180,6 +192,7 @@ class GraphPane(Pane):
             self._name = COMPILED
         self.graphs.show_choices([(graph_title(name), name) for name in names], self._name)
         self.graphs.setVisible(len(names) > 1)
+        self._mark_edits()
         self.fit_tools()
         self.beside.show_choices(state, self._name)
         if self._request_pair(session, state):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from typing_extensions import override
 from devtools_app.state.requests import Select
 from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.views.edit_marks import EDITED, EditMarks
 from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import PanelActions
@@ -78,6 +79,9 @@ class OperatorsPane(PanelActions, Pane):
         self._reported = Selection()
         self._filtered = ""
         self._equipped: ItemPanel | None = None
+        self._edits = EditMarks(self)
+        self._marked: tuple[Mapping[str, str], _OperatorsContent | None] = ({}, None)
+        self._edits.changed.connect(self._mark_edits)
         self.table = TableView(context.theme, "operators")
         self.tree = TreeView(context.theme, "operators by group")
         self.plot = SamplePlot(context.theme)
@@ -158,6 +162,7 @@ class OperatorsPane(PanelActions, Pane):
         key = (state.open_session, state.method, state.units, events, work, group)
         method, units = state.method, state.units
         self.work.setEnabled(not events)  # events are no operators
+        self._mark_edits()
         self.request(key, lambda: _build(session, method, units, group, events=events, work=work))
         if self._filtered != state.filter_text:
             self._filtered = state.filter_text
@@ -190,7 +195,28 @@ class OperatorsPane(PanelActions, Pane):
         self.runs.set_badge(text + tag, tone, "What the times are computed from")
         self.show_content()
         self._reported = Selection()
+        self._mark_edits()
         self.show_selection(self.state)
+
+    def _mark_edits(self) -> None:
+        """Mark the rows of the nodes that the edits of the recipe are about."""
+        content, edits = self._content, self._edits.of(self.state)
+        if content is None or self._marked == (edits, content):
+            return
+        self._marked = (edits, content)
+        words: dict[int, list[str]] = {}
+        for name, text in edits.items():
+            rows = content.rows.rows_of(content.index.of_node(name))
+            for place in self._places(content, rows, [content.rows.table.key(row) for row in rows]):
+                words.setdefault(place, []).append(text)
+        self.panel.mark_rows(
+            {place: f"{EDITED}{'; '.join(dict.fromkeys(found))}" for place, found in words.items()}
+        )
+
+    @override
+    def shut_down(self) -> None:
+        super().shut_down()
+        self._edits.close()
 
     def _show_table(self, content: _OperatorsContent) -> None:
         self._equip(self.table)

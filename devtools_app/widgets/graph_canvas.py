@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ class GraphCanvas(GraphView):
         self._found_nodes: NDArray[np.int64] | None = None
         self._lit_nodes: NDArray[np.int64] | None = None
         self._with_control = False  # the button was released with Ctrl
+        self._edited: Mapping[str, str] = {}
         self._keys = GraphKeys(self)
         self.clicked_edge = NOTHING  # by the button that opens the menu
 
@@ -64,6 +65,7 @@ class GraphCanvas(GraphView):
     @override
     def forget_marks(self) -> None:
         self._selected_node, self._found_nodes, self._lit_nodes = NOTHING, None, None
+        self._mark_edited()
 
     @override
     def renew_marks(self, placed: Placed) -> None:
@@ -73,6 +75,7 @@ class GraphCanvas(GraphView):
             self._marks.selected = NOTHING
         self._mark_found()
         self._mark_lit()
+        self._mark_edited()
 
     def set_selected(self, name: str, *, show: bool = True) -> None:
         """Mark a node as selected without emitting `selected`; an empty name removes the mark.
@@ -148,6 +151,46 @@ class GraphCanvas(GraphView):
         self._marks.found = np.zeros(0, np.int64)
         if placed is not None and found is not None:
             self._marks.found = np.unique(placed.item_of_node[found])
+
+    def set_edited(self, edits: Mapping[str, str]) -> None:
+        """Mark the nodes that edits of the recipe are about, each with those edits.
+
+        A closed cluster is marked for the nodes inside.
+        """
+        if edits != self._edited:
+            self._edited = edits
+            self._mark_edited()
+            self.describe()
+            self.update()
+
+    @property
+    def edited_items(self) -> tuple[int, ...]:
+        """Return the marked items."""
+        return tuple(self._marks.edited.tolist())
+
+    def _mark_edited(self) -> None:
+        placed, self._marks.edited = self._placed, np.zeros(0, np.int64)
+        if placed is not None and self._edited:
+            index = placed.scene.index
+            nodes = [index[name] for name in self._edited if name in index]
+            self._marks.edited = np.unique(placed.item_of_node[np.array(nodes, np.int64)])
+
+    def _edits_of(self, item: int) -> str:
+        """Return the edits about a node, or how many nodes of a cluster have some."""
+        placed = self._placed
+        if placed is None or item not in self._marks.edited:
+            return ""
+        if item < placed.node_count:
+            return f"Edited: {self._edited[placed.scene.names[item]]}"
+        index = placed.scene.index
+        inside = [name for name in self._edited if name in index]
+        count = sum(int(placed.item_of_node[index[name]]) == item for name in inside)
+        return f"Edited: {plural(count, 'node')} inside"
+
+    @override
+    def accessible_summary(self) -> str:
+        text, count = super().accessible_summary(), len(self._marks.edited)
+        return f"{text}, {count} edited" if count else text
 
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -287,8 +330,10 @@ class GraphCanvas(GraphView):
         if item < placed.node_count:
             scene = placed.scene
             lines = (scene.labels[item], scene.sublabels[item], scene.names[item])
+            lines = (*lines, self._edits_of(item))
             return "\n".join(dict.fromkeys(line for line in lines if line))
         info = placed.scene.cluster_info(placed.path_of(item))
         count = int(placed.scene.tree.count[item - placed.node_count])
         nodes = "" if "node" in info.detail else f"{plural(count, 'node')} inside"
-        return "\n".join(filter(None, (info.title, info.detail, nodes, info.inward, info.outward)))
+        lines = (info.title, info.detail, nodes, info.inward, info.outward, self._edits_of(item))
+        return "\n".join(filter(None, lines))

@@ -14,6 +14,7 @@ from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.widgets.batch import draw_lines, draw_rects
+from devtools_app.widgets.graph_canvas_edits import paint_edited
 from devtools_app.widgets.graph_canvas_labels import GraphLabels
 from devtools_app.widgets.graph_canvas_lines import seen_lines, segments
 from devtools_app.widgets.graph_canvas_style import STRIPE, BoxGroup, graph_look
@@ -40,6 +41,7 @@ class Marks:
         found: items found by a search
         searching: whether a search is active, so that other items are dimmed
         lit: highlighted items, None without a highlight; the others are faint
+        edited: items that the edits of a recipe are about
     """
 
     selected: int = -1
@@ -47,6 +49,7 @@ class Marks:
     found: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     searching: bool = False
     lit: Ints | None = None
+    edited: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class GraphDrawing:
@@ -280,6 +283,8 @@ class GraphDrawing:
             painter.setPen(cosmetic(qcolor(c.accent, strength), 2.8 if strength == 1.0 else 1.6))
             x, y, width, height = grown(self.placed.boxes[item : item + 1], scale)[0].tolist()
             painter.drawRoundedRect(QRectF(x, y, width, height), _RADIUS, _RADIUS)
+        if len(marks.edited):
+            paint_edited(painter, scale, self.placed.boxes[marks.edited], c)
 
     def _paint_found(self, painter: QPainter, scale: float, found: Ints) -> None:
         boxes = grown(self.placed.boxes[found], scale)

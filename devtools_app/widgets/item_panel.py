@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.qtmodels.cells import cell_looks
+from devtools_app.qtmodels.row_marks import RowMarks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import BadgeDelegate
@@ -77,6 +78,7 @@ class ItemPanel(QWidget):
         self._count = QLabel()
         self._empty = EmptyState(theme, Need(f"No {name}"))
         self._need = Need(f"No {name}")
+        self._marked: Mapping[int, str] = {}
         self._lay_out()
         self._prepare_view()
         self._filter.filter_changed.connect(self._filter_typed)
@@ -112,6 +114,11 @@ class ItemPanel(QWidget):
         if need != self._need:
             self._need = need
             self._refresh()
+
+    def mark_rows(self, words: Mapping[int, str]) -> None:
+        """Mark rows of the table until it is replaced, each with the reason on hover."""
+        self._marked = words
+        self._any_model.set_marks(RowMarks(words, self._theme.icon("pencil", "accent")))
 
     def hide_tools(self) -> None:
         """Hide the filter line, for short lists."""
@@ -280,6 +287,7 @@ class ItemPanel(QWidget):
         self._title.setFont(theme.sans(strong=True))
         self._filter.setFont(theme.mono())
         self._any_model.set_looks(cell_looks(theme.palette, theme.sans(), theme.mono()))
+        self.mark_rows(self._marked)
 
 
 def _example(table: Table) -> str:

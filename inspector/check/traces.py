@@ -157,14 +157,14 @@ def _inner_against(block: Block, record: RecordFile, method: str, graph: Graph |
     delegates = record_maps.delegates(record, method)
     handles = record_maps.handles(record, method)
     nodes: Nodes = nodes_by_handle(graph) if graph is not None else {}
-    quantised = graph is None or any("quant" in node.target for node in walk_nodes(graph))
+    quantized = graph is None or any("quant" in node.target for node in walk_nodes(graph))
     for number, names in inner_events(block).items():
         if number in delegates:
             against = foreign_kernels(delegates[number].name, names)
             if against:
                 return f"instruction {number}: {against}"
         first = next(filter(is_quantized_kernel, names), "")
-        if first and not quantised:
+        if first and not quantized:
             return (
                 f"instruction {number}: the trace has {first!r}, the record has nothing quantized"
             )

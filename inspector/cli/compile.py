@@ -51,6 +51,7 @@ from inspector.recipes.compile_job import (
     registering_code,
 )
 from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
+from inspector.recipes.job_checks import first_problem
 from inspector.recipes.paths import placed
 from inspector.tables.compile_stages import compile_table
 from inspector.toolchain.recipe_script import python_script
@@ -112,6 +113,8 @@ def run(options: Namespace) -> Answer:
         return Answer({"script": script}, lines=script.splitlines(), issues=issues)
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)
+    if problem := first_problem(job):
+        raise CommandError(problem, USAGE)
     try:
         running = JobRun(
             job,

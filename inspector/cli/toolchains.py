@@ -8,9 +8,8 @@ from typing import Any
 from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, shown
 from inspector.recipes.compile_job import BUILT_IN, TOOLCHAINS
 from inspector.tables.written import partitioner_table
-from inspector.toolchain.listing import ListingError, stock_partitioners
+from inspector.toolchain.listing import ListingError, own_partitioners, stock_partitioners
 from inspector.toolchain.table import toolchain_named
-from schema.backends import partitioners
 
 
 def add_toolchain(parser: ArgumentParser, what: str) -> None:
@@ -63,7 +62,7 @@ def partitioner_list(options: Namespace) -> Answer:
     Raises: CommandError
     """
     if not toolchain_named(options.toolchain).has_interpreter:
-        rows = _own_partitioners()
+        rows = own_partitioners()
         return _listed({"toolchain": {"name": BUILT_IN}, "partitioners": rows}, rows)
     try:
         found = stock_partitioners(toolchain_python(options, options.python))
@@ -78,15 +77,3 @@ def _listed(data: dict[str, Any], rows: list[dict[str, Any]]) -> Answer:
     return Answer(
         data, lines=[f"partitioners of {name}:"], tables=(shown(partitioner_table(rows)),)
     )
-
-
-def _own_partitioners() -> list[dict[str, Any]]:
-    return [
-        {
-            "alias": one.alias,
-            "class": one.class_name,
-            "module": one.place.partition(":")[0],
-            "why_not": "",
-        }
-        for one in partitioners()
-    ]

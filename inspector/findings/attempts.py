@@ -20,6 +20,7 @@ from inspector.recipes.edits import (
     SMALLEST_PLAN,
     EditTarget,
     TargetKind,
+    called,
     edit_named,
     edit_that_takes,
 )
@@ -105,7 +106,7 @@ def edits_that_shrink_weights(session: Session, rows: Sequence[RooflineRow]) -> 
     linear = any(_is_linear(row) and row.backend in ("", DEFAULT.id) for row in rows)
     if job is None or job.quantising.requested or not linear:
         return ()
-    quantized = ("quantise-dynamic", EditTarget(TargetKind.OPERATOR, "aten.linear.default"))
+    quantized = ("quantize-dynamic", EditTarget(TargetKind.OPERATOR, "aten.linear.default"))
     return (DELEGATE_ALL, quantized)
 
 
@@ -142,11 +143,14 @@ def edited(job: CompileJob, edits: Iterable[tuple[str, EditTarget]]) -> CompileJ
 
 
 def edit_words(edits: Edits) -> str:
-    """Return edits in words: their label and the names of their first targets."""
-    labels = dict.fromkeys(edit_named(name).label for name, _ in edits)
-    names = [target.name for _, target in edits]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(labels)}: {', '.join(names[:_NAMED])}{more}"
+    """Return edits in words, equal ones with the names of their first targets."""
+    found: list[str] = []
+    for name in dict.fromkeys(name for name, _ in edits):
+        names = [called(target) for other, target in edits if other == name]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        text = edit_named(name).label.format(f"{', '.join(names[:_NAMED])}{more}", "delegates")
+        found.append(text if not found else f"{text[:1].lower()}{text[1:]}")
+    return ", ".join(found)
 
 
 def command_of(session: Session, finding: Finding) -> str:

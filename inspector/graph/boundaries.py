@@ -9,7 +9,7 @@ from inspector.graph.plan_graph import plan_graph
 from schema.graph import Graph, GraphNode, NodeKind
 from schema.program import ProgramFile
 
-QUANTISING = ("quantize_", "dequantize_", "choose_qparams")  # prefixes of operator names
+QUANTIZING = ("quantize_", "dequantize_", "choose_qparams")  # prefixes of operator names
 _TRANSPOSING = "StaticTranspose"
 
 
@@ -29,7 +29,7 @@ class Crossing:
     kind: str
     nbytes: int | None
     layout_copies: int = 0
-    quantising: tuple[str, ...] = ()
+    quantizing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Boundary:
         return sum(value.layout_copies for value in self.values)
 
     @property
-    def quantising(self) -> tuple[str, ...]:
+    def quantizing(self) -> tuple[str, ...]:
         """Return the nodes outside that quantize or dequantize for it."""
-        return tuple(dict.fromkeys(name for value in self.values for name in value.quantising))
+        return tuple(dict.fromkeys(name for value in self.values for name in value.quantizing))
 
 
 def program_boundaries(program: ProgramFile, method: str) -> tuple[Boundary, ...]:
@@ -111,13 +111,13 @@ def _crossing(graph: Graph, name: str, maker: GraphNode, reader: GraphNode) -> C
         for node, side in ((maker, "outputs"), (reader, "inputs"))
         for found in _moved(graph, node, side)
     )
-    quantising = tuple(n.name for n in (maker, reader) if is_quantization(n.target))
-    return Crossing(name, kind, 0 if meta is None else meta.nbytes, copies, quantising)
+    quantizing = tuple(n.name for n in (maker, reader) if is_quantization(n.target))
+    return Crossing(name, kind, 0 if meta is None else meta.nbytes, copies, quantizing)
 
 
 def is_quantization(operator: str) -> bool:
     """Return whether an operator quantizes or dequantizes, or chooses how."""
-    return any(part.startswith(QUANTISING) for part in operator.replace("::", ".").split(".")[1:])
+    return any(part.startswith(QUANTIZING) for part in operator.replace("::", ".").split(".")[1:])
 
 
 def _moved(graph: Graph, node: GraphNode, side: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.graph.model_graph import ModelNode
 from inspector.units import format_bytes
 from schema.dtypes.scalar_type import scalar_type
-from schema.graph import GraphValue, NodeKind
+from schema.graph import GraphNode, GraphValue, NodeKind
 
 _SHORT = {scalar_type(code).name: scalar_type(code).short for code in range(30)}
 
@@ -18,6 +18,12 @@ def node_title(node: ModelNode) -> str:
     if kind is NodeKind.OUTPUT:
         return "output"
     return operator_title(node.node.target)
+
+
+def exported_name(node: GraphNode) -> str:
+    """Return the node of the exported program that a node comes from, empty if unknown."""
+    name, _, number = node.from_node[0].rpartition(".") if node.from_node else ("", "", "")
+    return name if number.isdecimal() else ""
 
 
 def operator_title(target: str) -> str:

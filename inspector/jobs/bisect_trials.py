@@ -40,7 +40,7 @@ class CandidateNode:
     source: str = ""
 
     @property
-    def quantises(self) -> bool:
+    def quantizes(self) -> bool:
         """Return whether it only quantizes or dequantizes."""
         return "quantize_" in self.operator or "choose_qparams" in self.operator
 

@@ -23,7 +23,7 @@ from schema.program import ProgramFile, instructions
 from schema.program import model as m
 
 _PRODUCTS = frozenset(("convolution", "conv1d", "conv2d", "linear", "mm"))
-_QUANTISED = re.compile(r"\bQ[A-Z0-9]+\b")
+_QUANTIZED = re.compile(r"\bQ[A-Z0-9]+\b")
 
 
 def kernels_against(program: ProgramFile, plan: m.ExecutionPlan, block: Block) -> Finding:
@@ -74,7 +74,7 @@ def foreign_kernels(backend: str, names: list[str]) -> str:
 def is_quantized_kernel(name: str) -> bool:
     """Return whether an event is a quantized convolution or matmul."""
     event = _matmul_event(name)
-    return event is not None and _QUANTISED.search(event[1]["types"]) is not None
+    return event is not None and _QUANTIZED.search(event[1]["types"]) is not None
 
 
 def is_product(name: str) -> bool:
@@ -89,12 +89,12 @@ def quantized_matmul(nodes: Sequence[GraphNode]) -> str:
         if base_operator(node.target).split("::")[-1] not in _PRODUCTS:
             continue
         makers = [built.get(name) for name in node.inputs]
-        if len(makers) > 1 and all(_dequantises(maker) for maker in makers[:2]):
+        if len(makers) > 1 and all(_dequantizes(maker) for maker in makers[:2]):
             return base_operator(node.target)
     return ""
 
 
-def _dequantises(node: GraphNode | None) -> bool:
+def _dequantizes(node: GraphNode | None) -> bool:
     return node is not None and "dequantize" in node.target
 
 
@@ -155,11 +155,11 @@ def _against(payload: Payload, names: list[str]) -> str | None:
             f"the trace has {len(events)} convolutions and matrix products in the delegate,"
             f" its payload {len(nodes)}"
         )
-    quantised = sum(_QUANTISED.search(match["types"]) is not None for match in events)
+    quantized = sum(_QUANTIZED.search(match["types"]) is not None for match in events)
     stored = sum(_is_quantized(payload.graph, node) for node in nodes)
-    if quantised != stored:
+    if quantized != stored:
         return (
-            f"{quantised} convolutions and matrix products of the trace are quantized,"
+            f"{quantized} convolutions and matrix products of the trace are quantized,"
             f" {stored} of the payload"
         )
     return "" if nodes else None

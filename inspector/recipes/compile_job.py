@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.recipes.emission import file_of, in_file
-from inspector.recipes.options import option
+from inspector.recipes.options import FieldNames, option
 from schema.backends import DEFAULT
 from schema.passes import recipe_passes
 
@@ -16,9 +16,21 @@ PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
 BUILT_IN, EXECUTORCH = "built-in", "executorch"
 TOOLCHAINS = (BUILT_IN, EXECUTORCH)
 GRANULARITIES = ("maximal", "module", "operator")
-QUANTISING_MODES = ("static", "dynamic", "weight-only")
+QUANTIZING_MODES = ("static", "dynamic", "weight-only")
 NOT_QUANTIZED = "none"  # of a mode: only what is named is quantized
-OVERRIDES = (*QUANTISING_MODES, NOT_QUANTIZED)
+OVERRIDES = (*QUANTIZING_MODES, NOT_QUANTIZED)
+# headings of forms, in their order
+SOURCE, TOOLCHAIN, QUANTIZE, PRECISION, EDGE, PARTITION, RULES, MEMORY, OUTPUT = GROUPS = (
+    "Source",
+    "Toolchain",
+    "Quantize",
+    "Precision",
+    "Edge program",
+    "Partition",
+    "Partition rules",
+    "Memory",
+    "Output",
+)
 PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -40,12 +52,20 @@ class Source:
 
     path: str = option(
         ...,
-        "the file",
+        "a Python file, a .pt2 file or an ETRecord",
         metavar="FILE",
         label="file",
         empty="model.py, model.pt2 or model.etrecord",
+        group=SOURCE,
+        names=FieldNames.FILE,
     )
-    function: str = option("", "name in a Python file, empty for the other kinds")
+    function: str = option(
+        "",
+        "of a Python file: returns the module and its example inputs; empty for the other kinds",
+        empty="of a Python file",
+        group=SOURCE,
+        names=FieldNames.FUNCTION,
+    )
 
     @property
     def kind(self) -> SourceKind:
@@ -77,78 +97,122 @@ def parse_source(text: str) -> Source:
     return Source(text)
 
 
-def _names(help: str, flag: str, *, metavar: str = "NAME", empty: str = "") -> Any:  # noqa: ANN401
+def _listed(  # noqa: PLR0913 - of a field
+    group: str,
+    names: FieldNames,
+    help: str,
+    flag: str,
+    *,
+    metavar: str = "NAME",
+    label: str = "",
+    empty: str = "",
+) -> Any:  # noqa: ANN401
     """Return a field of names, none of them by default."""
-    return option((), help, flag=flag, metavar=metavar, empty=empty)
+    return option(
+        (), help, flag=flag, metavar=metavar, label=label, empty=empty, group=group, names=names
+    )
+
+
+def _rule(names: FieldNames, help: str, flag: str) -> Any:  # noqa: ANN401
+    return _listed(RULES, names, help, flag)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Rules for all partitioners; empty rules allow everything."""
 
-    deny_ops: tuple[str, ...] = _names(
+    deny_ops: tuple[str, ...] = _rule(
+        FieldNames.OPERATOR,
         "no partitioner may take this operator, edge or ATen, nor operators that decompose into it;"
         " a pattern such as 'aten.conv*' is possible",
         "deny-op",
     )
-    allow_ops: tuple[str, ...] = _names(
-        "partitioners may take only this operator; patterns likewise", "allow-op"
+    allow_ops: tuple[str, ...] = _rule(
+        FieldNames.OPERATOR,
+        "partitioners may take only this operator; patterns likewise",
+        "allow-op",
     )
-    deny_nodes: tuple[str, ...] = _names(
+    deny_nodes: tuple[str, ...] = _rule(
+        FieldNames.NODE,
         "no partitioner may take this node of the edge graph or of the exported one; patterns"
         " likewise",
         "deny-node",
     )
-    allow_nodes: tuple[str, ...] = _names(
-        "partitioners may take only this node; patterns likewise", "allow-node"
+    allow_nodes: tuple[str, ...] = _rule(
+        FieldNames.NODE, "partitioners may take only this node; patterns likewise", "allow-node"
     )
-    deny_modules: tuple[str, ...] = _names(
+    deny_modules: tuple[str, ...] = _rule(
+        FieldNames.MODULE,
         "no partitioner may take a node in this module, by path or class; patterns likewise",
         "deny-module",
     )
-    allow_modules: tuple[str, ...] = _names(
-        "partitioners may take only nodes in this module; patterns likewise", "allow-module"
+    allow_modules: tuple[str, ...] = _rule(
+        FieldNames.MODULE,
+        "partitioners may take only nodes in this module; patterns likewise",
+        "allow-module",
     )
-    deny_dtypes: tuple[str, ...] = _names(
+    deny_dtypes: tuple[str, ...] = _rule(
+        FieldNames.DTYPE,
         "no partitioner may take a node that reads or writes a tensor of this dtype, as float16",
         "deny-dtype",
     )
     min_nodes: int = option(
-        1, "smallest partition", flag="min-nodes", metavar="N", label="fewest nodes"
+        1,
+        "smallest number of nodes in a partition; smaller ones are not delegated",
+        flag="min-nodes",
+        metavar="N",
+        group=PARTITION,
     )
     max_partitions: int | None = option(
         None,
-        "most partitions of a method; any number by default",
+        "largest number of partitions of a method; any number by default",
         flag="max-partitions",
         metavar="N",
+        group=PARTITION,
+        empty="any",
     )
     granularity: str = option(
         GRANULARITIES[0],
         "how large partitions are",
         flag="granularity",
         choices=tuple((name, name) for name in GRANULARITIES),
+        group=PARTITION,
     )
-    force_nodes: tuple[str, ...] = _names(
+    force_nodes: tuple[str, ...] = _rule(
+        FieldNames.NODE,
         "take this node regardless of other rules, if the partitioner supports it;"
         " NODE=PARTITIONER restricts it to one",
         "force-node",
     )
-    cut_before: tuple[str, ...] = _names("separate this node from the nodes it reads", "cut-before")
-    cut_after: tuple[str, ...] = _names(
-        "separate this node from the nodes that read it", "cut-after"
+    cut_before: tuple[str, ...] = _rule(
+        FieldNames.NODE, "separate this node from the nodes it reads", "cut-before"
     )
-    alone_nodes: tuple[str, ...] = _names("put this node into a separate partition", "alone-node")
-    alone_ops: tuple[str, ...] = _names(
-        "put each node of this operator into a separate partition", "alone-op"
+    cut_after: tuple[str, ...] = _rule(
+        FieldNames.NODE, "separate this node from the nodes that read it", "cut-after"
     )
-    deny_rules: tuple[str, ...] = _names(
-        "disable a rule of the partitioners, by its name in verdicts", "deny-rule"
+    alone_nodes: tuple[str, ...] = _rule(
+        FieldNames.NODE, "put this node into a separate partition", "alone-node"
+    )
+    alone_ops: tuple[str, ...] = _rule(
+        FieldNames.OPERATOR, "put each node of this operator into a separate partition", "alone-op"
+    )
+    deny_rules: tuple[str, ...] = _rule(
+        FieldNames.RULE, "disable a rule of the partitioners, by its name in verdicts", "deny-rule"
     )
 
 
-def _pairs(help: str, flag: str, pair: str) -> Any:  # noqa: ANN401
-    """Return a field of words ``NAME=…``, none of them by default."""
-    return option((), help, flag=flag, pair=pair)
+def _mode_of(names: FieldNames, help: str, flag: str) -> Any:  # noqa: ANN401
+    """Return a field of words ``NAME=MODE``, none of them by default."""
+    return option(
+        (),
+        help,
+        flag=flag,
+        label=f"quantize {names.value}s",
+        pair="MODE",
+        group=QUANTIZE,
+        names=names,
+        values=OVERRIDES,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +226,11 @@ class Quantization:
         flag="quantize",
         choices=(
             ("", "no"),
-            *((name, name) for name in QUANTISING_MODES),
-            (NOT_QUANTIZED, "only where it is named"),
+            *((name, name) for name in QUANTIZING_MODES),
+            (NOT_QUANTIZED, "none: only what is named"),
         ),
+        label="quantize",
+        group=QUANTIZE,
     )
     calibration: str = option(
         "",
@@ -174,22 +240,29 @@ class Quantization:
         flag="calibration",
         metavar="DATA",
         empty="the example inputs",
+        group=QUANTIZE,
+        names=FieldNames.DATA,
     )
     per_tensor: bool = option(
-        False, "weights have one scale, not one for each channel", flag="per-tensor"
+        False,
+        "weights have one scale, not one for each channel",
+        flag="per-tensor",
+        group=QUANTIZE,
     )
-    modules: tuple[str, ...] = _pairs(
+    modules: tuple[str, ...] = _mode_of(
+        FieldNames.MODULE,
         "another mode, or none, for the nodes in a module, as blocks.0=none",
         "quantize-module",
-        "MODE",
     )
-    operators: tuple[str, ...] = _pairs(
-        "another mode, or none, for an operator, as aten.linear=dynamic", "quantize-op", "MODE"
+    operators: tuple[str, ...] = _mode_of(
+        FieldNames.OPERATOR,
+        "another mode, or none, for an operator, as aten.linear=dynamic",
+        "quantize-op",
     )
-    nodes: tuple[str, ...] = _pairs(
+    nodes: tuple[str, ...] = _mode_of(
+        FieldNames.NODE,
         "another mode, or none, for a node of the exported program, as linear_1=none",
         "quantize-node",
-        "MODE",
     )
     quantizer: str = option(
         "",
@@ -197,6 +270,8 @@ class Quantization:
         flag="quantizer",
         metavar="FILE.PY:NAME",
         empty="none: quantized by the mode",
+        group=QUANTIZE,
+        names=FieldNames.QUANTIZER,
     )
 
     @property
@@ -208,6 +283,20 @@ class Quantization:
 _TYPES = ", ".join(PRECISIONS)
 
 
+def _type_of(names: FieldNames, help: str, flag: str) -> Any:  # noqa: ANN401
+    """Return a field of words ``NAME=TYPE``, none of them by default."""
+    return option(
+        (),
+        f"{help} in {_TYPES}",
+        flag=flag,
+        label=f"precision of {names.value}s",
+        pair="TYPE",
+        group=PRECISION,
+        names=names,
+        values=PRECISIONS,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Precision:
     """Parts to compute in another floating-point type; empty changes nothing.
@@ -215,18 +304,16 @@ class Precision:
     Overrides of a node precede those of its module, and these those of its operator.
     """
 
-    modules: tuple[str, ...] = _pairs(
-        f"compute the nodes in this module, by path or class, in {_TYPES}",
-        "precision-module",
-        "TYPE",
+    modules: tuple[str, ...] = _type_of(
+        FieldNames.MODULE, "compute the nodes in this module, by path or class,", "precision-module"
     )
-    operators: tuple[str, ...] = _pairs(
-        f"compute the nodes of this operator in {_TYPES}", "precision-op", "TYPE"
+    operators: tuple[str, ...] = _type_of(
+        FieldNames.OPERATOR, "compute the nodes of this operator", "precision-op"
     )
-    nodes: tuple[str, ...] = _pairs(
-        f"compute this node, of the edge graph or of the exported one, in {_TYPES}",
+    nodes: tuple[str, ...] = _type_of(
+        FieldNames.NODE,
+        "compute this node, of the edge graph or of the exported one,",
         "precision-node",
-        "TYPE",
     )
 
 
@@ -242,9 +329,15 @@ class CompileJob:
         metavar="PATH",
         label="interpreter",
         empty="the one ETScope runs in",
+        group=TOOLCHAIN,
+        names=FieldNames.INTERPRETER,
     )
-    methods: tuple[str, ...] = _names("only this method; all by default", "method", empty="all")
-    partitioners: tuple[str, ...] = _names(
+    methods: tuple[str, ...] = _listed(
+        SOURCE, FieldNames.METHOD, "only this method; all by default", "method", empty="all"
+    )
+    partitioners: tuple[str, ...] = _listed(
+        PARTITION,
+        FieldNames.PARTITIONER,
         "alias, class name or file.py:Class, in order of priority; default: no delegation",
         "partitioner",
         metavar="NAME[:OPTION=VALUE…]",
@@ -256,22 +349,36 @@ class CompileJob:
         "a name, or an algorithm or pass as file.py:NAME; the smallest of all plans by default",
         flag="memory-planner",
         empty="the smallest of all plans",
+        group=MEMORY,
+        names=FieldNames.PLANNER,
     )
     external_constants: bool = option(
-        False, "store constants in a .ptd next to the .pte", flag="external-constants"
+        False,
+        "store constants in a .ptd next to the .pte",
+        flag="external-constants",
+        group=OUTPUT,
     )
     quantising: Quantization = field(default_factory=Quantization)
     precision: Precision = field(default_factory=Precision)
     toolchain: str = option(
         "",
         "which toolchain compiles; the interpreter has the other one",
-        choices=(("", "the built-in one"), *((name, name) for name in TOOLCHAINS)),
+        choices=(("", BUILT_IN), *((name, name) for name in TOOLCHAINS)),
+        group=TOOLCHAIN,
     )
-    passes: tuple[str, ...] = _names(
-        f"run before partitioning: {', '.join(recipe_passes())}, or file.py:NAME", "pass"
+    passes: tuple[str, ...] = _listed(
+        EDGE,
+        FieldNames.PASS,
+        f"run before partitioning: {', '.join(recipe_passes())}, or file.py:NAME",
+        "pass",
     )
-    backend_config: tuple[str, ...] = _pairs(
-        "how the program is planned and written, as segment_alignment=64", "backend-config", "VALUE"
+    backend_config: tuple[str, ...] = option(
+        (),
+        "how the program is planned and written, as segment_alignment=64",
+        flag="backend-config",
+        pair="VALUE",
+        group=OUTPUT,
+        names=FieldNames.SETTING,
     )
     libraries: tuple[str, ...] = option(
         (),
@@ -280,11 +387,16 @@ class CompileJob:
         metavar="FILE",
         label="operator libraries",
         empty="none: the operators of torch",
+        group=SOURCE,
+        names=FieldNames.FILE,
     )
-    edge_config: tuple[str, ...] = _pairs(
+    edge_config: tuple[str, ...] = option(
+        (),
         "how the edge program is built, as preserve_ops=aten.linear.default",
-        "edge-config",
-        "VALUE",
+        flag="edge-config",
+        pair="VALUE",
+        group=EDGE,
+        names=FieldNames.EDGE_SETTING,
     )
 
 

@@ -13,13 +13,14 @@ from enum import Enum
 from inspector.recipes.compile_job import (
     BUILT_IN,
     PRECISIONS,
-    QUANTISING_MODES,
+    QUANTIZING_MODES,
     CompileJob,
     Precision,
     Quantization,
     Rules,
 )
-from schema.backends import partitioners
+from inspector.units import plural
+from schema.backends import BACKENDS, partitioners
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 SMALLEST_PLAN = "the smallest of all plans"  # the planner of recipes that name none
@@ -66,11 +67,12 @@ class Edit:
 
     Attributes:
         name: identifier
-        label: for menus
+        label: for menus, with ``{0}`` for the target and ``{1}`` for the backends of a job
         kinds: of targets
         change: returns the changed job
         words: describes it for a target, with ``{0}`` for its name
         choice: parameter of the edit, as ``float16``; may be empty
+        family: label of those that differ in their choice only; may be empty
     """
 
     name: str
@@ -79,6 +81,7 @@ class Edit:
     change: Callable[[CompileJob, EditTarget], CompileJob]
     words: str
     choice: str = ""
+    family: str = ""
 
     def applies(self, job: CompileJob, target: EditTarget) -> bool:
         """Return whether it applies to a target and changes anything."""
@@ -90,12 +93,33 @@ class Edit:
         Raises: ValueError if it does not apply to such a target
         """
         if target.kind not in self.kinds:
-            raise ValueError(f"{self.label!r} does not apply to a {target.kind.value}")
+            raise ValueError(f"{self.name!r} does not apply to a {target.kind.value}")
         return self.change(job, target)
 
     def describe(self, target: EditTarget) -> str:
         """Return a description of it."""
         return self.words.format(target.name)
+
+
+def called(target: EditTarget) -> str:
+    """Return how menus name a target: a node as the user's code has it."""
+    name = target.name
+    if target.kind is TargetKind.NODE:
+        return target.exported or name
+    if target.kind is TargetKind.PARTITION:
+        return f"the {plural(len(target.nodes), 'node')} of {name}"
+    if target.kind is TargetKind.OPERATOR:
+        return f"every {name.removesuffix('.default')}"
+    kinds = (TargetKind.MODULE, TargetKind.RULE)
+    return f"{target.kind.value} {name}" if target.kind in kinds else name
+
+
+def backends_of(job: CompileJob) -> str:
+    """Return the backends that the partitioners of a job delegate to, for menus."""
+    owners = {one.class_name: each.name for each in BACKENDS.values() for one in each.partitioners}
+    classes = [class_of(text) for text in job.partitioners]
+    names = dict.fromkeys(owners.get(one) or one.removesuffix("Partitioner") for one in classes)
+    return " and ".join(names) if 0 < len(names) < 3 else "delegates"
 
 
 def moved_up(partitioners: Sequence[str], name: str) -> tuple[str, ...]:
@@ -323,57 +347,63 @@ _COMPUTING = (TargetKind.NODE, TargetKind.PARTITION, TargetKind.OPERATOR, Target
 _OF_ONE = (TargetKind.NODE, TargetKind.OPERATOR, TargetKind.MODULE)
 
 EDITS: tuple[Edit, ...] = (
-    Edit("keep-off", "Do not delegate", _COMPUTING, _keep_off, "{0} runs outside"),
-    Edit("let-in", "Allow delegation again", _COMPUTING, _let_in, "{0} may be delegated again"),
+    Edit("keep-off", "Keep {0} off {1}", _COMPUTING, _keep_off, "{0} runs outside"),
+    Edit("let-in", "Allow {0} on {1} again", _COMPUTING, _let_in, "{0} may be delegated again"),
     Edit(
         "force",
-        "Force into the delegate",
+        "Force {0} into {1}",
         _IN_GRAPH,
         _force,
         "{0} is delegated if a rule supports it",
     ),
-    Edit("cut-before", "Cut before", _IN_GRAPH, _cut_before, "a partition begins at {0}"),
-    Edit("cut-after", "Cut after", _IN_GRAPH, _cut_after, "a partition ends at {0}"),
+    Edit(
+        "cut-before",
+        "Begin a partition at {0}",
+        _IN_GRAPH,
+        _cut_before,
+        "a partition begins at {0}",
+    ),
+    Edit("cut-after", "End a partition at {0}", _IN_GRAPH, _cut_after, "a partition ends at {0}"),
     Edit(
         "alone",
-        "Put into a separate partition",
+        "Put {0} into a separate partition",
         (TargetKind.NODE, TargetKind.PARTITION, TargetKind.OPERATOR),
         _alone,
         "{0} shares a partition with no other node",
     ),
     Edit(
         "join",
-        "Do not cut here any more",
+        "Do not cut at {0} any more",
         (TargetKind.NODE, TargetKind.PARTITION, TargetKind.OPERATOR),
         _join,
         "{0} may share a partition again",
     ),
-    Edit("rule-off", "Disable the rule", (TargetKind.RULE,), _rule_off, "{0} is disabled"),
-    Edit("rule-on", "Enable the rule again", (TargetKind.RULE,), _rule_on, "{0} decides again"),
+    Edit("rule-off", "Disable {0}", (TargetKind.RULE,), _rule_off, "{0} is disabled"),
+    Edit("rule-on", "Enable {0} again", (TargetKind.RULE,), _rule_on, "{0} decides again"),
     Edit(
         "move-up",
-        "Choose earlier",
+        "Let {0} choose earlier",
         (TargetKind.PARTITIONER,),
         _move_up,
         "{0} chooses one place earlier",
     ),
     Edit(
         "add-partitioner",
-        "Delegate",
+        "Delegate to {0}",
         (TargetKind.PARTITIONER,),
         _add_partitioner,
         "{0} takes what it supports",
     ),
     Edit(
         "plan-with",
-        "Plan memory with",
+        "Plan memory with {0}",
         (TargetKind.PLANNER,),
         _plan_with,
         "memory is planned with {0}",
     ),
     Edit(
         "compile-with",
-        "Compile with",
+        "Compile with {0}",
         (TargetKind.TOOLCHAIN,),
         _compile_with,
         "the {0} toolchain compiles",
@@ -381,35 +411,37 @@ EDITS: tuple[Edit, ...] = (
     *(
         Edit(
             f"compute-{word}",
-            f"Compute in {word}",
+            f"Compute {{0}} in {word}",
             _COMPUTING,
             _compute_in(word),
             f"{{0}} is computed in {word}",
             word,
+            "Compute {0} in",
         )
         for word in PRECISIONS
     ),
     Edit(
         "compute-own",
-        "Compute in its original type",
+        "Compute {0} in its original type",
         _COMPUTING,
         _compute_in(""),
         "{0} is as it was",
     ),
     *(
         Edit(
-            f"quantise-{word}",
-            f"Quantise: {word}",
+            f"quantize-{word}",
+            f"Quantize {{0}}: {word}",
             _OF_ONE,
             _quantize_as(word),
             f"{{0}} is quantized: {word}",
             word,
+            "Quantize {0}",
         )
-        for word in (*QUANTISING_MODES, "none")
+        for word in (*QUANTIZING_MODES, "none")
     ),
     Edit(
-        "quantise-as-rest",
-        "Quantize as the rest",
+        "quantize-as-rest",
+        "Quantize {0} as the rest",
         _OF_ONE,
         _quantize_as(""),
         "{0} is quantized like the rest",

@@ -7,10 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import Field, dataclass, field
+from enum import Enum
 from typing import Any
 
 _KEY = "option"
-_FILES = ("FILE", "PATH")  # the metavars of paths
+
+
+class FieldNames(str, Enum):
+    """What the values of a field name; forms offer them in lists."""
+
+    NOTHING = ""
+    FILE = "file"
+    FUNCTION = "function"
+    METHOD = "method"
+    INTERPRETER = "interpreter"
+    DATA = "data"
+    QUANTIZER = "quantizer"
+    PARTITIONER = "partitioner"
+    PLANNER = "planner"
+    PASS = "pass"
+    OPERATOR = "operator"
+    NODE = "node"
+    MODULE = "module"
+    DTYPE = "dtype"
+    RULE = "rule"
+    SETTING = "setting"
+    EDGE_SETTING = "edge setting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +47,9 @@ class Option:
         label: in the window; empty for the name of the field
         pair: placeholder after the equals sign of ``NAME=…`` values, as ``MODE``
         empty: meaning of an empty value, shown in the empty field of a form
+        group: heading of a form under which it stands
+        names: what its values name
+        values: allowed values of ``NAME=…``; empty allows any
     """
 
     help: str
@@ -34,11 +59,9 @@ class Option:
     label: str = ""
     pair: str = ""
     empty: str = ""
-
-    @property
-    def is_file(self) -> bool:
-        """Return whether its values are paths of files."""
-        return self.metavar in _FILES
+    group: str = ""
+    names: FieldNames = FieldNames.NOTHING
+    values: tuple[str, ...] = ()
 
 
 def option(  # noqa: PLR0913 - as many as an Option has
@@ -51,9 +74,13 @@ def option(  # noqa: PLR0913 - as many as an Option has
     label: str = "",
     pair: str = "",
     empty: str = "",
+    group: str = "",
+    names: FieldNames = FieldNames.NOTHING,
+    values: tuple[str, ...] = (),
 ) -> Any:  # noqa: ANN401 - stands for a value of the field's type
     """Return a field of a dataclass with an ``Option``; ``...`` for a required field."""
-    found = Option(help, flag, f"NAME={pair}" if pair else metavar, choices, label, pair, empty)
+    shown = f"NAME={pair}" if pair else metavar
+    found = Option(help, flag, shown, choices, label, pair, empty, group, names, values)
     metadata = {_KEY: found}
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 

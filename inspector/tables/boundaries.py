@@ -89,7 +89,7 @@ def _conversion(other: ModelNode) -> str:
         return ""
     sign = quantizes(other.node.target)
     if sign:
-        return "quantise" if sign > 0 else "dequantise"
+        return "quantize" if sign > 0 else "dequantize"
     stem = other.node.target.rpartition("::")[2].split(".")[0]
     return "layout" if stem in _LAYOUT else ""
 
@@ -127,8 +127,8 @@ def border_group(
         facts.append(_added(added))
     outside = Counter(one.conversion for one in own if one.conversion)
     for word, title in (
-        ("dequantise", "dequantized outside"),
-        ("quantise", "quantized outside"),
+        ("dequantize", "dequantized outside"),
+        ("quantize", "quantized outside"),
         ("layout", "layout changed outside"),
     ):
         if outside[word]:

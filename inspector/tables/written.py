@@ -23,7 +23,9 @@ _PARTITIONERS = (
     RowField("name", mono=True),
     RowField("class", mono=True),
     RowField("module", mono=True),
+    RowField("is"),
     RowField("not usable here because"),
+    RowField("install", mono=True),
 )
 
 
@@ -38,8 +40,9 @@ def name_table(rows: Sequence[Sequence[Any]]) -> Table:
 
 
 def partitioner_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return partitioners of a toolchain, and why some cannot be used."""
-    cells = [(one["alias"], one["class"], one["module"], one["why_not"]) for one in rows]
+    """Return partitioners of a toolchain: what each is, why not usable, what would install it."""
+    names = ("alias", "class", "module", "summary", "why_not", "install")
+    cells = [tuple(one[name] for name in names) for one in rows]
     return row_table(_PARTITIONERS, cells, "partitioners")
 
 

@@ -1,12 +1,17 @@
-"""The partitioners that a toolchain has by name."""
+"""The partitioners that a toolchain has by name: what each is, and whether it is usable here."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import ReportedError, ToolchainError, ask, ignore_message
 from inspector.toolchain.interpreter import interpreter
+from schema.backends import PACKAGES, partitioners
+
+_MISSING = re.compile(r"No module named '(?P<package>\w+)")
+_NOT_PACKAGES = ("executorch",)  # of a build that left the backend out
 
 
 class ListingError(Exception):
@@ -38,4 +43,36 @@ def stock_partitioners(python: str) -> dict[str, Any]:
     version = answer.versions.get(EXECUTORCH, "unknown")
     python = answer.versions.get("executable", python)
     tool = {"name": EXECUTORCH, "version": version, "python": python}
-    return {"toolchain": tool, **answer.result}
+    rows = [_described(one) for one in answer.result["partitioners"]]
+    return {"toolchain": tool, **answer.result, "partitioners": rows}
+
+
+def own_partitioners() -> list[dict[str, str]]:
+    """Return the partitioners of the built-in toolchain; all of them are usable."""
+    return [
+        {
+            "alias": one.alias,
+            "class": one.class_name,
+            "module": one.place.partition(":")[0],
+            "summary": one.summary,
+            "why_not": "",
+            "install": "",
+        }
+        for one in partitioners()
+    ]
+
+
+def _described(row: dict[str, Any]) -> dict[str, str]:
+    """Return a row of another interpreter with what the partitioner is and what it lacks."""
+    words = str(row["module"]).removeprefix("executorch.").split(".")
+    backend = next((word for word in words[1:] if word not in ("apple", "partition")), words[0])
+    summary = f"{str(row['class']).removesuffix('Partitioner')}, backend {backend} of executorch"
+    return {**row, "summary": summary, "install": install_of(str(row["why_not"]))}
+
+
+def install_of(why_not: str) -> str:
+    """Return the command that installs what a partitioner lacks, empty where none is known."""
+    found = _MISSING.search(why_not)
+    if found is None or found["package"] in _NOT_PACKAGES:
+        return ""
+    return f"pip install {PACKAGES.get(found['package'], found['package'])}"

@@ -35,7 +35,7 @@ def searched(
     notify("candidates", nodes=to_json(nodes))
     same = tuple(nodes) == from_json(how["candidates"], tuple[CandidateNode, ...], "candidates")
     known = from_json(how["trials"], tuple[Trial, ...], "trials") if same else ()
-    computing = [at for at, node in enumerate(nodes) if not node.quantises]
+    computing = [at for at, node in enumerate(nodes) if not node.quantizes]
     answer = Search(len(nodes), trial, known, computing).run()
     out = tuple(nodes[number] for number in answer.removed)
     return to_json(BisectFinding(answer.result, out, answer.before, answer.after, len(nodes)))

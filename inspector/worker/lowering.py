@@ -32,10 +32,10 @@ from compiler.pipeline.precision import TYPES, Precisions
 from compiler.stages import Observer
 from inspector.recipes.compile_job import CompileJob, Precision, Rules
 from inspector.recipes.edits import means
-from inspector.recipes.emission import check_passes, config_of, edge_config_of, in_file
+from inspector.recipes.emission import config_of, edge_config_of, in_file
+from inspector.recipes.job_checks import first_problem
 from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.worker.exporter import AnswerError
-from schema.dtypes.scalar_type import BY_NAME
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
 
 
@@ -45,19 +45,11 @@ def known_names() -> dict[str, list[str]]:
 
 
 def check_names(job: CompileJob) -> None:
-    """Raise AnswerError for an unknown name, before the user's code runs."""
-    planner = job.memory_planner
-    if planner and planner not in PLANNERS and not in_file(planner):
-        known = ", ".join(PLANNERS)
-        raise AnswerError(f"unknown memory planner {planner!r}; available: {known}, file.py:NAME")
-    precisions_of(job)
-    for name in job.rules.deny_dtypes:
-        if name not in BY_NAME:
-            raise AnswerError(f"unknown dtype {name!r}; available: {', '.join(sorted(BY_NAME))}")
+    """Raise AnswerError for an unknown name or a file without it, before the user's code runs."""
+    if problem := first_problem(job):
+        raise AnswerError(problem)
     try:
-        check_passes(job.passes)
-        edge_config_of(job.edge_config)
-        if not in_file(planner):
+        if not in_file(job.memory_planner):
             backend_config(job)
     except ValueError as error:
         raise AnswerError(str(error)) from error

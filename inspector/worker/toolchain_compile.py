@@ -21,6 +21,7 @@ from inspector.recipes.compile_job import (
     reported_options,
 )
 from inspector.recipes.emission import WordError, config_of
+from inspector.recipes.job_checks import first_problem
 from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Interpreter, Response, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
@@ -114,6 +115,8 @@ def compiled_elsewhere(
 
     Raises: ReportedError if the other interpreter has reported why; ToolchainError; OSError
     """
+    if problem := first_problem(job):
+        raise ToolchainError(problem, blame="usage")
     listener = _MessageCollector(notify)
     python = interpreter(job.python)
     recipe = recipe_of(job, {})  # of the source as it is now, not when all is done

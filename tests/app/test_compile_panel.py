@@ -270,7 +270,7 @@ def test_form_that_is_damaged_is_logged_with_the_path_of_its_bad_field(caplog) -
     assert "job.rules.deny_ops[0]: expected a string, found 3" in caplog.text
 
 
-def test_dialog_refuses_what_cannot_be_quantised_so(dialog, tmp_path) -> None:
+def test_dialog_refuses_what_cannot_be_quantized_so(dialog, tmp_path) -> None:
     given = form("good", tmp_path / "out")
 
     def quantized(**fields) -> CompileForm:

@@ -80,7 +80,7 @@ def test_weights_inside_are_those_of_the_payload_with_their_numbers(session: Ses
     assert len(shown["spread"]) == 24
 
 
-def test_quantised_values_have_their_parameters() -> None:
+def test_quantized_values_have_their_parameters() -> None:
     session = opened(STEPS)
     graph = model_graph(session, "forward")
     assert graph is not None

@@ -143,7 +143,7 @@ def test_finding_ends_in_an_edit_that_is_previewed_and_taken(
     qtbot.waitUntil(lambda: shown_variant(window.store.state) is not None)
     qtbot.waitUntil(lambda: pane.list.model().rowCount() > 3)
     titles = [pane.list.model().index(row, 0).data() for row in range(pane.list.model().rowCount())]
-    place = titles.index("Try it: Delegate: xnnpack")
+    place = titles.index("Try it: Delegate to xnnpack")
     assert "is delegated" in titles[place - 1]
     pane.list.opened.emit(place)
     (menu,) = pane.list.findChildren(QMenu)

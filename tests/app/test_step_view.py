@@ -145,7 +145,7 @@ def test_tables_of_a_walk_say_what_ran_and_where_numbers_are() -> None:
     assert list(values.columns[-1].values) == ["replaced, 2 NaN", ""]
     numbers = number_table({"numbers": [1, 2, 3, 4]}, [2, 3])
     assert list(numbers.columns[0].values) == ["0, 0", "0, 1", "0, 2", "1, 0"]
-    quantised = {**given, "real": {"min": -0.5, "mean": 0.25, "max": 1.5}}
-    assert list(value_table({0: quantised}).columns[-1].values) == ["stands for -0.5 to 1.5"]
+    quantized = {**given, "real": {"min": -0.5, "mean": 0.25, "max": 1.5}}
+    assert list(value_table({0: quantized}).columns[-1].values) == ["stands for -0.5 to 1.5"]
     both = number_table({"numbers": [1, 2], "real": [0.5, 1.0]}, [2])
     assert list(both.columns[-1].values) == [0.5, 1.0]

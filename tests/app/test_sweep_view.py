@@ -227,9 +227,9 @@ def test_state_is_last_where_all_is_done_and_equal_ends_are_told_apart() -> None
     titles = [one.title for one in sweep_table(replace(results(), points=done)).columns]
     assert titles[:2] == ["#", "front"]
     assert titles[-3:] == ["state", "compile", "why"]
-    assert short_titles(["rules.deny", "quantisation.deny", "rules.min_nodes", "python"]) == {
+    assert short_titles(["rules.deny", "quantization.deny", "rules.min_nodes", "python"]) == {
         "rules.deny": "rules.deny",
-        "quantisation.deny": "quantisation.deny",
+        "quantization.deny": "quantization.deny",
         "rules.min_nodes": "min_nodes",
         "python": "python",
     }

@@ -113,7 +113,7 @@ def test_scene_edges_across_a_border_are_emphasised() -> None:
     assert not all(wanted)
 
 
-def test_quantised_operators_stand_with_their_conversions() -> None:
+def test_quantized_operators_stand_with_their_conversions() -> None:
     made = graph_scene(opened("corpus/special/xnnpack_int8_static"), "forward")
     assert made is not None
     groups: dict[tuple[str, ...], set[int]] = {}
@@ -135,7 +135,7 @@ def test_quantised_operators_stand_with_their_conversions() -> None:
         ("Convert", 0),
     ],
 )
-def test_quantises_tells_conversions_apart(target: str, sign: int) -> None:
+def test_quantizes_tells_conversions_apart(target: str, sign: int) -> None:
     assert quantizes(target) == sign
 
 

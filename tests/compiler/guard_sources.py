@@ -19,7 +19,7 @@ def steps(x: torch.Tensor, scale: float) -> torch.Tensor:
 
 
 class Layer(nn.Module):
-    """A quantised layer; a scale that is too small is what calibration with zeros leaves."""
+    """A quantized layer; a scale that is too small is what calibration with zeros leaves."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()

@@ -132,7 +132,7 @@ def test_forced_node_that_a_partitioner_dropped_for_its_size_is_taken() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_cut_is_between_a_layer_with_what_quantises_for_it_and_the_rest(way: str) -> None:
+def test_cut_is_between_a_layer_with_what_quantizes_for_it_and_the_rest(way: str) -> None:
     layer = "aten_convolution_default_1"
     before = verdicts(lowered(PartitionRules(cut_before=(layer,)), way))
     relu = "aten_relu_default"
@@ -279,7 +279,7 @@ def test_types_that_fit_nothing_are_named() -> None:
         (QuantizationModes("static", nodes={"conv2d": "none", "linear": "none"}), {"conv2d_1"}),
     ],
 )
-def test_only_what_is_named_is_quantised(how: QuantizationModes, layers: set[str]) -> None:
+def test_only_what_is_named_is_quantized(how: QuantizationModes, layers: set[str]) -> None:
     made = quantize_program(program(""), how)
     found = {
         node.name

@@ -67,11 +67,11 @@ CHANGES: dict[str, CompileJob] = {
         memory_planner="naive",
         backend_config=("segment_alignment=64", "emit_stacktrace=true", "alloc_graph_input=false"),
     ),
-    "quantised": replace(BASE, quantising=Quantization("static")),
-    "quantised in part": replace(
+    "quantized": replace(BASE, quantising=Quantization("static")),
+    "quantized in part": replace(
         BASE, quantising=Quantization("none", modules=("first=static",), nodes=("linear=dynamic",))
     ),
-    "quantised, kept off": replace(
+    "quantized, kept off": replace(
         BASE, quantising=Quantization("dynamic"), rules=Rules(deny_modules=("head",))
     ),
 }
@@ -124,7 +124,7 @@ def _kinds(boundaries: Sequence[Boundary]) -> Counter[Any]:
             one.nbytes,
             one.layout_copies,
             one.is_end,
-            len(one.quantising),
+            len(one.quantizing),
         )
         for one in boundaries
     )
@@ -217,7 +217,7 @@ def test_every_change_of_a_menu_can_be_previewed(server: CompileServer) -> None:
     ]
     for target in targets:
         for edit in EDITS:
-            if edit.applies(BASE, target) and not edit.name.startswith("quantise"):
+            if edit.applies(BASE, target) and not edit.name.startswith("quantize"):
                 shown = server.preview(edit.apply(BASE, target), PATIENCE)
                 assert not shown.warnings, (edit.name, shown.warnings)
 

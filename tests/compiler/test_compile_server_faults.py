@@ -107,7 +107,7 @@ def test_failure_leaves_the_worker_as_it_was(server: CompileServer, tmp_path: Pa
 
 def test_mended_partitioner_is_read_anew(server: CompileServer, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text("raise RuntimeError('not yet')\n")
+    file.write_text("raise RuntimeError('not yet')\nclass Mine: pass\n")
     with pytest.raises(CompileServerError, match="not yet"):
         server.preview(_by(f"{file}:Mine"), PATIENCE)
     file.write_text("from compiler.backends.xnnpack import XnnpackPartitioner as Mine\n")

@@ -324,7 +324,7 @@ def test_partitioners_and_rules_decide_what_is_delegated(tmp_path: Path) -> None
     assert not any(isinstance(one, StageProgress) for one in heard)  # before the user's code is run
 
 
-def test_program_is_quantised_with_inputs_of_a_file_and_progress(tmp_path: Path) -> None:
+def test_program_is_quantized_with_inputs_of_a_file_and_progress(tmp_path: Path) -> None:
     calls = tmp_path / "calls.pt"
     torch.save([(torch.randn(2, 4),) for _ in range(3)], calls)
     wanted = Quantization("static", str(calls), operators=("aten.dropout=none",))

@@ -263,9 +263,9 @@ def test_missing_out_variants_are_all_named() -> None:
             manager.transform([compiler.ToOutVarPass()])
 
 
-def _quantised(function: Any, *inputs: Any) -> compiler.EdgeProgramManager:
+def _quantized(function: Any, *inputs: Any) -> compiler.EdgeProgramManager:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's, that its quantisation has moved
+        warnings.simplefilter("ignore")  # torch's, that its quantization has moved
         importlib.import_module("torch.ao.quantization.fx._decomposed")
     return _edge(function, *inputs)
 
@@ -275,20 +275,20 @@ def _dq(x: Any, scale: float, zero: int, dtype: Any = torch.int8) -> Any:
     return torch.ops.quantized_decomposed.dequantize_per_tensor(x, scale, zero, low, high, dtype)
 
 
-def _quantise(x: Any, scale: float, zero: int, dtype: Any = torch.int8) -> Any:
+def _quantize(x: Any, scale: float, zero: int, dtype: Any = torch.int8) -> Any:
     low, high = (-128, 127) if dtype == torch.int8 else (0, 255)
     return torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, zero, low, high, dtype)
 
 
-def test_quantised_numbers_are_moved_without_dequantising() -> None:
+def test_quantized_numbers_are_moved_without_dequantizing() -> None:
     x = torch.randint(-100, 100, (4, 6), dtype=torch.int8)
-    manager = _quantised(lambda v: _quantise(_dq(v, 0.1, 3).view(3, 8), 0.1, 3), x)
+    manager = _quantized(lambda v: _quantize(_dq(v, 0.1, 3).view(3, 8), 0.1, 3), x)
     assert _targets(manager.transform([compiler.QuantFusionPass()])) == [_aten.view_copy.default]
-    other = _quantised(lambda v: _quantise(_dq(v, 0.1, 3).view(3, 8), 0.2, 3), x)
+    other = _quantized(lambda v: _quantize(_dq(v, 0.1, 3).view(3, 8), 0.2, 3), x)
     assert _targets(other.transform([compiler.QuantFusionPass()])) == _targets(other)
 
 
-def test_each_reader_gets_its_own_dynamic_quantisation() -> None:
+def test_each_reader_gets_its_own_dynamic_quantization() -> None:
     def function(x: Any) -> Any:
         scale, zero = torch.ops.quantized_decomposed.choose_qparams(x, -128, 127, 1e-5, torch.int8)
         q = torch.ops.quantized_decomposed
@@ -296,7 +296,7 @@ def test_each_reader_gets_its_own_dynamic_quantisation() -> None:
         back = q.dequantize_per_tensor.tensor(values, scale, zero, -128, 127, torch.int8)
         return back.neg(), back.relu(), back.sin()
 
-    _quantised(torch.relu, torch.randn(1))
+    _quantized(torch.relu, torch.randn(1))
     program = torch.export.export(Apply(function), (torch.randn(5),))
     module: Any = program.module()
     made = compiler.DuplicateDynamicQuantChainPass()(module)

@@ -150,7 +150,7 @@ class Embeds(torch.nn.Module):
 
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("kind", [Sums, Embeds])
-def test_quantised_operators_run_on_the_stock_kernels(
+def test_quantized_operators_run_on_the_stock_kernels(
     kind: type[torch.nn.Module], fused: bool, stock: Stock
 ) -> None:
     importlib.import_module("torch.ao.quantization.fx._decomposed")

@@ -1,4 +1,4 @@
-"""Fused quantised operators: which are fused, and that the stock kernels give equal numbers."""
+"""Fused quantized operators: which are fused, and that the stock kernels give equal numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _q = ops.edge.quantized_decomposed
 _aten = ops.edge.aten
 _FUSING = ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True)
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # torch's, that its quantisation has moved
+    warnings.simplefilter("ignore")  # torch's, that its quantization has moved
     importlib.import_module("torch.ao.quantization.fx._decomposed")
 
 
@@ -32,7 +32,7 @@ def _dq(x: Any, scale: float, zero: int, dtype: Any = torch.uint8) -> Any:
     return torch.ops.quantized_decomposed.dequantize_per_tensor(x, scale, zero, low, high, dtype)
 
 
-def _quantise(x: Any, scale: float, zero: int, dtype: Any = torch.uint8) -> Any:
+def _quantize(x: Any, scale: float, zero: int, dtype: Any = torch.uint8) -> Any:
     low, high = (-128, 127) if dtype == torch.int8 else (0, 255)
     return torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, zero, low, high, dtype)
 
@@ -43,20 +43,20 @@ def _sum(x: Any, y: Any, dtype: Any = torch.uint8) -> Any:
 
 def _read_twice(x: Any, y: Any) -> Any:
     positive = _sum(x, y).relu()
-    return _quantise(positive, 0.3, 9), positive.neg()
+    return _quantize(positive, 0.3, 9), positive.neg()
 
 
 # name: function of two tensors, their element type, whether one operator is left
 SUMS: dict[str, tuple[Any, Any, bool]] = {
-    "sum": (lambda x, y: _quantise(_sum(x, y), 0.3, 50), torch.uint8, True),
-    "relu": (lambda x, y: _quantise(_sum(x, y).relu(), 0.3, 100), torch.uint8, True),
-    "relu from zero": (lambda x, y: _quantise(_sum(x, y).relu(), 0.3, 0), torch.uint8, True),
-    "number": (lambda x, y: _quantise(_dq(x, 0.1, 3) + 2.5, 0.3, 5) + y, torch.uint8, False),
-    "rows": (lambda x, y: _quantise(_sum(x, y[:1]), 0.3, 50), torch.uint8, False),
+    "sum": (lambda x, y: _quantize(_sum(x, y), 0.3, 50), torch.uint8, True),
+    "relu": (lambda x, y: _quantize(_sum(x, y).relu(), 0.3, 100), torch.uint8, True),
+    "relu from zero": (lambda x, y: _quantize(_sum(x, y).relu(), 0.3, 0), torch.uint8, True),
+    "number": (lambda x, y: _quantize(_dq(x, 0.1, 3) + 2.5, 0.3, 5) + y, torch.uint8, False),
+    "rows": (lambda x, y: _quantize(_sum(x, y[:1]), 0.3, 50), torch.uint8, False),
     "relu read twice": (_read_twice, torch.uint8, False),
     # The kernel ends the process at numbers below zero.
     "signed": (
-        lambda x, y: _quantise(_sum(x, y, torch.int8), 0.3, 5, torch.int8),
+        lambda x, y: _quantize(_sum(x, y, torch.int8), 0.3, 5, torch.int8),
         torch.int8,
         False,
     ),
@@ -119,7 +119,7 @@ def test_sums_give_equal_numbers_on_the_stock_kernels(stock: Stock) -> None:
 
 
 class _Rows(nn.Module):
-    """A table that is dequantised row by row and then looked up."""
+    """A table that is dequantized row by row and then looked up."""
 
     def __init__(self, low: int, high: int, columns: int = 8, dtype: Any = torch.int8) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class _Rows(nn.Module):
 
 
 def _by_torchao(bits: int, group: int, mapping: str, dtype: Any = torch.float32) -> nn.Module:
-    """Return an embedding that torchao has quantised, by groups of columns or (0) by row."""
+    """Return an embedding that torchao has quantized, by groups of columns or (0) by row."""
     from torchao.quantization import quantize_
     from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.quant_api import IntxWeightOnlyConfig

@@ -86,8 +86,8 @@ class Memory(nn.Module):
         return self.history.sum(0), self.flag, self.keys.sum(2), torch.where(self.flag, x, -x)
 
 
-class Quantised(nn.Module):
-    """A linear layer as dynamic quantisation leaves it, without a delegate; and a token's way."""
+class Quantized(nn.Module):
+    """A linear layer as dynamic quantization leaves it, without a delegate; and a token's way."""
 
     weight: torch.Tensor
     scales: torch.Tensor
@@ -224,7 +224,7 @@ FAMILIES: dict[str, Sample] = {
     "outside_core": of(_outside_core, X, WHOLE, tolerance=1e-4),
     "packs": of(_packs, X),
     "parts_that_write": of(lambda x: (torch.block_diag(x, x), x.renorm(2, 0, 1.0)), X),
-    "quantised": Sample(Quantised, (X,)),
+    "quantized": Sample(Quantized, (X,)),
     "resized": of(_resized, IMAGE, _random(1, 4, 5, 2).sigmoid() * 2 - 1, tolerance=1e-4),
     "scattered": of(_scattered, _random(4, 6), torch.arange(24).reshape(4, 6) % 4),
 }

@@ -54,5 +54,5 @@ def test_image_enters_a_network_and_is_transposed_once() -> None:
         ("dequantize", False),
     ],
 )
-def test_operators_that_quantise_are_told_by_name(name: str, wanted: bool) -> None:
+def test_operators_that_quantize_are_told_by_name(name: str, wanted: bool) -> None:
     assert is_quantization(name) == wanted

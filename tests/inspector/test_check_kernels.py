@@ -31,7 +31,7 @@ def test_own_trace_agrees_in_every_delegate_call(folder: Path) -> None:
             assert agree > 0 or not inner or "mm_" in folder.name
 
 
-def test_quantised_program_does_not_belong_to_the_trace_of_the_plain_one() -> None:
+def test_quantized_program_does_not_belong_to_the_trace_of_the_plain_one() -> None:
     own = session(SPECIAL / "xnnpack_int8_static").files
     trace = next(
         file for file in session(SPECIAL / "xnnpack_two_delegates").files if file.kind == "etdump"
@@ -53,7 +53,7 @@ def test_trace_with_other_products_does_not_belong() -> None:
     assert "matrix products" in found.mismatch
 
 
-def test_quantised_record_alone_does_not_belong_to_the_trace_of_the_plain_one() -> None:
+def test_quantized_record_alone_does_not_belong_to_the_trace_of_the_plain_one() -> None:
     own = session(SPECIAL / "xnnpack_int8_static").files
     record = next(file for file in own if file.kind == "etrecord")
     trace = next(
@@ -66,7 +66,7 @@ def test_quantised_record_alone_does_not_belong_to_the_trace_of_the_plain_one() 
 
 @pytest.mark.parametrize("name", ["xnnpack_dynamic_quantised", "xnnpack_8da4w"])
 @pytest.mark.parametrize("plain", [False, True])
-def test_kernels_of_floats_contradict_a_quantised_record(
+def test_kernels_of_floats_contradict_a_quantized_record(
     tmp_path: Path, name: str, plain: bool
 ) -> None:
     folder = DATA / "extra" / name

@@ -141,11 +141,11 @@ def test_record_with_the_trace_of_another_model_is_found_out(one: Path, other: P
     assert verdict == DO_NOT_BELONG
 
 
-def test_quantised_kernels_contradict_a_record_without_quantisation() -> None:
+def test_quantized_kernels_contradict_a_record_without_quantization() -> None:
     trace = _file(DATA / "extra/xnnpack_dynamic_quantised", "etdump")
-    quantised = _file(DATA / "extra/xnnpack_dynamic_quantised", "etrecord")
+    quantized = _file(DATA / "extra/xnnpack_dynamic_quantised", "etrecord")
     plain = _file(DATA / "corpus/v1.5.1/mm_xnnpack", "etrecord")
-    assert _verdict(quantised, trace)[0] == BELONG
+    assert _verdict(quantized, trace)[0] == BELONG
     assert _verdict(plain, trace)[0] == DO_NOT_BELONG
 
 

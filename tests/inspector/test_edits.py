@@ -98,12 +98,12 @@ MADE: list[tuple[str, EditTarget, CompileJob]] = [
         replace(BASE, precision=Precision(modules=("blocks.0=float16",))),
     ),
     (
-        "quantise-dynamic",
+        "quantize-dynamic",
         NODE,
         replace(BASE, quantising=Quantization("none", nodes=("linear=dynamic",))),
     ),
     (
-        "quantise-static",
+        "quantize-static",
         OPERATOR,
         replace(BASE, quantising=Quantization("none", operators=("aten.linear=static",))),
     ),
@@ -145,7 +145,7 @@ def test_rule_of_the_user_is_turned_off_by_leaving_it_out() -> None:
 def test_menu_has_what_would_change_something() -> None:
     names = {edit.name for edit in edits_for(BASE, NODE)}
     assert {"keep-off", "force", "cut-before", "alone", "compute-float16"} <= names
-    assert not names & {"let-in", "join", "compute-own", "rule-off", "quantise-none"}
+    assert not names & {"let-in", "join", "compute-own", "rule-off", "quantize-none"}
     assert edits_for(BASE, EditTarget(TargetKind.PARTITIONER, "demo-all")) == ()
     assert {edit.name for edit in edits_for(BASE, PARTITIONER)} == {"move-up"}
     assert len({edit.name for edit in EDITS}) == len(EDITS)

@@ -117,7 +117,7 @@ def test_program_without_delegates_ends_in_a_partitioner_to_try() -> None:
     options = parser.parse_args(words[2:])
     assert options.partitioner == ["xnnpack"]
     assert options.recipe.endswith("model.etrecord")
-    assert edit_words(found.edits) == "Delegate: xnnpack"
+    assert edit_words(found.edits) == "Delegate to xnnpack"
     tree = valid(run("summary", RUNS / "convnet_portable", "--format", "json"), "summary")
     (shown,) = [one for one in tree["data"]["findings"] if one["try"]]
     assert shown["try"] == command
@@ -211,7 +211,7 @@ def _waste(one: Session) -> int:
 def test_wasteful_plan_ends_in_a_planner_that_wastes_less(source: str, tmp_path: Path) -> None:
     before = _compiled(source, tmp_path / "naive", "--memory-planner", "naive")
     (found,) = [one for one in findings(before) if "more is planned" in one.detail]
-    assert edit_words(found.edits) == "Plan memory with: greedy"
+    assert edit_words(found.edits) == "Plan memory with greedy"
     after = _tried(before, found, tmp_path / "tried")
     assert found.saves_bytes == _waste(before)
     assert _waste(after) < _waste(before) / 4
@@ -229,7 +229,7 @@ def test_duplicated_constants_end_in_the_toolchain_that_shares_them(
     more = ("--partitioner", "xnnpack", "--toolchain", "executorch")
     before = _compiled(source, tmp_path / "stock", *more)
     (found,) = [one for one in findings(before) if "a copy of another part" in one.text]
-    assert edit_words(found.edits) == "Compile with: built-in"
+    assert edit_words(found.edits) == "Compile with built-in"
     after = _tried(before, found, tmp_path / "tried")
     sizes = [(tmp_path / name / "model.pte").stat().st_size for name in ("stock", "tried")]
     assert found.saves_bytes is not None
@@ -252,7 +252,7 @@ def test_memory_bound_layers_end_in_smaller_weights(
     assert slowest.bytes_per_s is not None
     _calibrate(slowest.bytes_per_s * 1.2)
     (found,) = [one for one in limit_findings(before) if "memory-bound" in one.text]
-    assert edit_words(found.edits) == "Delegate, Quantise: dynamic: xnnpack, aten.linear.default"
+    assert edit_words(found.edits) == "Delegate to xnnpack, quantize every aten.linear: dynamic"
     _tried(before, found, tmp_path / "tried")
     read = [_bytes_read(tmp_path / name) for name in ("float", "tried")]
     assert read[1] < 0.4 * read[0]

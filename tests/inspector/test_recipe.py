@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inspector.cli.recipes import merged
 from inspector.recipes.compile_job import (
     GRANULARITIES,
-    QUANTISING_MODES,
+    QUANTIZING_MODES,
     CompileJob,
     Quantization,
     Rules,
@@ -60,7 +60,7 @@ _JOBS = st.builds(
     libraries=_TEXTS,
     quantising=st.builds(
         Quantization,
-        mode=st.sampled_from(["", *QUANTISING_MODES]),
+        mode=st.sampled_from(["", *QUANTIZING_MODES]),
         calibration=st.text(max_size=3),
         per_tensor=st.booleans(),
         modules=_TEXTS,

@@ -285,7 +285,7 @@ def test_program_with_an_operator_left_whole_by_a_rule_runs(
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
+def test_options_that_are_words_and_quantization_reach_the_stock_tool(
     tool: Interpreter, tmp_path: Path
 ) -> None:
     job = job_of("mixed", toolchain=EXECUTORCH, quantising=Quantization("static"))
@@ -294,7 +294,7 @@ def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
     )
     outside = [one for one in verdicts_in(tmp_path) if one.outcome is not NodeOutcome.DELEGATED]
     operators = {one.operator for one in outside}
-    assert "aten.convolution.default" in operators  # quantised, and that precision is off
+    assert "aten.convolution.default" in operators  # quantized, and that precision is off
     assert any(name.startswith("quantized_decomposed.quantize") for name in operators)
 
 
@@ -308,7 +308,7 @@ def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
         ({"partitioners": ("xnnpack:nothing",)}, "expected option=value, found 'nothing'"),
         ({"partitioners": ("openvino",)}, "partitioner openvino cannot be loaded here"),
         ({"partitioners": ("qnn",)}, "qnn does not accept these options: missing a required"),
-        ({"partitioners": ("none.py:Mine",)}, "none.py is not there"),
+        ({"partitioners": ("none.py:Mine",)}, "none.py: file not found"),
         ({"quantising": Quantization("weight-only")}, "unknown mode 'weight-only'"),
         ({"methods": ("back",)}, "unknown method 'back'; available: forward"),
         ({"source": Source(str(SOURCES), "nothing")}, "has no function 'nothing'"),

@@ -36,7 +36,7 @@ def _plain(values: Any) -> list[Any]:
 
 
 def names() -> dict[str, Any]:
-    """Return the names of all operators, with the quantised library."""
+    """Return the names of all operators, with the quantized library."""
     import executorch.kernels.quantized  # noqa: F401
     from executorch.runtime import Runtime
 

@@ -247,7 +247,7 @@ def test_part_that_two_threads_want_is_made_once(monkeypatch: pytest.MonkeyPatch
 def test_extra_programs_and_other_members_are_told_apart() -> None:
     members = {
         EDGE: PROGRAM,
-        "quantised/forward": PROGRAM,
+        "quantized/forward": PROGRAM,
         "weights_only/forward": b"?",
         "weights_only/forward_state_dict": b"",
         "notes.txt": b"hello",
@@ -255,7 +255,7 @@ def test_extra_programs_and_other_members_are_told_apart() -> None:
         "lonely_state_dict": b"",
     }
     record = decode(record_of(members))
-    assert record.roles.extra == ("quantised/forward", "weights_only/forward")
+    assert record.roles.extra == ("quantized/forward", "weights_only/forward")
     assert record.other == ("notes.txt", "etscope/verdicts_constants", "lonely_state_dict")
     assert record.json("etscope/verdicts_constants") == {"a": 1}
     with pytest.raises(FormatError, match="JSON"):

@@ -70,10 +70,10 @@ def _graph_json(table: x.XnnGraphTable, stock: dict[str, Any]) -> None:
     for node, theirs in zip(table.xnodes, stock["xnodes"], strict=True):
         assert theirs["xnode_union_type"] == f"XNN{node.xnode_union.kind}"
     for value, theirs in zip(table.xvalues, stock["xvalues"], strict=True):
-        quantised = isinstance(value.xvalue_union, x.QuantizedTensorValue)
-        name = "XNNQuantizedTensorValue" if quantised else "XNNTensorValue"
+        quantized = isinstance(value.xvalue_union, x.QuantizedTensorValue)
+        name = "XNNQuantizedTensorValue" if quantized else "XNNTensorValue"
         assert theirs["xvalue_union_type"] == name
-        if quantised:
+        if quantized:
             params = type(value.xvalue_union.quant_params).__name__
             assert theirs["xvalue_union"]["quant_params_type"] == params
 

@@ -53,7 +53,7 @@ def xnodes(kinds: list[str] = KINDS) -> st.SearchStrategy[x.XNode]:
 
 
 SCALES = st.lists(F32, max_size=5).map(tuple)
-QUANTISED = st.one_of(
+QUANTIZED = st.one_of(
     st.builds(x.PerTensorQuant, F32, I32),
     st.builds(x.PerChannelQuant, SCALES, I32, st.integers(0, 3), U32),
     st.builds(x.PerTokenDynamicQuant, I32),
@@ -78,7 +78,7 @@ TENSORS = st.builds(
     st.integers(0, 12),
     st.sampled_from([0, 9]),
 )
-XVALUES = st.builds(x.XValue, TENSORS | st.builds(x.QuantizedTensorValue, TENSORS, QUANTISED))
+XVALUES = st.builds(x.XValue, TENSORS | st.builds(x.QuantizedTensorValue, TENSORS, QUANTIZED))
 ENTRIES = st.one_of(
     st.builds(x.ConstantDataOffset, st.integers(0, 80), st.integers(0, 80), st.none()),
     st.builds(x.ConstantDataOffset, st.just(x.NAMED_OFFSET), U32, st.text(max_size=8)),
@@ -245,7 +245,7 @@ def test_payload_external_ids_follow_the_delegate_call() -> None:
     assert found.graph.outputs == ("v4",)
 
 
-def test_payload_quantised_values_carry_their_parameters() -> None:
+def test_payload_quantized_values_carry_their_parameters() -> None:
     found = blob("xnnpack_q8").decode()
     assert found.graph is not None
     activation = found.graph.values["v1"].tensor

@@ -169,7 +169,7 @@ def test_parameter_is_a_tensor_marked_as_one() -> None:
     assert (found.is_parameter, found.requires_grad) == (True, True)
 
 
-def test_quantised_tensor_shows_its_integers_and_says_so() -> None:
+def test_quantized_tensor_shows_its_integers_and_says_so() -> None:
     head = b"ctorch._utils\n_rebuild_qtensor\n(" + storage("torch.QInt8Storage", "0", 2)
     body = head + b"K\x00" + numbers(2) + numbers(1) + b"(ctorch\nper_tensor_affine\nt\x89NtR"
     found = read(saved(pickled(body), b"\x01\xff"))

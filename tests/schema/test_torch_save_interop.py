@@ -38,7 +38,7 @@ def torch_values() -> dict[str, Any]:
         "u64": torch.tensor([1, 2**63], dtype=torch.uint64),
         "e4m3": base.to(torch.float8_e4m3fn),
         "e5m2": base.to(torch.float8_e5m2),
-        "quantised": scaled,
+        "quantized": scaled,
         "nested": [[base], [base[0], (base[1], {"k": base[2]})]],
         "state_dict": torch.nn.Linear(3, 2).state_dict(),
         "other": [1, 2.5, "text", None, True, b"bytes", 1 + 2j, base.shape, 1 << 40],

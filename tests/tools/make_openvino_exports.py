@@ -28,7 +28,7 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     release = ov.__version__.split("-")[0]
     core = ov.Core()
-    for model in (conv(), dynamic(), quantised(), branches(), state(), four_bits()):
+    for model in (conv(), dynamic(), quantized(), branches(), state(), four_bits()):
         export = core.compile_model(model, "CPU").export_model()
         data = export.getvalue() if hasattr(export, "getvalue") else bytes(export)
         name = f"{release}_{model.get_friendly_name()}.blob"
@@ -60,13 +60,13 @@ def _scaled(x: Any, weight: Any, name: str) -> ov.Model:
     return op.matmul(x, scaled, False, True, name=name)
 
 
-def quantised() -> ov.Model:
+def quantized() -> ov.Model:
     x = op.parameter([1, 4], FLOAT, name="x")
     low, high = FLOAT(-1), FLOAT(1)
     rounded = op.fake_quantize(x, low, high, low, high, 256, name="rounded")
     raw = np.random.default_rng(SEED).integers(-127, 127, (8, 4)).astype(np.int8)
     fc = _scaled(rounded, op.constant(raw, name="weight"), "fc")
-    return ov.Model([fc], [x], "quantised")
+    return ov.Model([fc], [x], "quantized")
 
 
 def four_bits() -> ov.Model:

@@ -71,7 +71,7 @@ def described(error: Exception) -> str:
 
 
 def prepared(way: str, model: nn.Module, inputs: tuple[Tensor, ...]) -> nn.Module:
-    """Return the module of a way: the network, or its copy quantised by export."""
+    """Return the module of a way: the network, or its copy quantized by export."""
     if way in ("portable", "float"):
         return model
     config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=way == "dynamic")

@@ -357,7 +357,7 @@ def one_scale(node: Node, facts: Facts) -> str:
         return f"it has {rank_of(node)} dimensions, more than {MAX_RANK}"
     if not is_quantize(node) and affine_of_value(given) != affine:
         return f"{given} has other quantization parameters at its source, or at other users"
-    return why_not_exact(affine) or common(node, _QUANTISING, mixed=True)
+    return why_not_exact(affine) or common(node, _QUANTIZING, mixed=True)
 
 
 def kept_for_layers(node: Node, facts: Facts) -> str:
@@ -366,7 +366,7 @@ def kept_for_layers(node: Node, facts: Facts) -> str:
     return "no layer uses it"
 
 
-_QUANTISING = frozenset((torch.float32, torch.int8))
+_QUANTIZING = frozenset((torch.float32, torch.int8))
 
 
 def common(node: Node, dtypes: frozenset[torch.dtype], *, mixed: bool = False) -> str:

@@ -20,7 +20,7 @@ from compiler.untyped import aten
 
 _FLOAT = frozenset((ConfigPrecisionType.FP32,))
 _STATIC = frozenset((ConfigPrecisionType.FP32, ConfigPrecisionType.STATIC_QUANT))
-_QUANTISED = frozenset((ConfigPrecisionType.STATIC_QUANT,))
+_QUANTIZED = frozenset((ConfigPrecisionType.STATIC_QUANT,))
 _DYNAMIC = frozenset((ConfigPrecisionType.DYNAMIC_QUANT,))
 _EVERY = frozenset(ConfigPrecisionType)
 
@@ -101,7 +101,7 @@ DeQuantizeAffineConfig = _Rule(
 DeQuantizedPerTensorConfig = _Rule(
     "DeQuantizedPerTensorConfig",
     ("dequantize_per_tensor.default",),
-    _QUANTISED,
+    _QUANTIZED,
     (checks.one_scale,),
     quantizing=True,
 )
@@ -159,7 +159,7 @@ QuantizeAffineConfig = _Rule(
 QuantizedPerTensorConfig = _Rule(
     "QuantizedPerTensorConfig",
     ("quantize_per_tensor.default",),
-    _QUANTISED,
+    _QUANTIZED,
     (checks.one_scale,),
     quantizing=True,
 )

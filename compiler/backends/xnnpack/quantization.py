@@ -23,7 +23,7 @@ from compiler.dialect.dim_order import TO_DIM_ORDER_COPY
 from compiler.untyped import aten
 
 Node = torch.fx.Node
-QUANTISE, DEQUANTISE = "quantize_", "dequantize_"
+QUANTIZE, DEQUANTIZE = "quantize_", "dequantize_"
 _HOMES = ("quantized_decomposed", "torchao")
 _PARAMETERS = frozenset(
     (
@@ -86,12 +86,12 @@ def quantizing_name(node: object) -> str:
 
 def is_quantize(node: object) -> bool:
     """Return whether a node is a quantize."""
-    return quantizing_name(node).startswith(QUANTISE)
+    return quantizing_name(node).startswith(QUANTIZE)
 
 
 def is_dequantize(node: object) -> bool:
     """Return whether a node dequantizes."""
-    return quantizing_name(node).startswith(DEQUANTISE)
+    return quantizing_name(node).startswith(DEQUANTIZE)
 
 
 def affine_of(node: object) -> Affine | None:

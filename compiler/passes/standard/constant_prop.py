@@ -31,7 +31,7 @@ Node = torch.fx.Node
 PREFIX = "_prop_tensor_constant"
 # A constant filled with one value is larger in the file than the operator that fills it.
 _SKIPPED: frozenset[Any] = frozenset((edge_op(aten.full.default), edge_op(aten.full_like.default)))
-_QUANTISED = "quantized_decomposed"
+_QUANTIZED = "quantized_decomposed"
 
 
 class ConstantPropPass(ExportedProgramPassBase):
@@ -105,7 +105,7 @@ def _quantizes(node: Node) -> bool:
     if node.op != "call_function" or not isinstance(target, EdgeOp):
         return False
     name = target.op._schema.name
-    return name.startswith(f"{_QUANTISED}::quantize_")
+    return name.startswith(f"{_QUANTIZED}::quantize_")
 
 
 def _ancestors(node: Node) -> set[Node]:
@@ -164,7 +164,7 @@ def _may_compute(node: Node, skipped: Collection[Any] | None) -> bool:
     if skipped is not None:
         return target not in skipped
     edge = target if isinstance(target, EdgeOp) else edge_op(target)
-    return edge not in _SKIPPED and edge.namespace != _QUANTISED
+    return edge not in _SKIPPED and edge.namespace != _QUANTIZED
 
 
 def _value(node: Node, known: Mapping[Node, Any]) -> Any:  # noqa: ANN401

@@ -16,7 +16,7 @@ from torch.utils import _pytree as _untyped_pytree
 
 from inspector.toolchain.stock.lowering import StockWriteError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
-from inspector.toolchain.stock.partitioners import listed
+from inspector.toolchain.stock.partitioners import check, listed
 from inspector.toolchain.stock.quantize import quantized_program
 from inspector.toolchain.stock.running import ran
 from inspector.worker.exporter import (
@@ -81,6 +81,8 @@ def _compile(asked: Mapping[str, Any], notify: Say) -> dict[str, Any]:
     redirect_logs(notify)
     with timed_stage(notify, "load executorch"):
         part("exir")
+        for each in job["partitioners"]:
+            check(each)
     source = _KEPT.get(job, notify) if again else _read(job, notify)
     programs = dict(source.programs)
     edge, found = lowered(programs, source.constants, job, notify)

@@ -15,7 +15,7 @@ from inspector.worker.exporter import sentence_of, timed_stage
 
 Say = Callable[..., None]
 PROGRAM, RECORD = "model.pte", "model.etrecord"
-_QUANTISED = "kernels.quantized"  # registers the operators of quantized programs
+_QUANTIZED = "kernels.quantized"  # registers the operators of quantized programs
 
 
 class StockWriteError(Exception):
@@ -33,7 +33,7 @@ def lowered(
     Raises: StockError; errors of the package
     """
     exir = part("exir")
-    part_or_none(_QUANTISED)
+    part_or_none(_QUANTIZED)
     more = {"constant_methods": dict(constants)} if constants else {}
     found = {method: Partitioned() for method in programs}
     if not job["partitioners"]:

@@ -85,14 +85,28 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
     name, options = str(asked["name"]), dict(asked["options"])
     cls = _class_of(name)
     given = {key: _value(value, cls) for key, value in options.items()}
-    try:
-        inspect.signature(cls).bind(**given)
-    except TypeError as error:
-        raise StockError(f"{name} does not accept these options: {error}") from error
+    _check_options(name, cls, given)
     built = cls(**given)
     if not callable(getattr(built, "partition", None)):
         raise StockError(f"{name} is not a partitioner: it has no method partition")
     return built
+
+
+def check(asked: Mapping[str, Any]) -> None:
+    """Raise StockError for a partitioner of the package that is unknown or cannot be loaded.
+
+    One in a file of the user is left: its code runs after the source, whose operators it may need.
+    """
+    name, options = str(asked["name"]), dict(asked["options"])
+    if ".py:" not in name:
+        _check_options(name, _class_of(name), options)
+
+
+def _check_options(name: str, cls: Any, options: Mapping[str, Any]) -> None:  # noqa: ANN401
+    try:
+        inspect.signature(cls).bind(**options)
+    except TypeError as error:
+        raise StockError(f"{name} does not accept these options: {error}") from error
 
 
 def takes(name: str, option: str) -> bool:

@@ -71,7 +71,7 @@ _SPLIT_BOUNDS = frozenset({"Add", "Subtract", "Multiply", "Div", "GlobalAvgPooli
 # These may be fused into a neighbour: a convert into a dynamically quantized linear, a pad into
 # a convolution, a clamp into its producer, one reshape or copy into the next.
 _MERGEABLE = frozenset({"Convert", "StaticConstantPad", "Clamp", "Copy", "StaticReshape"})
-_QUANTISED_UNARY = "Invalid Unary Op"  # an 8-bit unary node becomes a table lookup
+_QUANTIZED_UNARY = "Invalid Unary Op"  # an 8-bit unary node becomes a table lookup
 
 
 def runtime_operators(graph: m.XNNGraph, names: tuple[str, ...]) -> tuple[RuntimeOperator, ...]:
@@ -95,7 +95,7 @@ def _operator(node: m.XNode, name: str, used: frozenset[int]) -> RuntimeOperator
     if isinstance(form, n.Binary) and form.kind == "Multiply" and form.input1_id == form.input2_id:
         families = (*families, "Square")
     if isinstance(form, n.Unary | n.LeakyReLU | n.ELU):
-        families = (*families, _QUANTISED_UNARY)
+        families = (*families, _QUANTIZED_UNARY)
     split = form.kind in _SPLIT_BOUNDS and is_bounded(node.output_min_max)
     unused = not any(ident in used for ident in output_ids(form))
     return RuntimeOperator(

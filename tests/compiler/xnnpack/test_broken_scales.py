@@ -11,7 +11,7 @@ from torch import nn
 
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackFloatingPointPartitioner, XnnpackPartitioner
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 
 pytestmark = pytest.mark.slow
 ROW = torch.linspace(-1, 1, 30).reshape(3, 10)
@@ -22,7 +22,7 @@ TARGETS = ("quantize_per_tensor.default", "dequantize_per_tensor.default")
 def program(target: str, place: int, value: float) -> Any:
     """Return a quantized layer one of whose quantizing nodes has another number."""
     torch.manual_seed(0)
-    made = q.quantised(nn.Sequential(nn.Linear(10, 10), nn.ReLU()), (ROW,), q.STATIC)
+    made = q.quantized(nn.Sequential(nn.Linear(10, 10), nn.ReLU()), (ROW,), q.STATIC)
     node = next(n for n in made.graph.nodes if str(n.target).endswith(f".{target}"))
     if isinstance(node.args[place], torch.fx.Node):
         name = node.args[place].name

@@ -20,7 +20,7 @@ from compiler.delegate.preprocess import BackendError
 from runtime import Runtime
 from schema.etrecord.parts.verdicts import NodeOutcome
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 
 pytestmark = pytest.mark.slow
 BATCH, CHANNELS, HEIGHT, WIDTH = 0, 1, 2, 3
@@ -171,7 +171,7 @@ def test_what_would_infer_two_sizes_is_refused_with_their_names(name: str, stock
 
 
 @pytest.mark.interop
-def test_quantised_image_of_one_channel_changes_layout_at_any_size(stock: Stock) -> None:
+def test_quantized_image_of_one_channel_changes_layout_at_any_size(stock: Stock) -> None:
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 1, 3)).eval()
     calls = [(image(1, {}),), (image(1, {HEIGHT: 20, WIDTH: 11}),)]

@@ -14,7 +14,7 @@ from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import Runtime
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
 TAKEN = (torch.add, torch.mul, torch.sub, torch.maximum)
@@ -58,7 +58,7 @@ def _assert_fewest(module: nn.Module, inputs: Any, config: Any, stock: Stock, ne
     if config is None:
         program = torch.export.export(module.eval(), inputs)
     else:
-        program = q.quantised(module, inputs, config)
+        program = q.quantized(module, inputs, config)
     wanted = q.reference(program, inputs)
     manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
     graph = manager.exported_program().graph

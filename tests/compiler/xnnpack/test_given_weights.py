@@ -14,7 +14,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from schema.etrecord.parts.verdicts import NodeOutcome
 from tests.compiler.programs import Apply
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 from tests.compiler.xnnpack.test_dynamic_sizes import assert_runs
 
 pytestmark = pytest.mark.slow
@@ -59,7 +59,7 @@ def test_weights_stay_outside(
 def test_a_quantized_layer_keeps_its_weight_and_bias_inside(stock: Stock) -> None:
     module = nn.Sequential(nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 5))
     for config in (q.STATIC, q.DYNAMIC):
-        program = q.quantised(copy.deepcopy(module), (q.ROW,), config)
+        program = q.quantized(copy.deepcopy(module), (q.ROW,), config)
         for whole in (False, True):
             manager = lowered(program, whole=whole)
             assert outside(manager) == 0

@@ -1,4 +1,4 @@
-"""Linear layers of more than two dimensions, lowered to products between views: one quantised part.
+"""Linear layers of more than two dimensions, lowered to products between views: one quantized part.
 
 After ``to_edge`` such a layer is a view, a product and a view; what the flow that keeps layers
 whole delegates has to be delegated there too, with the same numbers.
@@ -21,7 +21,7 @@ from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.payloads.xnnpack import decode
 from schema.payloads.xnnpack.graph import node_kind
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 from tests.compiler.xnnpack.test_dynamic_sizes import Of, assert_runs
 
 pytestmark = pytest.mark.slow
@@ -81,11 +81,11 @@ def precisions(manager: Any) -> set[str]:
 
 @pytest.mark.interop
 @pytest.mark.parametrize("config", CONFIGS)
-def test_quantised_layers_are_one_quantised_delegate_after_to_edge(
+def test_quantized_layers_are_one_quantized_delegate_after_to_edge(
     config: str, stock: Stock
 ) -> None:
     programs = {
-        n: q.quantised(copy.deepcopy(m), (x,), CONFIGS[config]) for n, (m, x) in NETS.items()
+        n: q.quantized(copy.deepcopy(m), (x,), CONFIGS[config]) for n, (m, x) in NETS.items()
     }
     after = {n: to_edge(p).to_backend(XnnpackPartitioner()) for n, p in programs.items()}
     whole = {
@@ -158,7 +158,7 @@ def test_views_of_the_user_around_a_layer_are_read_through(stock: Stock) -> None
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_dynamic_layers_alone_are_taken_with_what_quantises_for_them(shared: bool) -> None:
+def test_dynamic_layers_alone_are_taken_with_what_quantizes_for_them(shared: bool) -> None:
     module, x = NETS["parallel"]
     graph = q.prepared(copy.deepcopy(module), (x,), q.quantizer(q.DYNAMIC))
     graph(x)
@@ -174,10 +174,10 @@ def test_dynamic_layers_alone_are_taken_with_what_quantises_for_them(shared: boo
 
 @pytest.mark.interop
 @pytest.mark.parametrize("config", ["dynamic", "nibbles"])
-def test_layers_of_float16_are_quantised_dynamically(config: str, stock: Stock) -> None:
+def test_layers_of_float16_are_quantized_dynamically(config: str, stock: Stock) -> None:
     nets = {name: (copy.deepcopy(NETS[name][0]).half(), NETS[name][1].half()) for name in NETS}
     programs = {
-        n: q.quantised(copy.deepcopy(m), (x,), CONFIGS[config]) for n, (m, x) in nets.items()
+        n: q.quantized(copy.deepcopy(m), (x,), CONFIGS[config]) for n, (m, x) in nets.items()
     }
     for name, program in programs.items():
         manager = to_edge(program).to_backend(XnnpackPartitioner())

@@ -12,7 +12,7 @@ from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import Runtime
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
 OTHERS: dict[str, Any] = {
@@ -46,7 +46,7 @@ def test_real_kernels_give_what_the_graph_says(dilation: int, stock: Stock) -> N
     for other in OTHERS.values():
         torch.manual_seed(1)
         given = (torch.randn(2, 8, 7, 9),)
-        program = q.quantised(Shared(other, dilation), given, q.DYNAMIC)
+        program = q.quantized(Shared(other, dilation), given, q.DYNAMIC)
         manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
         buffer = manager.to_executorch().buffer
         runs.append((buffer, given))

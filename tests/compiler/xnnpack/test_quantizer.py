@@ -17,7 +17,7 @@ from compiler.quantize.calibration import (
     unobserved,
 )
 from compiler.quantize.program import quantize_program
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 
 pytestmark = pytest.mark.slow
 
@@ -40,9 +40,9 @@ class Net(nn.Module):
         return self.head(self.block(x) + 1)
 
 
-def layers_quantised(chosen: q.XNNPACKQuantizer) -> dict[str, str]:
-    """Return how the weight of each linear layer, and what a sum reads, is quantised."""
-    program = q.quantised(Net(), (q.ROW,), chosen)
+def layers_quantized(chosen: q.XNNPACKQuantizer) -> dict[str, str]:
+    """Return how the weight of each linear layer, and what a sum reads, is quantized."""
+    program = q.quantized(Net(), (q.ROW,), chosen)
     found: dict[str, str] = {}
     names = iter(("block", "head"))
     for node in program.graph.nodes:
@@ -91,10 +91,10 @@ def is_sum(node: torch.fx.Node) -> bool:
     ],
     ids=["global", "name", "left_out", "type", "operator", "packet", "filter", "weights"],
 )
-def test_nodes_are_quantised_by_the_first_setting_about_them(
+def test_nodes_are_quantized_by_the_first_setting_about_them(
     chosen: q.XNNPACKQuantizer, block: str, head: str, summed: str
 ) -> None:
-    found = layers_quantised(chosen)
+    found = layers_quantized(chosen)
     assert found == {"block": block, "head": head, "sum": summed}
 
 
@@ -106,7 +106,7 @@ class Numbers(nn.Module):
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float64, torch.float16])
 def test_sums_with_numbers_in_other_types_than_float32_keep_theirs(dtype: torch.dtype) -> None:
     inputs = (torch.linspace(-1, 1, 6), torch.arange(5).to(dtype))
-    first, second = q.reference(q.quantised(Numbers().eval(), inputs, q.STATIC), inputs)
+    first, second = q.reference(q.quantized(Numbers().eval(), inputs, q.STATIC), inputs)
     assert second.dtype == dtype
     assert torch.equal(second, Numbers()(*inputs)[1])
     assert not torch.equal(first, Numbers()(*inputs)[0])
@@ -207,8 +207,8 @@ def test_training_quantizes_weights_and_not_what_they_meet_by_channel() -> None:
     assert sum("dequantize_per_channel" in name for name in made) >= 4
 
 
-def test_what_would_keep_padding_apart_from_its_layer_is_not_quantised_dynamically() -> None:
+def test_what_would_keep_padding_apart_from_its_layer_is_not_quantized_dynamically() -> None:
     module, inputs = q.CASES["conv_same_even"]
     for config, found in ((q.DYNAMIC, False), (q.STATIC, True)):
-        nodes = q.quantised(module, inputs, config).graph.nodes
+        nodes = q.quantized(module, inputs, config).graph.nodes
         assert any("quantize" in str(node.target) for node in nodes) is found

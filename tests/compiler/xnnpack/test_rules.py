@@ -67,7 +67,7 @@ def test_what_a_rule_refuses_has_a_verdict_with_the_offending_value(name: str) -
         assert all(v.rule in {r.name for r in ALL_PARTITIONER_CONFIGS} for v in found)
 
 
-def test_every_rule_but_those_of_quantisation_has_a_case() -> None:
+def test_every_rule_but_those_of_quantization_has_a_case() -> None:
     assert {r.name for r in ALL_PARTITIONER_CONFIGS if not r.quantizing} == set(TAKEN)
 
 

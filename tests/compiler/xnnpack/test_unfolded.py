@@ -14,7 +14,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import Runtime
 from tests.compiler.programs import Apply
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 
 pytestmark = pytest.mark.slow
 torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""A language model as in the nanoGPT tutorial: portable, XNNPACK, quantised, and looked at."""
+"""A language model as in the nanoGPT tutorial: portable, XNNPACK, quantized, and looked at."""
 
 import copy
 import json
@@ -111,7 +111,7 @@ path = Path(tempfile.mkdtemp()) / "etrecord.bin"
 generate_etrecord(str(path), edge_copy, et_program)
 assert path.stat().st_size > 0
 
-# Quantised: scales of activations at run time, constants left as they are
+# Quantized: scales of activations at run time, constants left as they are
 with sdpa_kernel([SDPBackend.MATH]), torch.no_grad():
     m = export(model, example, dynamic_shapes=dynamic_shape).module()
     quantizer = XNNPACKQuantizer()
@@ -129,5 +129,5 @@ forward = runner(lowered.to_executorch())
 for count in (3, 8, 15):
     tokens = torch.randint(0, WORDS, (1, count), dtype=torch.long)
     torch.testing.assert_close(forward(tokens), quantized(tokens), rtol=0.05, atol=0.05)
-numbers["quantised tokens"] = len(generate(forward, 3))
+numbers["quantized tokens"] = len(generate(forward, 3))
 print(json.dumps(numbers))

@@ -1,4 +1,4 @@
-"""XNNPACK: float, static quantisation by export, and 8-bit activations with 4-bit weights."""
+"""XNNPACK: float, static quantization by export, and 8-bit activations with 4-bit weights."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""XNNPACK: two partitions around an operator it refuses, and quantised linears."""
+"""XNNPACK: two partitions around an operator it refuses, and quantized linears."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def xnnpack_split() -> Recipe:
     return Recipe("xnnpack_split", runs, Split().eval(), partitioner=[XnnpackPartitioner()])
 
 
-def xnnpack_dynamic_quantised() -> Recipe:
+def xnnpack_dynamic_quantized() -> Recipe:
     x = (torch.randn(2, 16),)
-    quantiser = XNNPACKQuantizer()
-    quantiser.set_global(get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True))
-    prepared = prepare_pt2e(export(Linears(16).eval(), x, strict=False).module(), quantiser)
+    quantizer = XNNPACKQuantizer()
+    quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True))
+    prepared = prepare_pt2e(export(Linears(16).eval(), x, strict=False).module(), quantizer)
     prepared(*x)
     exported = export(convert_pt2e(prepared), x, strict=False)
     return Recipe(
@@ -79,4 +79,4 @@ def xnnpack_8da4w() -> Recipe:
 
 
 if __name__ == "__main__":
-    write_all([xnnpack_split, xnnpack_dynamic_quantised, xnnpack_8da4w])
+    write_all([xnnpack_split, xnnpack_dynamic_quantized, xnnpack_8da4w])

@@ -1,4 +1,4 @@
-"""Cases of operators that move elements, make tensors, quantise, or compute with sizes."""
+"""Cases of operators that move elements, make tensors, quantize, or compute with sizes."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ MORE: dict[str, Cases] = {
     "dim_order_ops::_clone_dim_order.out": _same(2, 3, more=(False, [0, 1])),
     "dim_order_ops::_empty_dim_order.out": lambda x: [Case([[0, 3], [0, 1]], ((x.dtype, (0, 3)),))],
     "dim_order_ops::_to_dim_order_copy.out": _casts(False, [0, 1]),
-    # quantised
+    # quantized
     "quantized_decomposed::add.out": _one(
         lambda x: [x(2, 3), 0.5, 1, 0, 10, x(2, 3), 0.25, 0, 0, 10, 0.5, 2, 0, 12]
     ),

@@ -11,7 +11,7 @@ from tests.runtime.operators.sweep import Trial
 
 _HEAD = """# Operators
 
-All operators that the stock 1.5.1 wheel registers, with its quantised library, have a kernel in
+All operators that the stock 1.5.1 wheel registers, with its quantized library, have a kernel in
 `runtime/kernels`. `tests/runtime/test_operators.py` writes this table: it runs each operator on the
 stock runtime and on ours with the same random and edge inputs and compares the results, for each
 element type of its first tensor.

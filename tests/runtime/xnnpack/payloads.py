@@ -111,7 +111,7 @@ class Payload:
     def given(
         self, tensor: torch.Tensor, datatype: int = FP32, params: Any = None, dynamic: int = 0
     ) -> int:
-        """Add an input; `dynamic` is the type that the oldest payloads quantise it to."""
+        """Add an input; `dynamic` is the type that the oldest payloads quantize it to."""
         self.inputs.append(tensor)
         place = len(self.inputs) - 1
         ident = self.value(tensor.shape, datatype, params, external=place, flags=1)

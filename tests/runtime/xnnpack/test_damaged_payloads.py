@@ -17,7 +17,7 @@ from schema.flatbuf.spec import UnknownMember
 from schema.payloads.xnnpack import model as x
 from tests.runtime.xnnpack.float_cases import window
 from tests.runtime.xnnpack.payloads import QB4, QC8, QD8, Case, Payload
-from tests.runtime.xnnpack.quantised_cases import IN, OUT, Q8, four_bits
+from tests.runtime.xnnpack.quantized_cases import IN, OUT, Q8, four_bits
 
 pytestmark = pytest.mark.slow
 

@@ -13,11 +13,11 @@ from schema.payloads.xnnpack.nodes import NODE_KINDS
 from tests.runtime.stock import Stock
 from tests.runtime.xnnpack.float_cases import float_cases
 from tests.runtime.xnnpack.payloads import Case
-from tests.runtime.xnnpack.quantised_cases import quantised_cases
+from tests.runtime.xnnpack.quantized_cases import quantized_cases
 from tests.runtime.xnnpack.sessions import gap
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
-CASES = {case.name: case for case in (*float_cases(), *quantised_cases())}
+CASES = {case.name: case for case in (*float_cases(), *quantized_cases())}
 Found = Callable[[Case], list[Any]]
 
 

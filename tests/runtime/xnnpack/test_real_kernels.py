@@ -22,7 +22,7 @@ from runtime.delegates.errors import DelegateError
 from schema.payloads.xnnpack import model as x
 from tests.runtime.samples import inputs_of
 from tests.runtime.xnnpack.payloads import Q8, Case, Payload
-from tests.runtime.xnnpack.quantised_cases import IN
+from tests.runtime.xnnpack.quantized_cases import IN
 from tests.runtime.xnnpack.sessions import DATA
 
 pytestmark = pytest.mark.slow

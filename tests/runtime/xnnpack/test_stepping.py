@@ -130,7 +130,7 @@ def test_rows_that_exist_only_inside_of_a_kernel_cannot_be_replaced() -> None:
         steps.replace(steps.nodes[0].outputs[0], torch.zeros(3, 64))
 
 
-def test_quantised_value_is_read_in_its_steps() -> None:
+def test_quantized_value_is_read_in_its_steps() -> None:
     method = (
         Runtime()
         .load_program(DATA / "corpus/payloads/xnnpack_q8.pte")
@@ -142,7 +142,7 @@ def test_quantised_value_is_read_in_its_steps() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_quantised_values_say_what_they_stand_for(engine: str) -> None:
+def test_quantized_values_say_what_they_stand_for(engine: str) -> None:
     path = DATA / "corpus/special/xnnpack_int8_static/model.pte"
     method = Runtime().load_program(path).load_method("forward", engine=engine)
     steps = entered(method, inputs_of(method.metadata))
@@ -152,12 +152,12 @@ def test_quantised_values_say_what_they_stand_for(engine: str) -> None:
         read.update((ident, steps.real(ident)) for ident in (*node.inputs, *node.outputs))
         if node.kind == "Convert":  # between a number and its steps
             given, made = (steps.value(ident) for ident in (node.inputs[0], node.outputs[0]))
-            plain, quantised = (given, made) if given.is_floating_point() else (made, given)
-            ident = node.outputs[0] if quantised is made else node.inputs[0]
+            plain, quantized = (given, made) if given.is_floating_point() else (made, given)
+            ident = node.outputs[0] if quantized is made else node.inputs[0]
             real = steps.real(ident)
             assert real is not None
-            step = float(real.diff().abs()[quantised.diff() != 0].min())
-            inside = (quantised > -128) & (quantised < 127)  # others are cut off
+            step = float(real.diff().abs()[quantized.diff() != 0].min())
+            inside = (quantized > -128) & (quantized < 127)  # others are cut off
             assert (real - plain)[inside].abs().max() <= 0.51 * step
     assert {real is None for real in read.values()} == {True, False}
     for ident, real in read.items():

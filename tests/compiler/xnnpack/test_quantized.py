@@ -1,4 +1,4 @@
-"""Quantised programs on the stock runtime: as PT2E computes them, and as the stock compiler's."""
+"""Quantized programs on the stock runtime: as PT2E computes them, and as the stock compiler's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schema.etrecord.parts.verdicts import NodeOutcome
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack import quantising as q
+from tests.compiler.xnnpack import quantizing as q
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
@@ -55,7 +55,7 @@ def datatypes(manager: Any) -> set[int]:
 def test_static_programs_differ_from_the_reference_by_one_quantum(
     config: Any, stock: Stock
 ) -> None:
-    programs = {n: q.quantised(m, inputs, config) for n, (m, inputs) in q.CASES.items()}
+    programs = {n: q.quantized(m, inputs, config) for n, (m, inputs) in q.CASES.items()}
     managers = {name: lowered(program) for name, program in programs.items()}
     assert {n: left(m) for n, m in managers.items() if left(m)} == OUTSIDE
     runs = [(m.to_executorch().buffer, q.CASES[name][1]) for name, m in managers.items()]
@@ -71,8 +71,8 @@ def test_programs_compute_what_the_stock_compilers_do_bit_by_bit(
     stock: Stock, tmp_path: Path
 ) -> None:
     made = {
-        "net": q.quantised(*q.CASES["net"], q.STATIC),
-        "linear": q.quantised(*q.CASES["linear"], q.DYNAMIC),
+        "net": q.quantized(*q.CASES["net"], q.STATIC),
+        "linear": q.quantized(*q.CASES["linear"], q.DYNAMIC),
         "qat": q.trained(*q.CASES["conv"], q.STATIC),
     }
     for name, program in made.items():
@@ -98,7 +98,7 @@ def test_dynamic_layers_are_near_the_reference(stock: Stock) -> None:
         "rows": q.CASES["linear_rows"],
         "shared": (Shared(), (q.ROW,)),
     }
-    programs = {name: q.quantised(*case, q.DYNAMIC) for name, case in cases.items()}
+    programs = {name: q.quantized(*case, q.DYNAMIC) for name, case in cases.items()}
     managers = {name: lowered(program) for name, program in programs.items()}
     assert not any(map(left, managers.values()))
     assert all({9, 6} <= datatypes(manager) for manager in managers.values())
@@ -107,7 +107,7 @@ def test_dynamic_layers_are_near_the_reference(stock: Stock) -> None:
     for name, found in zip(cases, stock.run_each(runs), strict=True):
         assert not isinstance(found, str), (name, found)
         (wanted,) = q.reference(programs[name], cases[name][1])
-        # The kernels quantise each row by itself, the reference the whole tensor.
+        # The kernels quantize each row by itself, the reference the whole tensor.
         assert (found[0] - wanted).abs().max() <= 0.03 * wanted.abs().max(), name
 
 
@@ -205,7 +205,7 @@ def manager_maps(path: Path) -> list[tuple[int, ...]]:
 @pytest.mark.interop
 def test_weight_only_layers_equal_the_reference(stock: Stock) -> None:
     case = q.CASES["linear"]
-    program = q.quantised(*case, q.WEIGHTS)
+    program = q.quantized(*case, q.WEIGHTS)
     manager = lowered(program)
     assert not left(manager)
     assert 6 in datatypes(manager)
@@ -216,7 +216,7 @@ def test_weight_only_layers_equal_the_reference(stock: Stock) -> None:
 @pytest.mark.interop
 def test_switched_off_precisions_run_on_plain_numbers_or_not_at_all(stock: Stock) -> None:
     case = q.CASES["conv"]
-    program = q.quantised(*case, q.STATIC)
+    program = q.quantized(*case, q.STATIC)
     plain = lowered(program, config_precisions=ConfigPrecisionType.FP32)
     assert 3 not in datatypes(plain)
     assert "aten.convolution.default" not in left(plain)
@@ -228,9 +228,9 @@ def test_switched_off_precisions_run_on_plain_numbers_or_not_at_all(stock: Stock
     assert (found - wanted).abs().max() <= 1.01 * q.quantum(program)
 
 
-def test_every_operator_of_a_quantised_program_is_in_the_map_once() -> None:
+def test_every_operator_of_a_quantized_program_is_in_the_map_once() -> None:
     for config in (q.STATIC, q.DYNAMIC):
-        manager = lowered(q.quantised(*q.CASES["net"], config))
+        manager = lowered(q.quantized(*q.CASES["net"], config))
         for _, module in manager.exported_program().graph_module.named_children():
             found = [h for each in module.meta["debug_handle_map"].values() for h in each]
             assert len(found) == len(set(found))

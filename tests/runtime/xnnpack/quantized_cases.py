@@ -1,4 +1,4 @@
-"""Cases of nodes over quantised numbers: static, dynamic, weights only, four bits."""
+"""Cases of nodes over quantized numbers: static, dynamic, weights only, four bits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IN = x.PerTensorQuant(0.03, -7)
 OUT = x.PerTensorQuant(0.05, 11)
 
 
-def quantised_cases() -> Iterator[Case]:
+def quantized_cases() -> Iterator[Case]:
     """Return all cases."""
     yield from _converts()
     yield from _moved()

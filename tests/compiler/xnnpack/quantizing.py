@@ -1,4 +1,4 @@
-"""Quantised programs, made with our quantizer in torchao's flow."""
+"""Quantized programs, made with our quantizer in torchao's flow."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def prepared(module: nn.Module, inputs: tuple[Any, ...], chosen: Any, dynamic: A
         return prepare_pt2e(graph, chosen)
 
 
-def quantised(module: nn.Module, inputs: tuple[Any, ...], config: Any) -> Any:
-    """Return a quantised program: the numbers it gives are those of the reference."""
+def quantized(module: nn.Module, inputs: tuple[Any, ...], config: Any) -> Any:
+    """Return a quantized program: the numbers it gives are those of the reference."""
     chosen = config if isinstance(config, XNNPACKQuantizer) else quantizer(config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -66,7 +66,7 @@ def quantised(module: nn.Module, inputs: tuple[Any, ...], config: Any) -> Any:
 
 
 def trained(module: nn.Module, inputs: tuple[Any, ...], config: Any) -> Any:
-    """Return a program quantised in training, of one step."""
+    """Return a program quantized in training, of one step."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         graph = torch.export.export(copy.deepcopy(module).train(), inputs, strict=True).module()
@@ -82,13 +82,13 @@ def reference(program: Any, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
 
 
 def quantum(program: Any) -> float:
-    """Return the largest scale of what a statically quantised program computes."""
+    """Return the largest scale of what a statically quantized program computes."""
     nodes = [n for n in program.graph.nodes if "quantize_per_tensor.default" in str(n.target)]
     return max((float(n.args[1]) for n in nodes), default=0.0)
 
 
 class Residual(nn.Module):
-    """Sums of branches, layers in a row, and something between that is not quantised."""
+    """Sums of branches, layers in a row, and something between that is not quantized."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ CASES: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]] = {
     "conv_same_even": (nn.Conv2d(8, 6, (2, 3), padding="same", dilation=(1, 2)), (IMAGE,)),
     "conv_signal": (nn.Conv1d(8, 4, 3), (SIGNAL,)),
     "conv_transposed": (nn.ConvTranspose2d(8, 4, 2, 2), (IMAGE,)),
-    "conv_transposed_groups": (  # stays as it is: no kernel takes quantised weights there
+    "conv_transposed_groups": (  # stays as it is: no kernel takes quantized weights there
         nn.Sequential(nn.Conv2d(8, 8, 1), nn.ConvTranspose2d(8, 4, 2, 2, groups=2)),
         (IMAGE,),
     ),

@@ -1,0 +1,204 @@
+"""Checks of a compile job before any work: the files and names in it, field by field.
+
+Files of the user are parsed, not run.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from inspector.recipes.compile_job import (
+    EXECUTORCH,
+    OVERRIDES,
+    PRECISIONS,
+    CompileJob,
+    Precision,
+    Quantization,
+    SourceKind,
+)
+from inspector.recipes.data_source import DataSourceError, data_source
+from inspector.recipes.emission import check_passes, config_of, edge_config_of, file_of, in_file
+from inspector.recipes.options import parse_assignment
+from inspector.recipes.python_file import FileNames, missing_import, names_in
+from schema.backends import partitioners, unknown_partitioner
+from schema.dtypes.scalar_type import BY_NAME
+from schema.planners import PLANNERS
+
+_EXPECTED_SOURCE = "expected a Python file, a .pt2 file or an ETRecord"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """A value that a compile cannot use.
+
+    Attributes:
+        path: of its field, as ``rules.deny_ops``
+        sentence: why, without a full stop
+    """
+
+    path: str
+    sentence: str
+
+
+def job_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
+    """Return the values of a job that no compile could use, in the order of its fields.
+
+    The source itself is not among them: its errors are those of the user's code.
+    """
+    here = job.toolchain != EXECUTORCH  # the names of the other toolchain are its own
+    checks: tuple[tuple[str, Iterable[str]], ...] = (
+        ("partitioners", _partitioner_problems(job.partitioners, here=here)),
+        ("rules.deny_dtypes", _dtype_problems(job.rules.deny_dtypes)),
+        ("memory_planner", _planner_problems(job.memory_planner, here=here)),
+        *_quantization_checks(job.quantising, here=here),
+        *_precision_checks(job.precision),
+        ("passes", _pass_problems(job.passes, here=here)),
+        ("backend_config", _raised(config_of, job.backend_config)),
+        ("edge_config", _raised(edge_config_of, job.edge_config)),
+        ("libraries", _library_problems(job.libraries)),
+    )
+    return tuple(FieldProblem(path, text) for path, found in checks for text in found)
+
+
+def source_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
+    """Return what is wrong with the source of a job, for a form."""
+    path, function = job.source.path, job.source.function
+    if not path:
+        return (FieldProblem("source.path", _EXPECTED_SOURCE),)
+    if not os.path.isfile(path):
+        return (FieldProblem("source.path", f"{path}: file not found"),)
+    if job.source.kind is not SourceKind.PYTHON:
+        return ()
+    if not function.isidentifier():
+        words = "name the function that returns the module and its example inputs"
+        return (FieldProblem("source.function", words),)
+    names, problem = _parsed(path)
+    if names is None:
+        return (FieldProblem("source.path", problem),)
+    if not names.defines(function):
+        return (FieldProblem("source.function", f"{path} does not define {function!r}"),)
+    return ()
+
+
+def first_problem(job: CompileJob) -> str:
+    """Return the first problem as a sentence, empty if the job can be compiled."""
+    return next((one.sentence for one in job_problems(job)), "")
+
+
+def _partitioner_problems(names: Iterable[str], *, here: bool) -> Iterator[str]:
+    there = {name for one in partitioners() for name in (one.alias, one.class_name)}
+    for text in names:
+        if in_file(text):
+            yield from _file_problems(text, here=here)
+        elif here and text.partition(":")[0] not in there:
+            yield unknown_partitioner(text.partition(":")[0])
+
+
+def _dtype_problems(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if name not in BY_NAME:
+            yield f"unknown dtype {name!r}; available: {', '.join(sorted(BY_NAME))}"
+
+
+def _planner_problems(name: str, *, here: bool) -> Iterator[str]:
+    if in_file(name):
+        yield from _file_problems(name, here=here)
+    elif here and name and name not in PLANNERS:
+        yield f"unknown memory planner {name!r}; available: {', '.join(PLANNERS)}, file.py:NAME"
+
+
+def _pass_problems(names: Iterable[str], *, here: bool) -> Iterator[str]:
+    yield from _raised(check_passes, names)
+    for name in filter(in_file, names):
+        yield from _file_problems(name, here=here)
+
+
+def _library_problems(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if not os.path.isfile(path):
+            yield f"{path}: file not found"
+        elif path.endswith(".py"):
+            yield from filter(None, [_parsed(path)[1]])
+
+
+def _quantization_checks(how: Quantization, *, here: bool) -> Iterator[tuple[str, Iterable[str]]]:
+    part = "quantising"
+    if how.requested and here and importlib.util.find_spec("torchao") is None:
+        words = "quantization needs torchao, which is not installed: pip install torchao"
+        yield f"{part}.{'mode' if how.mode else 'quantizer'}", (words,)
+    yield f"{part}.calibration", _data_problems(how.calibration, here=here)
+    if how.quantizer:
+        words = (f"{how.quantizer!r}: expected file.py:NAME",)
+        found = _file_problems(how.quantizer, here=here) if in_file(how.quantizer) else words
+        yield f"{part}.quantizer", found
+    for name in ("modules", "operators", "nodes"):
+        yield f"{part}.{name}", _pair_problems(getattr(how, name), "MODE", OVERRIDES)
+
+
+def _precision_checks(typed: Precision) -> Iterator[tuple[str, Iterable[str]]]:
+    for name in ("modules", "operators", "nodes"):
+        yield f"precision.{name}", _pair_problems(getattr(typed, name), "TYPE", PRECISIONS)
+
+
+def _pair_problems(texts: Iterable[str], what: str, values: tuple[str, ...]) -> Iterator[str]:
+    for text in texts:
+        yield from _raised(lambda one: parse_assignment(one, what, values), text)
+
+
+def _data_problems(text: str, *, here: bool) -> Iterator[str]:
+    if not text:
+        return
+    try:
+        found = data_source(text)
+    except DataSourceError as error:
+        yield str(error)
+        return
+    if found.name:
+        yield from _file_problems(f"{found.path}:{found.name}", here=here)
+    elif found.path and not os.path.exists(found.path):
+        yield f"{found.path}: file not found"
+
+
+def _raised(check: Callable[[Any], object], value: object) -> list[str]:
+    """Return the error that a check raises, as a list."""
+    try:
+        check(value)
+    except ValueError as error:
+        return [str(error)]
+    return []
+
+
+def _file_problems(text: str, *, here: bool) -> Iterator[str]:
+    """Yield why ``file.py:NAME[:option=value…]`` cannot be used.
+
+    Args:
+        text: as in a recipe
+        here: whether this interpreter will run it, so that its packages have to be here
+    """
+    path = file_of(text)
+    name = text[len(path) + 1 :].partition(":")[0]
+    if not os.path.isfile(path):
+        yield f"{path}: file not found"
+        return
+    names, problem = _parsed(path)
+    if names is None:
+        yield problem
+    elif here and (missing := missing_import(path, names)) is not None:
+        package, line = missing
+        yield f"{path}:{line}: ModuleNotFoundError: No module named {package!r}"
+    elif not names.defines(name):
+        yield f"{path} does not define {name!r}"
+
+
+def _parsed(path: str) -> tuple[FileNames | None, str]:
+    """Return the names in a Python file, or None and why it is not one."""
+    try:
+        return names_in(path), ""
+    except SyntaxError as error:
+        return None, f"{path}:{error.lineno or 1}: {type(error).__name__}: {error.msg}"
+    except (OSError, ValueError) as error:
+        return None, f"{path}: {error}"
