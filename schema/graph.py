@@ -38,6 +38,7 @@ class QuantizationParameters:
         zero_point: one per scale; empty if the scheme has none
         axis: channel dimension in memory order, None for per_tensor
         group_size: elements per group, None unless per_group
+        scale_constant: constant of the payload that has the scales, empty where they are inline
     """
 
     scheme: str
@@ -45,6 +46,7 @@ class QuantizationParameters:
     zero_point: tuple[int, ...] = ()
     axis: int | None = None
     group_size: int | None = None
+    scale_constant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

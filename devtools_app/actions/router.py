@@ -26,6 +26,7 @@ class Router:
             requests.Select: self._select,
             requests.GoTo: self._go_to,
             requests.ShowView: lambda one: window.show_view(one.view),
+            requests.ShowTensor: self._show_tensor,
             requests.OpenPaths: lambda one: controller.open(one.paths),
             requests.OpenVariant: lambda one: controller.open_result(one.files),
             requests.OpenAlone: lambda one: controller.open_alone(one.path),
@@ -61,6 +62,10 @@ class Router:
         self._store.put(transitions.select(self._store.state, request.selection))
         if request.view:
             self._window.show_view(request.view)
+
+    def _show_tensor(self, request: requests.ShowTensor) -> None:
+        self._store.update(tensor=request.key)
+        self._window.show_view("tensor")
 
     def _go_to(self, request: requests.GoTo) -> None:
         self._store.put(transitions.go_to(self._store.state, request.place))

@@ -43,6 +43,13 @@ class ShowView:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowTensor:
+    """Show a tensor by its key in the view of tensors."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class OpenPaths:
     """Open files and folders together as one session."""
 
@@ -241,6 +248,7 @@ Request = (
     Select
     | GoTo
     | ShowView
+    | ShowTensor
     | OpenPaths
     | OpenVariant
     | ChooseFiles

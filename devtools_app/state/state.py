@@ -122,6 +122,7 @@ class State:
         gaps: the last numeric comparison, or None
         all_gaps: the last one of each open session, for comparing sessions
         sweep: results file or folder of the sweep shown, may be empty
+        tensor: key of the tensor shown, may be empty
     """
 
     sessions: tuple[OpenSession, ...] = ()
@@ -147,6 +148,7 @@ class State:
     gaps: Gaps | None = None
     all_gaps: tuple[Gaps, ...] = ()
     sweep: str = ""
+    tensor: str = ""
 
     @property
     def gap(self) -> RunGap | None:

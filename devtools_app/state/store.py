@@ -43,6 +43,7 @@ class Changes(TypedDict, total=False):
     history: History
     compared: tuple[str, ...]
     sweep: str
+    tensor: str
 
 
 class Store(QObject):

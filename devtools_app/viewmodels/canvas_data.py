@@ -161,6 +161,7 @@ class MemoryData:
         lower_bound_bytes: no plan can be smaller, None when unknown
         planner: shown beside the planned size, as in ``greedy``
         step_name: name of a step
+        scale_bytes: size of a plan beside it, which is drawn on the same scale
 
     Shapes: first, last, offset, nbytes, colour int64[values]; strong bool[values]
     """
@@ -179,6 +180,7 @@ class MemoryData:
     lower_bound_bytes: int | None = None
     planner: str = ""
     step_name: str = "instruction"
+    scale_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +49,17 @@ def arena_titles(plan: MemoryPlan, size_unit: str = "auto") -> tuple[str, ...]:
 
 
 def memory_map(
-    session: Session, plan: MemoryPlan, place: int, size_unit: str = "auto"
+    session: Session, plan: MemoryPlan, place: int, size_unit: str = "auto", *, planner: str = ""
 ) -> MemoryMap:
-    """Return one planned buffer by its index."""
+    """Return one planned buffer by its index.
+
+    Args:
+        session: the session
+        plan: of the file, or by another planner
+        place: index of the buffer
+        size_unit: of sizes
+        planner: name shown beside the planned size
+    """
     arena = plan.arenas[place]
     values = arena.values
     colours = _colours(session, plan.method, values)
@@ -74,10 +82,20 @@ def memory_map(
         peak_step=step,
         peak_bytes=arena.peak_bytes,
         lower_bound_bytes=arena.lower_bound_bytes,
+        planner=planner,
     )
     legend = _legend(session, plan.method, colours)
     issues = tuple(issue.message for issue in plan.issues)
     return MemoryMap(arena, data, legend, headline(plan, arena, size_unit), issues)
+
+
+def on_one_scale(one: MemoryMap, other: MemoryMap) -> tuple[MemoryMap, MemoryMap]:
+    """Return two plans that are drawn beside each other, with the same scale of addresses."""
+    size = max(one.data.planned_bytes, other.data.planned_bytes)
+    first, second = (
+        replace(each, data=replace(each.data, scale_bytes=size)) for each in (one, other)
+    )
+    return first, second
 
 
 def _column(numbers: list[int]) -> NDArray[np.int64]:

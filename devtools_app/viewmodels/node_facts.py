@@ -12,12 +12,14 @@ from devtools_app.viewmodels.node_sections import (
     argument_group,
     dtype_group,
     memory_group,
+    schema_group,
     tensor_group,
     time_group,
     weight_group,
     work_group,
 )
 from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.tensor_facts import with_tensors
 from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, analyse_delegation
 from inspector.graph.model_graph import ModelNode
@@ -59,6 +61,12 @@ def node_facts(
     """
     if not selection:
         return FactSheet()
+    return with_tensors(_sheet(session, method, selection, units, gap), session, method, selection)
+
+
+def _sheet(
+    session: Session, method: str, selection: Selection, units: Units, gap: RunGap | None
+) -> FactSheet:
     if selection.kind is SelectionKind.PART:
         return _part_sheet(session, selection, units)
     if selection.kind is SelectionKind.DELEGATE and selection.delegate is not None:
@@ -108,7 +116,8 @@ def _operator_sheet(session: Session, method: str, found: _Found, units: Units) 
         ]
     groups.append(memory_group(session, method, related, units))
     if first is not None:
-        groups += [argument_group(first), dtype_group(first.node), _source_group(session, first)]
+        groups += [schema_group(first.node), argument_group(first), dtype_group(first.node)]
+        groups.append(_source_group(session, first))
         groups.append(also_group("Belongs to it as well", nodes[1:]))
     title = node_title(first) if first is not None else _row_title(rows, related)
     return FactSheet(title, _subtitle(first, related), _filled(groups))

@@ -35,6 +35,7 @@ from inspector.units import (
     plural,
 )
 from schema.dtypes.operator_dtypes import operator_dtypes
+from schema.dtypes.operator_schemas import operator_schema
 from schema.graph import GraphNode, GraphValue
 
 _HIDDEN = frozenset(
@@ -241,6 +242,14 @@ def argument_group(node: ModelNode) -> FactGroup:
         if name not in _HIDDEN and value not in (None, "", ())
     ]
     return shortened("Arguments", facts)
+
+
+def schema_group(node: GraphNode) -> FactGroup:
+    """Return the schema of an operator, as torch declares it."""
+    text = operator_schema(node.target)
+    if text is None:
+        return FactGroup("Schema")
+    return FactGroup("Schema", (Fact("", text, text),))
 
 
 def dtype_group(node: GraphNode) -> FactGroup:

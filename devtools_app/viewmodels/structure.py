@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,3 +75,31 @@ def structure_table(rows: Sequence[tuple[int, StructureNode]]) -> Table:
         number_column("bytes", [node.nbytes for node in nodes], Quantity.COUNT),
     )
     return Table(columns, len(nodes), noun="lines")
+
+
+_VALUES = "values"
+
+
+def plan_value(way: Sequence[str], session: Session | None) -> tuple[str, int] | None:
+    """Return method and index of the value that a line of a program is in, None for others.
+
+    Args:
+        way: names of the lines from the file to the line
+        session: whose structure it is
+    """
+    program = session.program if session is not None else None
+    if program is None or "execution_plan" not in way or _VALUES not in way:
+        return None
+    plan = _index_after(way, "execution_plan")
+    value = _index_after(way, _VALUES)
+    if plan is None or value is None or plan >= len(program.plans):
+        return None
+    return program.plans[plan].name, value
+
+
+def _index_after(way: Sequence[str], name: str) -> int | None:
+    """Return the index in the first line like ``[12]`` below the one with a name."""
+    below = way[list(way).index(name) + 1 :]
+    found = (re.fullmatch(r"\[(\d+)\]", one) for one in below)
+    first = next((match for match in found if match is not None), None)
+    return None if first is None else int(first[1])

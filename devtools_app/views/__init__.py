@@ -31,6 +31,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("timeline", "Timeline", Area.CENTRE, "timeline", groups=_LOOK, never=_only_data),
     entry("memory", "Memory", Area.CENTRE, "memory", groups=_LOOK, never=_only_data),
     entry("size", "Size", Area.CENTRE, "size", groups=_LOOK),
+    entry("tensor", "Tensor", Area.CENTRE, "tensor", groups=_LOOK + _PROVE),
     entry("partitions", "Partitions", Area.CENTRE, "partitions", groups=_LOOK, never=_only_data),
     entry("source", "Source", Area.CENTRE, "source", groups=_LOOK, never=_only_data),
     entry("structure", "Structure", Area.CENTRE, "structure", groups=_LOOK),

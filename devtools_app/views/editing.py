@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
-from devtools_app.state.requests import EditRecipe, ShowView
+from devtools_app.state.requests import EditRecipe, Select, ShowView
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.item_panel import ItemPanel
@@ -144,9 +144,20 @@ def offer_edits_of_rows(panel: ItemPanel, context: ViewContext) -> None:
 
     def more(menu: QMenu, key: Hashable) -> None:
         if isinstance(key, Selection):
+            add_tensors(menu, key, context)
             _add_edits(menu, key, context)
 
     panel.more_actions = more
+
+
+def add_tensors(menu: QMenu, selection: Selection, context: ViewContext) -> None:
+    """Offer to show the tensors of a selection."""
+    from devtools_app.viewmodels.selected_tensors import may_have_tensors
+
+    session = context.store.state.session
+    if session is not None and may_have_tensors(session, selection):
+        menu.addAction("Show in Tensor", partial(context.ask, Select(selection, "tensor")))
+        menu.addSeparator()
 
 
 def edits_menu(parent: QWidget, selection: Selection, context: ViewContext) -> QMenu:
@@ -189,6 +200,7 @@ def item_menu(
 def _places(selection: Selection, context: ViewContext) -> list[tuple[str, str]]:
     """Return the views that show something of the selection: their names and titles."""
     from devtools_app.viewmodels.scene_search import related_to
+    from devtools_app.viewmodels.selected_tensors import may_have_tensors
     from inspector.profile.join_index import join_index
 
     state = context.store.state
@@ -199,6 +211,7 @@ def _places(selection: Selection, context: ViewContext) -> list[tuple[str, str]]
         ("graph", "Graph"): found.nodes,
         ("timeline", "Timeline"): found.events,
         ("memory", "Memory"): found.values or found.reads,
+        ("tensor", "Tensor"): may_have_tensors(state.session, selection),
         ("operators", "Operators"): found.events or found.nodes,
         ("node", "Node"): True,
     }

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.jobs.follower import JobProgress
-from devtools_app.state.requests import Execute
+from devtools_app.state.requests import Execute, ShowTensor
 from devtools_app.state.run_form import RunForm, runnable
 from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.tensor_look import kept_key
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.tolerance_fields import ToleranceFields
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.jobs.executing import RunJob
@@ -30,6 +33,8 @@ from inspector.profile.join_index import join_index
 from inspector.recipes.data_source import names_sample
 from inspector.tables.numeric_gap import (
     FLOOR,
+    MEASURES,
+    USUAL,
     TensorLook,
     gap_table,
     growth,
@@ -58,7 +63,7 @@ _READY = Need(
     "The recorded graph is run by torch, in a process of its own, on the inputs of the run.",
     "etscope gap model.pte model.etrecord run.etdp run.debug",
 )
-_REFERENCES = (("edge graph", "edge"), ("exported graph", "exported"))
+_REFERENCES = [("edge graph", "edge"), ("exported graph", "exported")]
 _KEPT = "The tensors were too large to be kept."
 _KEPT_BYTES = 512 << 20  # of tensors for a closer look
 
@@ -75,11 +80,17 @@ class GapPane(PanelActions, Pane):
         self.worst = TableView(context.theme, "worst elements")
         self.worst.hide_tools()
         self.references = ToolbarCombo(context.theme, "reference", "Graph to compare with")
-        self.references.show_choices(list(_REFERENCES), "edge")
+        self.references.show_choices(_REFERENCES, "edge")
+        self.measures = ToolbarCombo(context.theme, "metric", "What the errors are measured by")
+        measures = [(one.title, name) for name, one in MEASURES.items()]
+        self.measures.show_choices(measures, USUAL)
+        self.measures.activated.connect(self._measure_chosen)
+        self.tolerance = ToleranceFields()
+        self.tolerance.confirmed.connect(self.compare)
         self.runs = ToolbarCombo(context.theme, "run", "Run that is shown")
         self.runs.activated.connect(self._run_chosen)
-        self.add_tool(self.references)
-        self.add_tool(self.runs)
+        for tool in (self.references, self.tolerance, self.measures, self.runs):
+            self.add_tool(tool)
         self._start = self.add_button("Compare", "Compare with the recorded program", self.compare)
         self._cancel = self.add_button(
             "Cancel", "Cancel the comparison", self.gap_runner.cancel, right=True
@@ -95,6 +106,8 @@ class GapPane(PanelActions, Pane):
         self._own = NOTHING
         self._lay_out_content()
         self.table.row_chosen.connect(self._row_chosen)
+        self.table.row_activated.connect(self._open_tensor)
+        self.table.more_actions = self._add_actions
         self.growth.chosen.connect(self._place_chosen)
         self.gap_runner.changed.connect(self._refresh)
         context.jobs["run"].changed.connect(self._await_sample)
@@ -132,6 +145,7 @@ class GapPane(PanelActions, Pane):
             return
         if state.open_session is not self._shown:
             self._shown, self._run = state.open_session, None
+            self._offer_references(state.session)
             self._refresh()
             self._go_on(state.session)
         elif self._run is not None and state.selection:
@@ -140,17 +154,59 @@ class GapPane(PanelActions, Pane):
     def compare(self) -> None:
         """Compare the session with its recorded program."""
         session = self.state.session
-        if session is None or needs(session) is not None:
+        tolerance = self.tolerance.read()
+        if session is None or needs(session) is not None or tolerance is None:
             return
         files = tuple(file.path for file in session.files if not file.error)
         reference = str(self.references.currentData() or "edge")
         requested = "" if reference == "edge" else reference  # the best there is, else that one
         self._session = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
-        job = GapJob(files, reference=requested, keep=_KEPT_BYTES, libraries=self._libraries())
+        relative, absolute = tolerance
+        job = GapJob(
+            files,
+            reference=requested,
+            relative=relative,
+            absolute=absolute,
+            keep=_KEPT_BYTES,
+            libraries=self._libraries(),
+        )
         self.gap_runner.start(job, replace_running=True)
         if here and self._cancel.isVisible():  # the keyboard stays where it was
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _offer_references(self, session: Session) -> None:
+        """Offer the recorded graphs of a session to compare with."""
+        record = session.record
+        extra = record.roles.extra if record is not None else ()
+        choices = [*_REFERENCES, *((name, name) for name in extra)]
+        known = [key for _, key in choices]
+        chosen = str(self.references.currentData())
+        self.references.show_choices(choices, chosen if chosen in known else "edge")
+
+    def _measure_chosen(self, _index: int) -> None:
+        """Show the errors by another metric; the comparison has all of them."""
+        if self._run is not None:
+            place = self._current
+            self._show_run(self._run)
+            self._place_chosen(place)
+
+    def _open_tensor(self, number: int) -> None:
+        """Show the tensor of a row less its reference."""
+        key = self._tensor_key(number)
+        if key:
+            self._ask(ShowTensor(key))
+
+    def _tensor_key(self, number: int) -> str:
+        run, found = self._run, self.gap_runner.current
+        if run is None or found is None or found.folder is None or not 0 <= number < len(run.rows):
+            return ""
+        kept = run.rows[number].kept
+        return kept_key(found.folder / kept) if kept else ""
+
+    def _add_actions(self, menu: QMenu, key: Hashable) -> None:
+        if isinstance(key, int) and self._tensor_key(key):
+            menu.addAction("Show in Tensor, less its reference", lambda: self._open_tensor(key))
 
     def _libraries(self) -> tuple[str, ...]:
         """Return the operator libraries of the Run panel."""
@@ -237,9 +293,10 @@ class GapPane(PanelActions, Pane):
         self._run = run
         self._report(run)
         self.note.setText(summary(run))
-        self.table.show_table(gap_table(run.rows))
+        measure = str(self.measures.currentData() or USUAL)
+        self.table.show_table(gap_table(run.rows, measure))
         bad = frozenset(row.order for row in run.rows if row.diverges)
-        self.growth.show_errors(*growth(run), bad)
+        self.growth.show_errors(*growth(run, measure), bad, MEASURES[measure].words)
         first = run.first_divergence()
         self._place_chosen(first.order if first is not None else 0)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.state.state import State
@@ -15,9 +15,11 @@ from devtools_app.viewmodels.memory_map import (
     arena_titles,
     measured_words,
     memory_map,
+    on_one_scale,
     selected_values,
 )
-from devtools_app.views.editing import item_menu
+from devtools_app.views.editing import item_menu, offer_edits_of_rows
+from devtools_app.views.memory_planners import PlannerChoice
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage, PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -27,11 +29,15 @@ from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.live_curve import LiveCurve
 from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.time_strip import TimeStrip
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
+from inspector.jobs.planning import PlannerResult, plans_of
 from inspector.memory.plan import MemoryPlan
+from inspector.profile.instruction_times import InstructionTimes, instruction_times
 from inspector.profile.join_index import JoinIndex, join_index
 from inspector.tables.memory import culprits, measured, memory_plan
+from inspector.tables.planners import IN_FILE, planner_table
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table
 
@@ -46,9 +52,14 @@ _NO_BUFFER = Need(
 )
 
 
-_ALL, _MEASURED = "all", "measured"
-_SCOPES = [("at the peak", "peak"), ("all values", _ALL), ("as measured", _MEASURED)]
-_BOTH = 270  # height from which there is room for the plan and the curve
+_ALL, _MEASURED, _PLANNERS = "all", "measured", "planners"
+_SCOPES = [
+    ("at the peak", "peak"),
+    ("all values", _ALL),
+    ("planners", _PLANNERS),
+    ("as measured", _MEASURED),
+]
+_CURVE, _TIMES = 250, 310  # heights from which there is room below the plan for a strip, for both
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +71,8 @@ class _MemoryContent:
     table: Table
     index: JoinIndex
     measured: str
+    times: InstructionTimes
+    beside: MemoryMap | None = None
 
 
 class MemoryPane(CanvasImage, PanelActions, Pane):
@@ -68,11 +81,14 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Memory")
         self.canvas = MemoryCanvas(context.theme.canvas)
+        self.other = MemoryCanvas(context.theme.canvas)
         self.curve = LiveCurve(context.theme)
+        self.times = TimeStrip(context.theme)
         self.legend = Legend(context.theme.canvas, line=True)
         self.table = TableView(context.theme, "values at the peak")
         self._content: _MemoryContent | None = None
         self._arena = 0
+        self._plans: PlannerResult | None = None
         self._add_tools()
         self._add_content()
         self._connect()
@@ -85,10 +101,18 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.scope.show_choices(_SCOPES, _SCOPES[0][1])
         self.scope.activated.connect(self._scope_chosen)
         self.add_tool(self.scope)
+        self.planners = PlannerChoice(self, self.context.jobs["plan"])
+        self.planners.changed.connect(self._planner_chosen)
         self.add_button("", "Show the whole plan (Space)", self.canvas.fit, icon="fit", right=True)
 
     def _add_content(self) -> None:
-        drawing = _Drawing(self.canvas, self.curve)
+        plans = QSplitter()
+        plans.addWidget(self.canvas)
+        plans.addWidget(self.other)
+        plans.setChildrenCollapsible(False)
+        self.other.setAccessibleName("Memory plan beside")
+        self.other.hide()
+        drawing = _Drawing(plans, self.curve, self.times)
         self.splitter = Beside(with_legend(drawing, self.legend), self.table)
         self.set_content(self.splitter)
 
@@ -96,14 +120,24 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.canvas.selected.connect(self._value_chosen)
         self.canvas.menu_requested.connect(self._menu)
         self.canvas.step_selected.connect(self._step_chosen)
-        self.canvas.view_changed.connect(lambda: self.curve.follow(self.canvas.camera))
+        self.other.selected.connect(self._other_value_chosen)
+        self.other.step_selected.connect(self._step_chosen)
+        self.canvas.view_changed.connect(self._follow)
         self.curve.step_selected.connect(self._step_chosen)
+        self.times.step_selected.connect(self._step_chosen)
         self.table.row_chosen.connect(self._row_chosen)
+        offer_edits_of_rows(self.table, self.context)
         self.theme.changed.connect(self._restyle)
 
     def _restyle(self) -> None:
-        for widget in (self.canvas, self.legend):
+        for widget in (self.canvas, self.other, self.legend):
             widget.set_colours(self.theme.canvas)
+
+    def _follow(self) -> None:
+        """Show the same instructions in the strips, and in the plan beside."""
+        camera = self.canvas.camera
+        self.curve.follow(camera)
+        self.times.follow(camera)
 
     # -- state -----------------------------------------------------------------------------
 
@@ -111,8 +145,12 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
     def show_session(self, session: Session, state: State) -> None:
         """Show the plan of the method of a state."""
         unit, place, scope = state.units.size, self._arena, str(self.scope.currentData())
-        key = (state.open_session, state.method, place, scope, unit)
-        self.request(key, lambda: _build(session, state.method, place, unit, scope))
+        self.planners.ask(state)
+        names, found = self.planners.names, self.planners.found(state)
+        key = (state.open_session, state.method, place, scope, unit, names, found is not None)
+        key = (*key, self.planners.lent.isChecked())
+        wanted = _MemoryRequest(place, unit, scope, names, found)
+        self.request(key, lambda: _build(session, state.method, wanted))
 
     @override
     def show_result(self, result: object) -> None:
@@ -129,19 +167,37 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         choices = [(title, str(place)) for place, title in enumerate(content.titles)]
         self.arenas.show_choices(choices, str(content.place))
         old = before.map.arena if before is not None and before.map is not None else None
-        if old is not content.map.arena:
+        shown = self.canvas.data
+        scale = content.map.data.scale_bytes
+        if old is not content.map.arena or shown is None or shown.scale_bytes != scale:
             self.canvas.set_data(content.map.data)
             self.curve.show_live(content.map.arena.live_bytes, content.map.arena.peak_instruction)
-            self.curve.follow(self.canvas.camera)
+        self._show_beside(content)
+        self.times.show_times(content.times, self.state.units.time)
+        self._follow()
         self.legend.set_entries(content.map.legend)
-        self._offer_scopes(content)
+        self._offer_scopes(bool(content.measured))
         self.table.show_table(content.table)
-        self.note.setText(
-            " · ".join(filter(None, (content.map.headline, content.measured, *content.map.issues)))
-        )
+        waiting = "computing the plans…" if self.planners.computing else self.planners.problem
+        words = (waiting, content.map.headline, content.measured, *content.map.issues)
+        self.note.setText(" · ".join(filter(None, words)))
         self.note.setToolTip("\n".join(content.map.issues))
         self.show_content()
         self.show_selection(self.state)
+
+    def _show_beside(self, content: _MemoryContent) -> None:
+        beside = content.beside
+        self.other.setVisible(beside is not None)
+        if beside is None or self.other.data is not beside.data:
+            self.other.set_data(None if beside is None else beside.data)
+
+    def _planner_chosen(self) -> None:
+        found = self.planners.found(self.state)
+        if found is not None and found is not self._plans:
+            self._plans = found  # what was just computed is shown; a choice of the user stays
+            self._offer_scopes(bool(self._content and self._content.measured))
+            self.scope.setCurrentIndex(self.scope.findData(_PLANNERS))
+        self.show_state(self.state)
 
     def _arena_chosen(self, place: int) -> None:
         self._arena = place
@@ -150,8 +206,13 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
     def _scope_chosen(self, _index: int) -> None:
         self.show_state(self.state)
 
-    def _offer_scopes(self, content: _MemoryContent) -> None:
-        known = _SCOPES if content.measured else _SCOPES[:-1]
+    def _offer_scopes(self, has_measured: bool) -> None:
+        known = [
+            one
+            for one in _SCOPES
+            if (one[1] != _MEASURED or has_measured)
+            and (one[1] != _PLANNERS or self.planners.found(self.state) is not None)
+        ]
         chosen = str(self.scope.currentData())
         there = chosen in (one for _, one in known)
         self.scope.show_choices(known, chosen if there else known[0][1])
@@ -183,6 +244,20 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
             )
         )
 
+    def _other_value_chosen(self, number: int) -> None:
+        """Select the value of the plan beside."""
+        content = self._content
+        if content is None or content.beside is None:
+            return
+        if number < 0:
+            self.select(Selection())
+            return
+        value = content.beside.arena.values[number]
+        kind = SelectionKind.VALUE
+        self.select(
+            Selection(kind, self.state.method, value=value.value, instruction=value.made_by)
+        )
+
     def _row_chosen(self, row: int) -> None:
         self.select_key(self.table.rows.key(row))
 
@@ -197,6 +272,11 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         found = selected_values(content.map.arena, state.selection, content.index)
         self.canvas.set_selected(found[0] if found else -1)
         self.canvas.set_step(state.selection.instruction)
+        self.other.set_step(state.selection.instruction)
+        self.times.set_step(state.selection.instruction)
+        if content.beside is not None:
+            also = selected_values(content.beside.arena, state.selection, content.index)
+            self.other.set_selected(also[0] if also else -1)
         self.curve.set_step(state.selection.instruction)
         requested = {content.map.arena.values[place].value for place in found}
         rows = self.table.rows
@@ -215,25 +295,46 @@ def _value_of(key: object) -> int | None:
     return key.value if isinstance(key, Selection) else None
 
 
-def _build(
-    session: Session, method: str, place: int, unit: str, scope: str
-) -> _MemoryContent | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class _MemoryRequest:
+    """What to show of a method: buffer, unit, rows, planners, and their plans once computed."""
+
+    place: int
+    unit: str
+    scope: str
+    names: tuple[str, str]
+    found: PlannerResult | None
+
+
+def _build(session: Session, method: str, wanted: _MemoryRequest) -> _MemoryContent | None:
     plan = memory_plan(session, method)
     if plan is None:
         return None
-    index = join_index(session, method)
+    index, unit = join_index(session, method), wanted.unit
+    times = instruction_times(session, method, plan.instruction_count)
     titles = arena_titles(plan, unit)
     if not plan.arenas:
-        return _MemoryContent(plan, titles, 0, None, Table(), index, "")
-    place = min(place, len(plan.arenas) - 1)
-    content = memory_map(session, plan, place, unit)
+        return _MemoryContent(plan, titles, 0, None, Table(), index, "", times)
+    place = min(wanted.place, len(plan.arenas) - 1)
+    others = plans_of(plan, wanted.found) if wanted.found is not None else {}
+    plans = {IN_FILE: plan, **others}
+    drawn, beside = wanted.names
+    name = drawn if drawn in plans else IN_FILE
+    content = memory_map(session, plans[name], place, unit, planner=name if others else "")
+    other = None
+    if beside in plans:
+        other = memory_map(session, plans[beside], place, unit, planner=beside)
+        content, other = on_one_scale(content, other)
     words = measured_words(session, method, unit)
-    if words and scope == _MEASURED:
-        table = measured(session, method, Units(size=unit))
+    units = Units(size=unit)
+    if words and wanted.scope == _MEASURED:
+        table = measured(session, method, units)
+    elif others and wanted.scope == _PLANNERS:
+        table = planner_table(plan, others, units)
     else:
-        peak_only = scope != _ALL
+        peak_only = wanted.scope != _ALL
         table = culprits(session, method, content.arena, peak_only=peak_only, size_unit=unit)
-    return _MemoryContent(plan, titles, place, content, table, index, words)
+    return _MemoryContent(plan, titles, place, content, table, index, words, times, other)
 
 
 def _needs(session: Session) -> Need | None:
@@ -241,21 +342,23 @@ def _needs(session: Session) -> Need | None:
 
 
 class _Drawing(QWidget):
-    """The plan over the curve, which is hidden if the height is too small for both."""
+    """The plan over its strips, which are hidden if the height is too small for them."""
 
-    def __init__(self, plan: QWidget, curve: QWidget) -> None:
+    def __init__(self, plan: QWidget, curve: QWidget, times: QWidget) -> None:
         super().__init__()
-        self._curve = curve
+        self._strips = ((curve, _CURVE), (times, _TIMES))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(plan, 1)
         layout.addWidget(curve)
+        layout.addWidget(times)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._curve.setVisible(self.height() >= _BOTH)
+        for strip, least in self._strips:
+            strip.setVisible(self.height() >= least)
 
 
 SPEC = ViewSpec("memory", "Memory", Area.CENTRE, MemoryPane, "memory", needs=_needs)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.state.requests import OpenSource, Select, ShowView
+from devtools_app.state.requests import OpenSource, Select, ShowTensor, ShowView
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.viewmodels.node_facts import node_facts
@@ -101,7 +101,7 @@ class NodePane(Pane):
             self._ask(Select(link))
         elif isinstance(link, SourceFrame):
             self._ask(OpenSource(link.file, link.line))
-        elif isinstance(link, ShowView):
+        elif isinstance(link, (ShowView, ShowTensor)):
             self._ask(link)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from PySide6.QtCore import QPoint
 from typing_extensions import override
 
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.state import State
 from devtools_app.viewmodels.size_map import Duplicates, SizeMap, find_duplicates, size_map
+from devtools_app.views.editing import item_menu, offer_edits_of_rows
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage, PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -65,7 +67,9 @@ class SizePane(CanvasImage, PanelActions, Pane):
         self.splitter = Beside(with_legend(self.canvas, self.legend), self.table)
         self.set_content(self.splitter)
         self.canvas.selected.connect(self._box_chosen)
+        self.canvas.menu_requested.connect(self._menu)
         self.table.row_chosen.connect(self._row_chosen)
+        offer_edits_of_rows(self.table, context)
         self.theme.changed.connect(self._restyle)
 
     def _restyle(self) -> None:
@@ -164,6 +168,14 @@ class SizePane(CanvasImage, PanelActions, Pane):
             self.select(Selection())
             return
         self.select(part_selection(*content.map.parts[number]))
+
+    def _menu(self, at: QPoint) -> None:
+        selection = self.state.selection
+        if selection.kind is SelectionKind.PART and self._content is not None:
+            number = self._content.keys.get(selection)
+            name = "" if number is None else self._content.map.parts[number][1].name
+            menu = item_menu(self.canvas, name, selection, SPEC.name, self.context)
+            menu.popup(self.canvas.mapToGlobal(at))
 
     def _row_chosen(self, row: int) -> None:
         self.select_key(self.table.rows.key(row))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QColor, QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QMenu, QTreeView, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.state import State
-from devtools_app.viewmodels.structure import structure, structure_table
+from devtools_app.viewmodels.structure import plan_value, structure, structure_table
 from devtools_app.viewmodels.structure_node import StructureNode
 from devtools_app.viewmodels.structure_search import (
     MOST_LINES,
@@ -20,6 +20,7 @@ from devtools_app.viewmodels.structure_search import (
     find_before,
     find_next,
 )
+from devtools_app.views.editing import add_tensors
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.views.structure_model import StructureModel
@@ -31,7 +32,7 @@ from devtools_app.widgets.hex_view import HexView
 from inspector.files.session import Session
 from inspector.render.delimited import TextFormat, write_table
 from inspector.tables.filter import FilterError, parse_filter
-from inspector.tables.selection import SelectionKind
+from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table
 
 # name, type, value, offset, bytes
@@ -122,6 +123,8 @@ class StructurePane(Pane):
         self._fit = ColumnFit(tree, tree.header())
         self._fit.set_columns(_WIDTHS)
         tree.selectionModel().currentChanged.connect(self._moved)
+        tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        tree.customContextMenuRequested.connect(self._menu)
 
     def _restyle(self) -> None:
         palette = self.theme.palette
@@ -172,6 +175,37 @@ class StructurePane(Pane):
             self._shown_data = node.data
             self.hex.show_data(node.data, base)
         self.hex.mark(base + node.offset, node.nbytes or 0)
+
+    def _menu(self, at: QPoint) -> None:
+        index = self.tree.indexAt(at)
+        node = self.model.node(index)
+        if node is None:
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        text = "\t".join(filter(None, (node.name, node.type, node.text)))
+        menu.addAction("Copy the line", lambda: QGuiApplication.clipboard().setText(text))
+        found = self._selection_of(index, node)
+        if found:
+            add_tensors(menu, found, self.context)
+        menu.popup(self.tree.viewport().mapToGlobal(at))
+
+    def _selection_of(self, index: QModelIndex, node: StructureNode) -> Selection:
+        """Return what the line is in other views: a value of a plan, else a part of a file."""
+        way: list[str] = []
+        above = index
+        while above.isValid():
+            one = self.model.node(above)
+            way.append(one.name if one is not None else "")
+            above = above.parent()
+        value = plan_value(tuple(reversed(way)), self.state.session)
+        if value is not None:
+            method, number = value
+            return Selection(SelectionKind.VALUE, method, value=number)
+        path = next((path for path, data in self._files.items() if data is node.data), None)
+        if path is None or node.position is None or not node.nbytes:
+            return Selection()
+        return Selection(SelectionKind.PART, part=f"{path}@{node.position}+{node.nbytes}")
 
     def _report(self, text: str, *, failed: bool = False) -> None:
         self.note.setText(text)

@@ -41,6 +41,7 @@ class GrowthPlot(Plot):
         self._own: Floats = np.zeros(0)
         self._bad: frozenset[int] = frozenset()
         self._current = NOTHING
+        self._line = _LINE
         super().__init__(theme, "Error along the program")
         self.set_hint(600, 150)
         self.setMinimumHeight(130)
@@ -48,14 +49,18 @@ class GrowthPlot(Plot):
         self.head.setContentsMargins(_LEFT, 4, _EDGE, 0)
         self.head.addStretch(1)
 
-    def show_errors(self, total: Floats, own: Floats, bad: frozenset[int]) -> None:
+    def show_errors(
+        self, total: Floats, own: Floats, bad: frozenset[int], line: str = _LINE
+    ) -> None:
         """Replace the errors.
 
         Args:
             total: decades above the floor, one per row; NaN if missing
             own: own error in the same unit
             bad: rows that exceed the tolerance by their own error
+            line: name of what is measured
         """
+        self._line = line
         self._total, self._own, self._bad = total, own, bad
         known = np.isfinite(total)
         worst = int(np.nanargmax(total)) if known.any() else NOTHING
@@ -82,7 +87,7 @@ class GrowthPlot(Plot):
     @override
     def hover_text(self, number: int) -> str:
         total, own = (self._shown(values[number]) for values in (self._total, self._own))
-        return f"output {number + 1}\n{_LINE} {total}\n{_OWN} {own}"
+        return f"output {number + 1}\n{self._line} {total}\n{_OWN} {own}"
 
     def _shown(self, decades: float) -> str:
         if not np.isfinite(decades):
@@ -105,7 +110,7 @@ class GrowthPlot(Plot):
     @override
     def redraw(self, *, whole: bool = False) -> None:
         palette = self.theme.palette
-        parts = [("—", palette.muted, _LINE), ("•", palette.accent, _OWN)]
+        parts = [("—", palette.muted, self._line), ("•", palette.accent, _OWN)]
         parts += [("●", palette.bad, _BAD)] if self._bad else []  # red only where there is some
         texts = [
             f"<span style='color:{colour}'>{mark}</span> {text}" for mark, colour, text in parts

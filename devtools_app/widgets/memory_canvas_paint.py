@@ -43,7 +43,8 @@ def highest(data: MemoryData) -> float:
     """Return the largest address to show, in bytes."""
     ends = data.offset + data.nbytes
     top = int(ends.max()) if len(ends) else 0
-    return float(max(top, data.planned_bytes, data.lower_bound_bytes or 0, 1))
+    bound = data.lower_bound_bytes or 0
+    return float(max(top, data.planned_bytes, bound, data.scale_bytes, 1))
 
 
 def screen_boxes(data: MemoryData, camera: Camera, size: QSize) -> Floats:

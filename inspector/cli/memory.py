@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from inspector.cli.answer import Answer, Shown, shown
+from inspector.cli.job_runs import add_timeout, count_or_none, finished
 from inspector.cli.options import add_files, methods, needs, open_files
+from inspector.cli.progress import Progress
 from inspector.files.session import Session
+from inspector.jobs.planning import ALIGNMENT, PlanJob, plans_of
+from inspector.jobs.run import JobRun
 from inspector.memory.measured import measured_memory
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
+from inspector.memory.replan import plan_figures
 from inspector.numerics.value_sources import ValueSource, value_sources
 from inspector.tables.memory import culprits, measured
+from inspector.tables.planners import IN_FILE, planner_table
 from inspector.tables.selection import AUTOMATIC
 from schema.errors import Issue, Severity
 
@@ -26,6 +33,24 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="every value, not only those at the peak"
     )
+    parser.add_argument(
+        "--planners",
+        action="store_true",
+        help="place the values as each planner would, without a compile, and compare the plans",
+    )
+    parser.add_argument(
+        "--alignment",
+        type=count_or_none,
+        default=ALIGNMENT,
+        metavar="BYTES",
+        help="of values with --planners; default: 16",
+    )
+    parser.add_argument(
+        "--lent-io",
+        action="store_true",
+        help="with --planners, leave inputs and outputs to the caller's memory",
+    )
+    add_timeout(parser)
 
 
 def run(options: Namespace) -> Answer:
@@ -47,17 +72,49 @@ def run(options: Namespace) -> Answer:
         for plan in plans
         if measured_memory(session, plan.method)
     ]
+    others = {plan.method: _planned(session, plan, options) for plan in plans}
+    tables += [
+        shown(planner_table(plan, others[plan.method]), f"{plan.method}, by planner")
+        for plan in plans
+        if others[plan.method]
+    ]
     lines = [line for plan in plans for line in _lines(plan)]
     data = {
         "methods": {
             plan.method: {
                 **plan_json(plan, value_sources(session, plan.method)),
                 "measured": [asdict(one) for one in measured_memory(session, plan.method)],
+                **_planners_json(plan, others[plan.method]),
             }
             for plan in plans
         }
     }
     return Answer(data, lines=lines, tables=tables, issues=issues)
+
+
+def _planned(session: Session, plan: MemoryPlan, options: Namespace) -> dict[str, MemoryPlan]:
+    """Return the plan of each planner, made in a worker; empty unless requested."""
+    if not options.planners:
+        return {}
+    path = next(file.path for file in session.files if file.kind in ("pte", "bpte"))
+    job = PlanJob(path, plan.method, alignment=max(options.alignment, 1), lent=options.lent_io)
+    running = JobRun(job, timeout=options.timeout)
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    finished(running, progress, verbose=options.verbose)
+    return plans_of(plan, running.result)
+
+
+def _planners_json(plan: MemoryPlan, others: Mapping[str, MemoryPlan]) -> dict[str, Any]:
+    if not others:
+        return {}
+    found = {IN_FILE: plan, **others}
+    return {
+        "planners": [
+            {"planner": name, "mem_id": arena.mem_id, **asdict(plan_figures(arena))}
+            for name, one in found.items()
+            for arena in one.arenas
+        ]
+    }
 
 
 def plan_json(plan: MemoryPlan, sources: Sources) -> dict[str, Any]:

@@ -136,6 +136,14 @@ JOBS: tuple[JobKind, ...] = (
         result="inspector.roofline.calibration:Calibration",
     ),
     JobKind(
+        "plan",
+        "planning memory",
+        "inspector.jobs.planning:PlanJob",
+        "inspector.worker.planning:work",
+        EXECUTES,
+        result="inspector.jobs.planning:PlannerResult",
+    ),
+    JobKind(
         "gap",
         "comparing values",
         f"{_GAP}:GapJob",

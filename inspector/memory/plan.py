@@ -171,7 +171,7 @@ def plan_memory(plan: m.ExecutionPlan, others: Sequence[m.ExecutionPlan] = ()) -
     issues += _impossible_arenas(plan)
     moments = max(steps, 1)  # a method that only returns its inputs still occupies their memory
     arenas = tuple(
-        _arena(mem_id, planned, values.get(mem_id, []), moments)
+        placed_arena(mem_id, planned, values.get(mem_id, []), moments)
         for mem_id, planned in _arena_sizes(plan, values)
     )
     return MemoryPlan(plan.name, arenas, steps, tuple(issues))
@@ -304,7 +304,8 @@ def instruction_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
     return type(args).__name__
 
 
-def _arena(mem_id: int, planned: int, values: Sequence[PlannedValue], steps: int) -> Arena:
+def placed_arena(mem_id: int, planned: int, values: Sequence[PlannedValue], steps: int) -> Arena:
+    """Return a planned buffer with values at their offsets: its live bytes and its peak."""
     ordered = sorted(values, key=lambda value: (value.offset, value.first))
     boxes = [_box(value, planned) for value in ordered]
     numbers = storages(boxes)

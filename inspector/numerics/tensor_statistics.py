@@ -17,7 +17,9 @@ _PIECE = 1 << 22  # elements
 
 
 @dataclass(slots=True)
-class _RunningMoments:
+class RunningMoments:
+    """Sums over elements from which their statistics follow."""
+
     count: int = 0
     finite: int = 0
     mean: float = 0.0
@@ -94,7 +96,7 @@ def statistics(array: Array | None) -> Facts | None:
 
 
 def _statistics(pieces: Iterable[Array]) -> Facts | None:
-    sums = _RunningMoments()
+    sums = RunningMoments()
     for piece in pieces:
         if piece.dtype.kind not in "biuf":
             return None

@@ -81,8 +81,13 @@ def users_text(users: Sequence[User]) -> str:
 def part_title(part: FilePart, users: Users) -> str:
     """Return the name of a part; one that is stored under its hash is called by its users."""
     names = part.name.split(" = ")
-    found = users_of(part, users) if all(map(_HASH.fullmatch, names)) else ()
+    found = users_of(part, users) if all(map(is_hash, names)) else ()
     return users_text(found) or part.name
+
+
+def is_hash(name: str) -> bool:
+    """Return whether a key is the hash of its content, which names nothing."""
+    return _HASH.fullmatch(name) is not None
 
 
 class _Modules:

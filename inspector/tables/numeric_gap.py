@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,17 +38,60 @@ _TONES = {
 }
 
 
-def gap_table(rows: Sequence[Row]) -> Table:
-    """Return one row per output; the key of a row is its place in the order of execution."""
+@dataclass(frozen=True, slots=True)
+class GapMeasure:
+    """How far apart two tensors are, as one number that grows with the error.
+
+    Attributes:
+        title: of a column
+        words: in a sentence
+        get: the number, None if it is not known
+    """
+
+    title: str
+    words: str
+    get: Callable[[Metrics], float | None]
+
+
+MEASURES: dict[str, GapMeasure] = {
+    "max_abs": GapMeasure("max abs", "largest difference", lambda one: one.max_abs),
+    "max_rel": GapMeasure("max rel", "largest relative difference", lambda one: one.max_rel),
+    "rms": GapMeasure("RMS", "root mean square of the difference", lambda one: one.mse**0.5),
+    "noise": GapMeasure(
+        "noise",
+        "noise to signal, 10^(−SNR/20)",
+        lambda one: None if one.snr_db is None else 10 ** (-one.snr_db / 20),
+    ),
+    "cosine": GapMeasure(
+        "1 − cosine",
+        "1 − cosine of the angle",
+        lambda one: None if one.cosine is None else max(1.0 - one.cosine, 0.0),
+    ),
+    "ulp": GapMeasure("max ULP", "units in the last place", lambda one: one.ulp),
+    "outside": GapMeasure(
+        "share outside", "share of elements outside the tolerance", lambda one: one.out_of_tolerance
+    ),
+}
+USUAL = "max_abs"
+
+
+def gap_table(rows: Sequence[Row], measure: str = USUAL) -> Table:
+    """Return one row per output; the key of a row is its place in the order of execution.
+
+    Args:
+        rows: outputs
+        measure: of the total, own and inherited error, a name of ``MEASURES``
+    """
+    used = MEASURES[measure]
     return Table(
         (
             number_column("#", [row.instruction for row in rows], Quantity.COUNT),
             text_column("operator", [_operator(row) for row in rows], width=20),
             text_column("node", [row.node or None for row in rows], mono=True),
             badge_column("state", [_state(row) for row in rows], tone=_tone),
-            _numbers("max abs", [_of(row.total, "max_abs") for row in rows]),
-            _numbers("own", [_of(row.own, "max_abs") for row in rows]),
-            _numbers("inherited", [_of(row.inherited, "max_abs") for row in rows]),
+            _numbers(used.title, [_measured(row.total, used) for row in rows]),
+            _numbers("own", [_measured(row.own, used) for row in rows]),
+            _numbers("inherited", [_measured(row.inherited, used) for row in rows]),
             share_column(
                 "outside", [_of(row.total, "out_of_tolerance") for row in rows], missing=""
             ),
@@ -74,6 +117,11 @@ def _operator(row: Row) -> str:
 
 def _of(metrics: Metrics | None, name: str) -> float | None:
     value = None if metrics is None else getattr(metrics, name)
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _measured(metrics: Metrics | None, used: GapMeasure) -> float | None:
+    value = None if metrics is None else used.get(metrics)
     return None if value is None or not math.isfinite(value) else float(value)
 
 
@@ -140,15 +188,18 @@ def summary(run: RunGap) -> str:
     return " · ".join(words)
 
 
-def growth(run: RunGap) -> tuple[Floats, Floats]:
+def growth(run: RunGap, measure: str = USUAL) -> tuple[Floats, Floats]:
     """Return total and own error along the program, as decades above ``FLOOR``; NaN is missing.
 
     Shapes: float64[rows] both; relative to the largest magnitude that the tolerance is of
 
-    Errors are the largest absolute differences.
+    Args:
+        run: the comparison
+        measure: of the errors, a name of ``MEASURES``
     """
-    total = [_decades(_of(row.total, "max_abs")) for row in run.rows]
-    own = [_decades(_of(row.own, "max_abs")) for row in run.rows]
+    used = MEASURES[measure]
+    total = [_decades(_measured(row.total, used)) for row in run.rows]
+    own = [_decades(_measured(row.own, used)) for row in run.rows]
     return np.array(total, dtype=np.float64), np.array(own, dtype=np.float64)
 
 

@@ -67,6 +67,13 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("delegates", "a delegate, its payload", "delegation:delegates"),
         TableEntry("payloads", "a fact of a payload", "delegation:payloads"),
         TableEntry("tensors", "a stored tensor, its values", "tensors:tensors"),
+        TableEntry("tensor", "any tensor, its statistics", "tensor:tensor", TableSubject.SESSION),
+        TableEntry(
+            "tensor-list",
+            "any tensor, its type and size",
+            "tensor:tensor_list",
+            TableSubject.SESSION,
+        ),
         TableEntry("logged-tensors", "a logged tensor", "tensors:logged", TableSubject.SESSION),
         TableEntry("methods", "a method, its signature", "methods:methods", TableSubject.SESSION),
         TableEntry("graphs", "a graph", "graph:graphs", TableSubject.SESSION),

@@ -100,7 +100,7 @@ def _value(name: str, value: m.XValue, constants: dict[int, Constant]) -> GraphV
         return GraphValue(name, kind="other")
     type_name, scalar_type = DATATYPES.get(tensor.datatype, (f"datatype {tensor.datatype}", -1))
     meta = TensorMeta(
-        scalar_type, tensor.dims, type_name=type_name, quantization=_quantization(value)
+        scalar_type, tensor.dims, type_name=type_name, quantization=_quantization(value, constants)
     )
     constant = constants.get(tensor.constant_buffer_idx) if tensor.constant_buffer_idx else None
     if constant is None:
@@ -108,18 +108,28 @@ def _value(name: str, value: m.XValue, constants: dict[int, Constant]) -> GraphV
     return GraphValue(name, meta, constant=constant.name, constant_bytes=constant.nbytes)
 
 
-def _quantization(value: m.XValue) -> QuantizationParameters | None:
+def _quantization(value: m.XValue, constants: dict[int, Constant]) -> QuantizationParameters | None:
     params = value.quantization
+    stored = ""
+    if isinstance(params, m.PerChannelQuant | m.PerChannelGroupQuant):
+        one = constants.get(params.scale_buffer_idx)
+        stored = one.name if one is not None else ""
     if isinstance(params, m.PerTensorQuant):
         return QuantizationParameters("per_tensor", (params.scale,), (params.zero_point,))
     if isinstance(params, m.PerChannelQuant):
-        return QuantizationParameters("per_channel", params.scale, axis=params.channel_dim)
+        return QuantizationParameters(
+            "per_channel", params.scale, axis=params.channel_dim, scale_constant=stored
+        )
     if isinstance(params, m.PerTokenDynamicQuant):
         return QuantizationParameters("per_token")
     if isinstance(params, m.PerChannelGroupQuant):
         scale = params.scale or tuple(bf16(item) for item in params.scale_bf16)
         return QuantizationParameters(
-            "per_group", scale, axis=params.channel_dim, group_size=params.group_size
+            "per_group",
+            scale,
+            axis=params.channel_dim,
+            group_size=params.group_size,
+            scale_constant=stored,
         )
     return None
 

@@ -1,0 +1,97 @@
+"""The tensors that belong to the selection of any view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from devtools_app.viewmodels.scene_search import related_to
+from inspector.files.session import Session
+from inspector.graph.delegate_inside import inside_of
+from inspector.profile.join_index import JoinIndex, Related, join_index
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tensors.sources import TensorSource, session_tensors
+
+
+def may_have_tensors(session: Session, selection: Selection) -> bool:
+    """Return whether a selection is of a kind that has tensors; reads nothing."""
+    if selection.kind is SelectionKind.PART:
+        return session.program is not None or bool(session.external)
+    return bool(selection) and (session.program is not None or session.debug_buffer is not None)
+
+
+def selected_tensors(
+    session: Session, method: str, selection: Selection
+) -> tuple[TensorSource, ...]:
+    """Return the tensors of a selection: its constants first, then what was logged of it."""
+    known = session_tensors(session)
+    if not selection:
+        return ()
+    if selection.kind is SelectionKind.PART:
+        return tuple(_inside(session, known, selection.part))
+    method = selection.method or method
+    if selection.kind is SelectionKind.VALUE:
+        return tuple(one for one in known if _is_value(one, method, selection.value))
+    index = join_index(session, method)
+    related = related_to(selection, index)
+    if selection.kind is SelectionKind.DELEGATE:
+        own = [one for one in known if one.delegate in related.delegates and one.method == method]
+        return (*own, *_logged(known, related))
+    names = _payload_keys(session, method, index, related)
+    if names:
+        return tuple(one for one in known if one.key in names)
+    stored = [
+        one
+        for one in known
+        if one.origin != "logged"
+        and one.value in related.reads
+        and _is_value(one, method, one.value)
+    ]
+    return (*stored, *_logged(known, related))
+
+
+def _is_value(one: TensorSource, method: str, value: int | None) -> bool:
+    return value is not None and one.value == value and one.method == method
+
+
+def _logged(known: tuple[TensorSource, ...], related: Related) -> Iterator[TensorSource]:
+    for one in known:
+        if one.origin == "logged" and one.instruction in related.instructions:
+            yield one
+
+
+def _payload_keys(
+    session: Session, method: str, index: JoinIndex, related: Related
+) -> frozenset[str]:
+    """Return the keys of the constants that the selected nodes of delegates read."""
+    graph = index.graph
+    if graph is None:
+        return frozenset()
+    nodes = [graph.nodes[graph.by_name[name]] for name in related.nodes if name in graph.by_name]
+    return frozenset(
+        f"{method}/delegate {inside.delegate}/{value.value.name}"
+        for node in nodes
+        for inside in inside_of(session, method, node)
+        for value in inside.values
+        if value.constant is not None
+    )
+
+
+def _inside(session: Session, known: tuple[TensorSource, ...], part: str) -> Iterator[TensorSource]:
+    """Return the tensors whose bytes lie in a part of a file, ``PATH@OFFSET+BYTES``."""
+    path, _, place = part.rpartition("@")
+    offset, _, size = place.partition("+")
+    data = next((file.data for file in session.files if file.path == path), None)
+    if data is None or not (offset.isdigit() and size.isdigit()) or not len(data):
+        return
+    start = _address(data) + int(offset)
+    for one in known:
+        if one.data is not None and len(one.data):
+            at = _address(one.data)
+            if start <= at and at + len(one.data) <= start + int(size):
+                yield one
+
+
+def _address(data: memoryview) -> int:
+    return int(np.frombuffer(data, np.uint8).ctypes.data)

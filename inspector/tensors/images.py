@@ -1,0 +1,221 @@
+"""A tensor as an image: two of its dimensions, or all of them as tiles; large ones by patches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.tensors.elements import Array, Elements
+
+SIDE = 512  # most pixels a side
+_BLOCK = 1 << 18  # elements read at a time
+_MOST_READ = 1 << 24  # of one image; of more each patch is a sample
+Check = Callable[[], object]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SliceChoice:
+    """Which elements of a tensor an image and a table show.
+
+    Attributes:
+        rows: dimension that goes down, None for a tensor of one dimension or none
+        columns: dimension that goes right, None for a scalar
+        fixed: index in each of the other dimensions, in order; entries of the two are ignored
+        tiled: whether the other dimensions are laid out as tiles instead
+    """
+
+    rows: int | None
+    columns: int | None
+    fixed: tuple[int, ...]
+    tiled: bool = False
+
+
+def usual_slice(sizes: tuple[int, ...]) -> SliceChoice:
+    """Return the last two dimensions at the first index of the others.
+
+    Filters of few elements (3 x 3) are laid out as tiles, since one alone shows nothing.
+    """
+    rank = len(sizes)
+    rows, columns = (rank - 2 if rank > 1 else None), (rank - 1 if rank else None)
+    small = rank > 2 and sizes[-1] * sizes[-2] <= 64
+    return SliceChoice(rows, columns, (0,) * rank, small)
+
+
+def fitting(choice: SliceChoice | None, sizes: tuple[int, ...]) -> SliceChoice:
+    """Return a choice that a shape has: the given one if it fits, else the usual one."""
+    usual = usual_slice(sizes)
+    if choice is None or len(choice.fixed) != len(sizes):
+        return usual
+    if (choice.rows is None) != (usual.rows is None):
+        return usual
+    fixed = tuple(
+        min(max(one, 0), max(size - 1, 0)) for one, size in zip(choice.fixed, sizes, strict=True)
+    )
+    return SliceChoice(choice.rows, choice.columns, fixed, choice.tiled and len(sizes) > 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorImage:
+    """Pixels of a tensor.
+
+    Attributes:
+        values: value of each pixel, of a patch the element of the largest magnitude; infinite
+            where one is not finite, NaN between tiles
+        grid: rows and columns of elements before they are made patches
+        tile: rows and columns of a tile with the line behind it, the grid if there is one tile
+        choice: what is shown
+        sizes: of the tensor
+        sampled: whether only a part of the elements of each patch was read
+
+    Shapes: values float64[rows, columns], at most SIDE a side
+    """
+
+    values: Floats
+    grid: tuple[int, int]
+    tile: tuple[int, int]
+    choice: SliceChoice
+    sizes: tuple[int, ...]
+    sampled: bool = False
+
+    def cell(self, row: int, column: int) -> tuple[int, ...] | None:
+        """Return the place of the element in a cell of the grid, None between tiles."""
+        return place_of(self.choice, self.sizes, self.tile, (row, column))
+
+
+def place_of(
+    choice: SliceChoice, sizes: tuple[int, ...], tile: tuple[int, int], at: tuple[int, int]
+) -> tuple[int, ...] | None:
+    """Return the place of a cell of the grid, None between tiles and outside."""
+    found = list(choice.fixed)
+    inside = at
+    if choice.tiled:
+        (down, row), (right, column) = divmod(at[0], tile[0]), divmod(at[1], tile[1])
+        inside = row, column
+        across, along = _tile_axes(choice, sizes)
+        for axes, number in ((across, down), (along, right)):
+            for axis in reversed(axes):
+                number, found[axis] = divmod(number, sizes[axis])
+            if number:
+                return None
+    for axis, index in ((choice.rows, inside[0]), (choice.columns, inside[1])):
+        if axis is None:
+            continue
+        if not 0 <= index < sizes[axis]:
+            return None
+        found[axis] = index
+    return tuple(found)
+
+
+def _tile_axes(choice: SliceChoice, sizes: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """Return the dimensions that tiles go down by, and to the right."""
+    rest = [one for one in range(len(sizes)) if one not in (choice.rows, choice.columns)]
+    return (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
+
+
+def layout_of(
+    choice: SliceChoice, sizes: tuple[int, ...]
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return rows and columns of the grid, and of a tile in it."""
+    rows = 1 if choice.rows is None else sizes[choice.rows]
+    columns = 1 if choice.columns is None else sizes[choice.columns]
+    if not choice.tiled:
+        return (rows, columns), (rows, columns)
+    across, along = _tile_axes(choice, sizes)
+    down = int(np.prod([sizes[axis] for axis in across], dtype=np.int64))
+    right = int(np.prod([sizes[axis] for axis in along], dtype=np.int64))
+    tile = rows + 1, columns + 1  # a line between tiles
+    return (down * tile[0] - 1, right * tile[1] - 1), tile
+
+
+def image_of(elements: Elements, choice: SliceChoice, check: Check = lambda: None) -> TensorImage:
+    """Return an image of a tensor."""
+    sizes = elements.sizes
+    grid, tile = layout_of(choice, sizes)
+    if 0 in sizes or grid[0] < 1 or grid[1] < 1:
+        return TensorImage(np.zeros((0, 0)), grid, tile, choice, sizes)
+    steps = tuple(-(-side // SIDE) for side in grid)
+    share = min(1.0, float(np.sqrt(_MOST_READ / (grid[0] * grid[1]))))
+    kept = tuple(max(1, int(step * share)) for step in steps)  # of each patch its first ones
+    taken = [_taken(side, step, keep) for side, step, keep in zip(grid, steps, kept, strict=True)]
+    sampled, steps = steps != kept, kept
+    rows_at_once = max(_BLOCK // max(len(taken[1]), 1), 1)
+    rows_at_once = max(rows_at_once // steps[0], 1) * steps[0]
+    done: list[Floats] = []
+    for start in range(0, len(taken[0]), rows_at_once):
+        check()
+        rows = taken[0][start : start + rows_at_once]
+        block = _cells(elements, choice, tile, rows, taken[1])
+        done.append(_patches(block, steps[0], steps[1]))
+    return TensorImage(np.concatenate(done), grid, tile, choice, sizes, sampled)
+
+
+def _taken(side: int, step: int, keep: int) -> NDArray[np.int64]:
+    """Return the first indices of each step of a side."""
+    found = (np.arange(0, side, step)[:, None] + np.arange(keep)).ravel()
+    return found[found < side]
+
+
+def _cells(
+    elements: Elements,
+    choice: SliceChoice,
+    tile: tuple[int, int],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+) -> Floats:
+    """Return the values of cells of the grid, NaN between tiles."""
+    places, there = grid_places(elements.sizes, choice, tile, rows, columns)
+    found = np.full(len(places), np.nan)
+    values: Array = elements.at(places[there])
+    if values.dtype.kind in "biuf":
+        numbers = values.astype(np.float64)
+        found[there] = np.where(np.isfinite(numbers), numbers, np.inf)
+    return np.reshape(found, (len(rows), len(columns)))
+
+
+def grid_places(
+    sizes: tuple[int, ...],
+    choice: SliceChoice,
+    tile: tuple[int, int],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the places of cells, row by row, and which are elements and not between tiles.
+
+    Shapes: int64[cells, rank], bool[cells]
+    """
+    places = np.empty((len(rows), len(columns), len(sizes)), np.int64)
+    places[:] = np.array(choice.fixed, np.int64)
+    there = np.ones((len(rows), len(columns)), np.bool_)
+    inside = rows, columns
+    if choice.tiled:
+        (down, row), (right, column) = np.divmod(rows, tile[0]), np.divmod(columns, tile[1])
+        inside = row, column
+        across, along = _tile_axes(choice, sizes)
+        for axes, numbers, turned in ((across, down, False), (along, right, True)):
+            rest = numbers
+            for axis in reversed(axes):
+                rest, index = np.divmod(rest, sizes[axis])
+                places[..., axis] = index if turned else index[:, None]
+    for axis, index, turned in ((choice.rows, inside[0], False), (choice.columns, inside[1], True)):
+        if axis is None:
+            continue
+        spread = index if turned else index[:, None]
+        there &= spread < sizes[axis]
+        places[..., axis] = np.minimum(spread, sizes[axis] - 1)
+    return np.reshape(places, (there.size, len(sizes))), np.ravel(there)
+
+
+def _patches(block: Floats, rows: int, columns: int) -> Floats:
+    """Return of each patch the element of the largest magnitude, NaN only where all are."""
+    for axis, step in ((0, rows), (1, columns)):
+        if step == 1:
+            continue
+        starts: NDArray[np.int64] = np.arange(0, int(block.shape[axis]), step, dtype=np.int64)
+        high = np.fmax.reduceat(block, starts, axis=axis)
+        low = np.fmin.reduceat(block, starts, axis=axis)
+        block = np.where(np.abs(low) > np.abs(high), low, high)
+    return block

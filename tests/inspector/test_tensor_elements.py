@@ -1,0 +1,311 @@
+"""Elements of tensors where they are stored: every dtype and layout, pieces, places, statistics."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.files.load import load_session
+from inspector.numerics.metrics import Tolerance, measure
+from inspector.tables.filter import parse_filter
+from inspector.tables.registry import build
+from inspector.tables.row_order import RowOrder
+from inspector.tables.selection import AUTOMATIC
+from inspector.tables.table import Table
+from inspector.tables.tensor import tensor_groups, values_table
+from inspector.tensors.differences import difference, distance, partners
+from inspector.tensors.elements import (
+    Elements,
+    NibbleElements,
+    RealElements,
+    StoredElements,
+    row_major,
+    strides_of,
+)
+from inspector.tensors.images import (
+    SIDE,
+    SliceChoice,
+    fitting,
+    image_of,
+    layout_of,
+    place_of,
+    usual_slice,
+)
+from inspector.tensors.sources import TensorSource, array_source, session_tensors
+from inspector.tensors.summary import BINS, summary, summary_of
+from schema.dtypes.scalar_type import BY_NAME
+from tests.inspector.cli_runs import run
+from tests.inspector.sessions import DATA, folders, label, session
+
+QUANTIZED = ("corpus/special/xnnpack_int8_static", "extra/xnnpack_8da4w")
+
+
+def held(array: np.ndarray) -> TensorSource:
+    """Return an array as a tensor of a session."""
+    return array_source(array, "key", "name", "constant", "forward")
+
+
+def every(elements: Elements) -> np.ndarray:
+    """Return all elements in their shape, read by place."""
+    places = np.argwhere(np.ones(elements.sizes, bool))
+    return elements.at(places).reshape(elements.sizes)
+
+
+SHAPES = st.lists(st.integers(1, 5), max_size=4).map(tuple)
+
+
+@given(SHAPES, st.randoms(use_true_random=False))
+def test_elements_are_found_by_ordinal_and_by_place_in_any_layout(shape, random) -> None:
+    order = tuple(random.sample(range(len(shape)), len(shape)))
+    values = np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
+    stored = np.ascontiguousarray(values.transpose(order))
+    strides = strides_of(shape, order)
+    elements = StoredElements(memoryview(stored).cast("B"), 6, shape, strides)
+    assert np.array_equal(every(elements), values)
+    at = np.arange(elements.count)
+    whole = elements.piece(0, elements.count)
+    assert np.array_equal(elements.at(elements.places(at)), whole)
+    assert sorted(whole.tolist()) == at.tolist()
+    halves = np.concatenate([piece for _, piece in elements.pieces(3)])
+    assert np.array_equal(halves, whole)
+
+
+def test_elements_with_gaps_between_them_are_read_by_place() -> None:
+    data = np.arange(24, dtype="<f4")
+    elements = StoredElements(memoryview(data).cast("B"), 6, (3, 2), (8, 3))
+    assert every(elements).tolist() == [[0, 3], [8, 11], [16, 19]]
+    assert summary(elements).facts == {
+        "count": 6,
+        "min": 0.0,
+        "max": 19.0,
+        "mean": 9.5,
+        "nan": 0,
+        "inf": 0,
+        "zero": 1,
+        "std": pytest.approx(np.std([0, 3, 8, 11, 16, 19])),
+    }
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float8_e4m3fn", "bool", "int64", "uint8"])
+def test_narrow_types_have_their_values(name: str) -> None:
+    kind = BY_NAME[name]
+    raw = np.arange(6 * kind.item_bytes, dtype=np.uint8)
+    if name == "bfloat16":
+        raw = (
+            (np.array([1.5, -2, 0, 3, 4, np.nan], "<f4").view("<u4") >> 16).astype("<u2").view("u1")
+        )
+    elements = StoredElements(memoryview(raw), kind.code, (2, 3), row_major((2, 3)))
+    assert every(elements).shape == (2, 3)
+    if name == "bfloat16":
+        assert every(elements)[0].tolist() == [1.5, -2.0, 0.0]
+        found = summary(elements)
+        assert [one.place for one in found.special] == [(1, 2)]
+
+
+def test_values_of_four_bits_and_what_they_stand_for() -> None:
+    data = np.array([0x10, 0x32, 0xF8], np.uint8)
+    stored = NibbleElements(memoryview(data), (2, 3))
+    assert every(stored).tolist() == [[0, 1, 2], [3, 8, 15]]
+    assert stored.piece(1, 5).tolist() == [1, 2, 3, 8]
+    real = RealElements(stored, np.array([0.5, 2.0]), np.array([8.0]), 3)
+    assert every(real).tolist() == [[-4, -3.5, -3], [-10, 0, 14]]
+    assert real.piece(2, 4).tolist() == [-3, -10]
+
+
+def test_a_buffer_that_is_too_short_has_no_elements() -> None:
+    with pytest.raises(ValueError, match="12 bytes, and the shape has 24"):
+        StoredElements(memoryview(bytes(12)), 6, (2, 3), (3, 1))
+    with pytest.raises(ValueError, match="has no values to show"):
+        StoredElements(memoryview(bytes(12)), 18, (2, 3), (3, 1))
+
+
+def test_statistics_name_what_is_not_finite_and_the_extremes() -> None:
+    values = np.ones((4, 5), np.float32)
+    values[1, 2], values[3, 4], values[2, 0], values[0, 1] = np.nan, np.inf, -7, 9
+    found = summary(held(values).elements())
+    assert found.facts is not None
+    assert (found.facts["nan"], found.facts["inf"]) == (1, 1)
+    assert [one.place for one in found.special] == [(1, 2), (3, 4)]
+    assert [(one.place, one.value) for one in found.lowest] == [((2, 0), -7.0)]
+    assert [(one.place, one.value) for one in found.highest] == [((0, 1), 9.0)]
+    assert int(found.counts.sum()) == 18
+    assert len(found.counts) == BINS
+    assert (found.edges[0], found.edges[-1]) == (-7, 9)
+
+
+@pytest.mark.parametrize("values", [[3.0, 3.0], [0.0], [-1.7e308, 1.7e308], [np.nan], []])
+def test_histogram_of_any_values_counts_all_that_are_finite(values: list[float]) -> None:
+    found = summary(held(np.array(values)).elements())
+    assert int(found.counts.sum()) == int(np.isfinite(values).sum())
+
+
+def test_share_at_the_limits_of_a_quantized_type() -> None:
+    stored = np.array([[-128, 127, 127, 0]], np.int8)
+    found = summary_of(held(stored)).clipped
+    assert found is not None
+    assert (found.at_low, found.at_high, found.share) == (1, 2, 0.75)
+    assert summary_of(held(stored.astype(np.int32))).clipped is None
+
+
+def test_difference_is_of_the_same_elements_in_other_layouts() -> None:
+    generator = np.random.default_rng(0)
+    one, other = generator.normal(size=(2, 3, 4, 5)).astype("f4")
+    a, b = held(one), held(other)
+    last = np.ascontiguousarray(other.transpose(1, 2, 0))
+    sizes, order = other.shape, (1, 2, 0)
+    b = held(other)
+    moved = StoredElements(memoryview(last).cast("B"), 6, sizes, strides_of(sizes, order))
+    apart = difference(a, b)
+    from inspector.tensors.elements import DifferenceElements
+
+    mixed = DifferenceElements(a.elements(), moved)
+    assert np.allclose(every(mixed), one.astype(float) - other)
+    expected = measure(other, one, "float32", Tolerance())
+    assert distance(apart, "float32", lambda: None) == expected
+    again = distance(mixed, "float32", lambda: None)
+    assert again.max_abs == expected.max_abs
+    with pytest.raises(ValueError, match="is not the shape"):
+        difference(a, held(other[0]))
+
+
+def test_tensors_of_one_shape_may_be_compared_the_namesake_first() -> None:
+    one, other, third = (held(np.zeros((2, 2), "f4")) for _ in range(3))
+    named = array_source(np.zeros((2, 2), "f4"), "b", "another", "constant", "")
+    alone = held(np.zeros((3,), "f4"))
+    assert partners(one, (one, named, alone, other, third)) == (other, third, named)
+
+
+@given(st.lists(st.integers(1, 4), max_size=4).map(tuple), st.booleans())
+def test_cells_of_an_image_are_the_elements_at_their_places(shape, tiled) -> None:
+    values = np.arange(1.0, math.prod(shape) + 1).reshape(shape)
+    usual = usual_slice(shape)
+    choice = fitting(SliceChoice(usual.rows, usual.columns, usual.fixed, tiled), shape)
+    found = image_of(held(values).elements(), choice)
+    grid, tile = layout_of(choice, shape)
+    assert found.values.shape == grid == found.grid
+    seen = set()
+    for row in range(grid[0]):
+        for column in range(grid[1]):
+            place = place_of(choice, shape, tile, (row, column))
+            assert place == found.cell(row, column)
+            if place is None:
+                assert np.isnan(found.values[row, column])
+            else:
+                assert found.values[row, column] == values[place]
+                seen.add(place)
+    assert len(seen) == (values.size if choice.tiled else grid[0] * grid[1])
+
+
+def test_large_images_show_the_outlier_of_each_patch() -> None:
+    values = np.zeros((1500, 700), np.float32)
+    values[1234, 567] = -3
+    values[3, 4] = np.nan
+    found = image_of(held(values).elements(), usual_slice(values.shape))
+    assert max(found.values.shape) <= SIDE
+    assert not found.sampled
+    assert found.values.min() == -3
+    assert np.isinf(found.values).sum() == 1
+
+
+def test_values_are_listed_with_their_places() -> None:
+    values = np.arange(12, dtype=np.int8).reshape(2, 2, 3)
+    table = values_table(held(values).elements(), SliceChoice(1, 2, (1, 0, 0)))
+    assert [column.title for column in table.columns] == ["d0", "d1", "d2", "value"]
+    assert table.length == 6
+    rows = RowOrder(table).rows((), parse_filter("value>9", table))
+    assert [[int(column.values[row]) for column in table.columns] for row in rows] == [
+        [1, 1, 1, 10],
+        [1, 1, 2, 11],
+    ]
+
+
+@pytest.mark.parametrize("path", folders("model.pte"), ids=label)
+def test_every_tensor_of_a_session_is_read_or_missing_with_a_reason(path: Path) -> None:
+    found = session_tensors(session(path))
+    assert len({one.key for one in found}) == len(found)
+    for one in found:
+        if one.missing:
+            with pytest.raises(ValueError, match="miss"):
+                one.elements()
+            continue
+        report = summary_of(one)
+        assert report.facts is None or report.facts["count"] == math.prod(one.sizes)
+        real = one.real()
+        if real is not None:
+            assert np.isfinite(real.piece(0, real.count)).all()
+
+
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_weights_in_payloads_have_scales_and_the_range_they_clip(name: str) -> None:
+    found = [one for one in session_tensors(session(DATA / name)) if one.quantization is not None]
+    weights = [one for one in found if one.delegate is not None and one.scaling() is not None]
+    assert weights
+    for one in weights:
+        groups = tensor_groups(one, summary_of(one), AUTOMATIC)
+        facts = {fact.label: fact.value for group in groups for fact in group.facts}
+        assert facts["parameters"]
+        if one.dtype in ("qcint8", "qint8", "qcint4", "qbint4"):
+            assert "at the limits" in facts
+            assert "…" in facts["clips to"]
+
+
+def test_external_weights_that_are_not_there_are_missing() -> None:
+    alone = load_session([str(DATA / "extra/external_weights/model.pte")])
+    found = [one for one in session_tensors(alone) if one.origin == "external"]
+    assert found
+    assert all(one.missing for one in found)
+    table = build("tensor", alone)
+    assert isinstance(table, Table)
+    low = next(column for column in table.columns if column.title == "min")
+    note = next(column for column in table.columns if column.title == "note")
+    for row, one in enumerate(session_tensors(alone)):
+        if one.missing:
+            assert low.cell(row) == ""
+            assert note.cell(row) == one.missing
+
+
+def test_command_line_shows_the_figures_of_a_named_tensor() -> None:
+    folder = DATA / "corpus/v1.5.1/convnet_portable"
+    whole = session_tensors(session(folder))
+    one = next(one for one in whole if one.origin == "constant" and len(one.sizes) == 4)
+    shown = run("table", "tensor", folder, "--filter", one.name, "--format", "json").json
+    (table,) = shown["data"]["tables"]
+    titles = [column["id"] for column in table["columns"]]
+    rows = [dict(zip(titles, row["values"], strict=True)) for row in table["rows"]]
+    values = next(row for row in rows if row["where"] == "constant")
+    facts = summary_of(one).facts
+    assert facts is not None
+    assert (values["min"], values["max"], values["std"]) == (
+        facts["min"],
+        facts["max"],
+        facts["std"],
+    )
+    assert values["name"] == one.name
+
+
+@pytest.mark.slow
+def test_a_tensor_of_half_a_gigabyte_is_read_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "weights.bin"
+    count = 1 << 27
+    written = np.memmap(path, np.float32, "w+", shape=(count,))
+    written[5] = 2.0
+    written.flush()
+    del written
+    raw = np.memmap(path, np.uint8, "r")
+    elements = StoredElements(memoryview(raw), 6, (8192, 16384), (16384, 1))
+    tracemalloc.start()
+    found = summary(elements)
+    image = image_of(elements, usual_slice(elements.sizes))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.facts is not None
+    assert found.facts["max"] == 2.0
+    assert found.highest[0].place == (0, 5)
+    assert image.sampled
+    assert peak < 256 << 20

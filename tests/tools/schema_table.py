@@ -1,0 +1,47 @@
+"""Write schema/dtypes/operator_schemas.json from torch's schemas (-m tests.tools.schema_table)."""
+
+from __future__ import annotations
+
+import json
+
+import torch
+
+import compiler.dialect.dim_order
+import compiler.dialect.quantized  # noqa: F401  # both register operators
+from runtime.kernels import TABLE as KERNELS
+from schema.dtypes.operator_schemas import TABLE
+
+_OURS = ("quantized_decomposed", "dim_order_ops")
+
+
+def schemas() -> dict[str, str]:
+    """Return the schema of each overload of the operators that programs call, by target."""
+    named = [name.partition("::")[2] for name in KERNELS if name.startswith("aten::")]
+    wanted = {name.partition(".")[0] for name in named} | set(_core())
+    found: dict[str, str] = {}
+    for schema in torch._C._jit_get_all_schemas():
+        space, _, name = schema.name.partition("::")
+        if space in _OURS or (space == "aten" and name in wanted):
+            found[f"{space}.{name}.{schema.overload_name or 'default'}"] = str(schema)
+    return dict(sorted(found.items()))
+
+
+def _core() -> list[str]:
+    packets = (getattr(torch.ops.aten, name) for name in dir(torch.ops.aten))
+    return [
+        packet.__name__
+        for packet in packets
+        if isinstance(packet, torch._ops.OpOverloadPacket)
+        for overload in packet.overloads()
+        if torch.Tag.core in getattr(packet, overload).tags
+    ]
+
+
+def text() -> str:
+    """Return the table, one operator a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(schema)}" for name, schema in schemas().items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    TABLE.write_text(text(), "utf-8")
