@@ -39,6 +39,10 @@ _SMALL = 2  # nodes of a partition that may be not worth its boundaries
 _NAMED = 3
 _GREEDY, _INTERVAL = "greedy", "interval"  # memory planners
 _LINEAR = ("linear", "addmm", "mm.out", "mm.default", "fully connected", "fullyconnected")
+_SHRINKING = (
+    ("dynamic", "aten.linear.default", _LINEAR),
+    ("static", "aten.conv2d.default", ("conv",)),
+)
 _FLOATS = ("float", "bfloat")
 _DEFAULT = DEFAULT.partitioners[0].alias
 DELEGATE_ALL = ("add-partitioner", EditTarget(TargetKind.PARTITIONER, _DEFAULT))
@@ -96,23 +100,27 @@ def edits_that_share(session: Session) -> Edits:
     return (("compile-with", EditTarget(TargetKind.TOOLCHAIN, BUILT_IN)),)
 
 
-def edits_that_shrink_weights(session: Session, rows: Sequence[RooflineRow]) -> Edits:
-    """Return the edits that store the weights of linear layers in a byte each.
+def edits_that_shrink(session: Session, rows: Sequence[RooflineRow]) -> Edits:
+    """Return the edits that store the weights of linear layers and convolutions in a byte each.
 
-    None for quantized programs, for other backends than the default one, and for operators whose
-    bytes are not those of weights.
+    Convolutions read and write their images in a byte each, too, and are calibrated with the
+    example inputs. None for quantized programs, for other backends than the default one, and for
+    other operators.
     """
     job = _job(session)
-    linear = any(_is_linear(row) and row.backend in ("", DEFAULT.id) for row in rows)
-    if job is None or job.quantising.requested or not linear:
+    if job is None or job.quantising.requested:
         return ()
-    quantized = ("quantize-dynamic", EditTarget(TargetKind.OPERATOR, "aten.linear.default"))
-    return (DELEGATE_ALL, quantized)
-
-
-def _is_linear(row: RooflineRow) -> bool:
-    words = row.label.lower().replace("_", " ")
-    return any(name in words for name in _LINEAR) and row.work.dtype.startswith(_FLOATS)
+    labels = [
+        row.label.lower().replace("_", " ")
+        for row in rows
+        if row.backend in ("", DEFAULT.id) and row.work.dtype.startswith(_FLOATS)
+    ]
+    quantized = [
+        (f"quantize-{mode}", EditTarget(TargetKind.OPERATOR, operator))
+        for mode, operator, names in _SHRINKING
+        if any(name in label for label in labels for name in names)
+    ]
+    return (DELEGATE_ALL, *quantized) if quantized else ()
 
 
 def _job(session: Session) -> CompileJob | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.files.session import Session
-from inspector.findings.attempts import edits_that_shrink_weights
+from inspector.findings.attempts import edits_that_shrink
 from inspector.findings.finding import Finding, Tone
 from inspector.profile.methods import MethodTime, analyse_profile
 from inspector.profile.operator_columns import INNER, OPERATOR
@@ -103,5 +103,5 @@ def _finding(session: Session, bound: _Bound, time: MethodTime, limits: Limits) 
         event=first.event,
         weight=16 + bound.share,
         saves_ms=saved,
-        edits=edits_that_shrink_weights(session, bound.rows) if bound.limit is Limit.MEMORY else (),
+        edits=edits_that_shrink(session, bound.rows) if bound.limit is Limit.MEMORY else (),
     )

@@ -22,7 +22,8 @@ Counted = Callable[[int, int], None]
 Stopped = Callable[[], bool]
 
 SLOW_MS = 300.0  # programs that take longer run in blocks of one
-_WARM_MS, _WARM_BLOCK_MS = 2_000.0, 20.0
+WARM_MS = 2_000.0  # programs that take longer are not warmed up
+_WARM_BLOCK_MS = 20.0
 _ALIKE_BLOCKS, _ALIKE = 3, 0.03
 _BLOCK_MS, _PASS_MS = 50.0, 3_000.0
 _LEAST, _LEAST_SLOW, _MOST = 10, 3, 200
@@ -160,7 +161,7 @@ def warm_up(
             times.append(once())
         return tuple(times), None
     blocks: list[float] = []
-    while sum(times) < _WARM_MS and first_ms < _WARM_MS and not stopped():
+    while sum(times) < WARM_MS and first_ms < WARM_MS and not stopped():
         block = _block(once, _WARM_BLOCK_MS, _MOST, stopped)
         times += block
         blocks.append(sum(block) / len(block))

@@ -20,7 +20,7 @@ from inspector.findings.attempts import (
     edit_words,
     edited,
     edits_that_delegate,
-    edits_that_shrink_weights,
+    edits_that_shrink,
 )
 from inspector.findings.finding import Finding, Tone
 from inspector.findings.limits import limit_findings
@@ -258,7 +258,38 @@ def test_memory_bound_layers_end_in_smaller_weights(
     assert read[1] < 0.4 * read[0]
     quantized = ("--partitioner", "xnnpack", "--quantize", "dynamic")
     _compiled(source, tmp_path / "small", *quantized)
-    assert edits_that_shrink_weights(load_session([tmp_path / "small"]), [slowest]) == ()
+    assert edits_that_shrink(load_session([tmp_path / "small"]), [slowest]) == ()
+
+
+IMAGES = """
+import torch
+
+def build():
+    layers = [torch.nn.Conv2d(16, 16, 3, padding=1, groups=16) for _ in range(4)]
+    return torch.nn.Sequential(*layers).eval(), (torch.randn(1, 16, 96, 96),)
+"""
+
+
+@pytest.mark.slow
+def test_memory_bound_convolutions_end_in_smaller_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "net.py").write_text(IMAGES)
+    source = f"{tmp_path / 'net.py'}:build"
+    _compiled(source, tmp_path / "float", "--partitioner", "xnnpack")
+    assert run("run", tmp_path / "float", "-o", tmp_path / "float/run").code == 0
+    before = load_session([tmp_path / "float", tmp_path / "float/run"])
+    _calibrate(1e12)
+    rows = roofline(before, "forward", known_limits(before)).rows
+    slowest = max((row for row in rows if "Conv" in row.label), key=lambda row: row.time_ns or 0.0)
+    assert slowest.bytes_per_s is not None
+    _calibrate(slowest.bytes_per_s * 1.2)
+    (found,) = [one for one in limit_findings(before) if "memory-bound" in one.text]
+    assert edit_words(found.edits).endswith("static: xnnpack, aten.conv2d.default")
+    _tried(before, found, tmp_path / "tried")
+    read = [_bytes_read(tmp_path / name) for name in ("float", "tried")]
+    assert read[1] < 0.6 * read[0]
 
 
 def _bytes_read(folder: Path) -> int:

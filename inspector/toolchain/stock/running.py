@@ -15,7 +15,7 @@ import torch
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.worker.exporter import timed_stage
 from inspector.worker.libraries import load_libraries
-from inspector.worker.passes import SLOW_MS, Kinds, Passes, never, run_passes
+from inspector.worker.passes import WARM_MS, Kinds, Passes, never, run_passes
 from inspector.worker.resident import MemoryPhases, resident_bytes
 
 Say = Callable[..., None]
@@ -202,7 +202,8 @@ def _measured(
 ) -> _Runs:
     """Run for the first time, keep the outputs, warm up, and run with and without a trace.
 
-    The memory of a steady run is that of one before the program is loaded again with a trace.
+    The memory of a steady run is that of one before the program is loaded again with a trace. Of
+    programs that are not warmed up it is known without a trace only.
     """
     folder, count = Path(asked["folder"]), asked["runs"]
     if count == 0:  # it is only loaded
@@ -212,15 +213,17 @@ def _measured(
     torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
     if not asked["timed"]:
         return _Runs(first_ms)
-    if asked["warmup"] != 0 and first_ms <= SLOW_MS:
-        with _phase(phases, "steady_run"):
+    waiting = [phases]
+    if asked["warmup"] != 0 and first_ms < WARM_MS:
+        with _phase(waiting.pop(), "steady_run"):
             loaded.run(inputs)
     traced = _Loaded(asked, notify, traced=True) if asked["traced"] else None
     if traced is not None and not traced.has_trace():
         traced = None
 
     def bare() -> float:
-        return loaded.run(inputs)[0]
+        with _phase(waiting.pop() if waiting and traced is None else None, "steady_run"):
+            return loaded.run(inputs)[0]
 
     def timed() -> float:
         assert traced is not None
