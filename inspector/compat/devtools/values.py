@@ -6,9 +6,11 @@ arrays and needs no torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, cast, overload
+
+from typing_extensions import override
 
 from inspector.compat.devtools.tensors import SavedTensor, TraceTensor, WritableBuffer
 from schema.etdump import DebugValue, ValueType
@@ -41,6 +43,10 @@ class LazyValues(Sequence[Any]):
         if isinstance(index, slice):
             return [as_tensor(source) for source in self.sources[index]]
         return as_tensor(self.sources[index])
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        return map(as_tensor, self.sources)  # a Sequence would index until an error ends it
 
     def arrays(self) -> list[Any]:
         """Return the items with numpy arrays for tensors; torch is not loaded."""
