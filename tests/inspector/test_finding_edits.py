@@ -286,7 +286,7 @@ def test_memory_bound_convolutions_end_in_smaller_images(
     assert slowest.bytes_per_s is not None
     _calibrate(slowest.bytes_per_s * 1.2)
     (found,) = [one for one in limit_findings(before) if "memory-bound" in one.text]
-    assert edit_words(found.edits).endswith("static: xnnpack, aten.conv2d.default")
+    assert edit_words(found.edits).endswith("quantize every aten.conv2d: static")
     _tried(before, found, tmp_path / "tried")
     read = [_bytes_read(tmp_path / name) for name in ("float", "tried")]
     assert read[1] < 0.6 * read[0]
