@@ -12,10 +12,12 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from devtools_app.actions.bisect_command import BisectCommand
 from devtools_app.actions.compile_command import CompileCommand
+from devtools_app.actions.job_commands import JobCommands
 from devtools_app.actions.keys import sheet_sections
 from devtools_app.actions.palettes import Palettes
 from devtools_app.actions.recipe_command import RecipeCommand
 from devtools_app.actions.run_command import RunCommand
+from devtools_app.actions.sweep_command import SweepCommand
 from devtools_app.appearance.look import BASE_SIZE, ThemeMode
 from devtools_app.dialogs.about import AboutDialog
 from devtools_app.dialogs.key_sheet import KeySheet
@@ -56,6 +58,8 @@ class Commands:
         runs: File > Run…
         recipes: commands of the Recipe menu
         bisects: command of the Bisect panel
+        sweeps: command of the Sweep view
+        jobs: commands of the Jobs panel
     """
 
     def __init__(self, services: Services, window: CommandHost) -> None:
@@ -72,6 +76,8 @@ class Commands:
         self.runs = RunCommand(services, window)
         self.recipes = RecipeCommand(services, window)
         self.bisects = BisectCommand(services, window, self.recipes)
+        self.sweeps = SweepCommand(services, window)
+        self.jobs = JobCommands(services, window)
 
     def handlers(self) -> dict[str, Callable[[], object]]:
         """Return the handler of each action of the table."""

@@ -47,6 +47,8 @@ class Router:
             requests.TrustCode: self._trust,
             requests.Recompile: lambda _one: commands.recipes.recompile(),
             requests.Bisect: lambda one: commands.bisects.start(one),
+            requests.StartSweep: lambda one: commands.sweeps.start(one),
+            requests.DoWithJob: lambda one: commands.jobs.do(one.job, one.what),
             requests.SetNote: self._set_note,
             requests.ShowStatus: lambda one: window.show_status(one.text),
         }

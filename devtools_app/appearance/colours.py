@@ -103,6 +103,8 @@ class Palette:
             "bad": self.bad,
             "accent": self.accent,
             "muted": self.muted,
+            "busy": self.accent,  # of states: a job that runs
+            "off": self.muted,  # one that was cancelled
         }
         return named.get(name, self.text)
 

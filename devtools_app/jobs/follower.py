@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from dataclasses import dataclass, replace
@@ -89,6 +88,9 @@ class JobFollower(QObject):
         ended(progress): the job has ended in any way; sent before ``changed``
         finished(progress): the job has finished and its files are in place; sent after ``changed``
         known(ready): a worker that was started ahead reports available names
+        began(progress): a job was started
+        received(messages): its messages
+        dropped(progress): the job was ended without an outcome, for a newer one or with the window
 
     Attributes:
         lines: the newest printed lines
@@ -99,6 +101,9 @@ class JobFollower(QObject):
     ended = Signal(object)
     finished = Signal(object)
     known = Signal(object)
+    began = Signal(object)
+    received = Signal(object)
+    dropped = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -184,6 +189,7 @@ class JobFollower(QObject):
             run.job, about, target, run.scratch, run.state, (StageProgress("starting"),)
         )
         self._watch()
+        self.began.emit(self._current)
         self.changed.emit()
 
     def warm(self) -> None:
@@ -227,10 +233,13 @@ class JobFollower(QObject):
 
     def end_run(self) -> None:
         """End the job now and release it; without further messages."""
+        dropped = self._current if self.running else None
         for run in (self._run, self._kept):
             if run is not None:
                 run.close()
         self._run = self._kept = None
+        if dropped is not None:
+            self.dropped.emit(dropped)
 
     # ---- on the timer
     def _watch(self) -> None:
@@ -256,7 +265,8 @@ class JobFollower(QObject):
 
     def _poll_run(self, run: JobRun, current: JobProgress) -> None:
         outcome = run.outcome  # before the messages, of which there are no more afterwards
-        current = self._with(current, run.take())
+        messages = run.take()
+        current = self._with(current, messages)
         now = time.monotonic()
         self._current = current = replace(
             current,
@@ -265,6 +275,8 @@ class JobFollower(QObject):
             outcome=outcome,
             state=run.state,
         )
+        if messages:
+            self.received.emit(messages)
         if outcome is not None:
             self._run = None
             if run.scratch is None:
@@ -282,10 +294,8 @@ class JobFollower(QObject):
 
         lines: list[str] = []
         for message in messages:
-            if isinstance(message, Log) and message.logger:
-                logging.getLogger(message.logger).log(message.level, message.text)
-            elif isinstance(message, Log):
-                lines.append(message.text)
+            if isinstance(message, Log):  # those of libraries are in the log of the window
+                lines += [] if message.logger else [message.text]
             elif isinstance(message, StageProgress):
                 ended = tuple(one for one in current.stages if one.seconds is not None)
                 current = replace(current, stages=(*ended, message), counted=None)

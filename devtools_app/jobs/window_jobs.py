@@ -5,9 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from devtools_app.jobs.follower import JobFollower
+from devtools_app.jobs.history import JobHistory
 from devtools_app.jobs.measuring import Measurements, OutputErrorRuns
 from devtools_app.jobs.previewing import Previews
 from devtools_app.jobs.recompiling import Recompiling
+from devtools_app.jobs.sweeping import Sweeping
 from devtools_app.state.run_form import RunForm
 
 
@@ -23,6 +25,8 @@ class WindowJobs(QObject):
         output_errors: of sessions, computed in the background
         previews: effects of recipe edits on partitions
         recompiling: builds variants by Ctrl+R
+        history: the jobs of this window and of earlier ones
+        sweeping: the sweep that runs or ran last
     """
 
     changed = Signal()
@@ -30,12 +34,16 @@ class WindowJobs(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.run_form = RunForm()
+        self.history = JobHistory(self)
+        self.sweeping = Sweeping(self.history, self)
+        self.sweeping.changed.connect(self.changed)
         self._followers: dict[str, JobFollower] = {}
         self.measurements = Measurements(self["measure"], self)
         self.output_errors = OutputErrorRuns(self["errors of outputs"], self)
         self.previews = Previews(self)
         self.recompiling = Recompiling(lambda: self.previews.server, self)
         self.recompiling.changed.connect(self.changed)
+        self.history.watch(self.recompiling.follower)
 
     def __getitem__(self, name: str) -> JobFollower:
         """Return the follower of a kind of job, by the name its line of the table shares."""
@@ -43,6 +51,7 @@ class WindowJobs(QObject):
         if found is None:
             found = self._followers[name] = JobFollower(self)
             found.changed.connect(self.changed)
+            self.history.watch(found)
         return found
 
     def labels(self) -> tuple[str, ...]:
@@ -55,11 +64,14 @@ class WindowJobs(QObject):
                 label = kind_of(follower.current.job).label
                 is_recompile = follower is self.recompiling.follower and label == "compiling"
                 found.append("recompiling" if is_recompile else label)
+        found += ["sweeping"] if self.sweeping.running else []
         return tuple(dict.fromkeys(found))
 
     def shut_down(self) -> None:
         """End all jobs; called before the window closes."""
+        self.sweeping.shut_down()
         self.recompiling.shut_down()
         self.previews.shut_down()
         for follower in self._followers.values():
             follower.shut_down()
+        self.history.close()

@@ -31,7 +31,7 @@ _HEIGHTS = {"sessions": 92}  # of the left column; the others share the rest
 _REST = 2000
 _TWO_SESSIONS = 150
 _AWAY = Need("In the middle", "The tab in front shows this.")
-LAYOUT_VERSION = 3  # a layout of another version has other panels
+LAYOUT_VERSION = 4  # a layout of another version has other panels
 
 
 class Dock(QDockWidget):

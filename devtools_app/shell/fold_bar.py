@@ -90,6 +90,11 @@ class FoldBar(QFrame):
             button.setToolTip(f"{verb} {self._titles[one]}{key}")
             button.setAccessibleDescription("open" if is_open else "folded")
 
+    def show_fact(self, name: str, fact: str) -> None:
+        """Show a fact beside the name of a panel; empty for none."""
+        if name in self.buttons:
+            self.buttons[name].setText(f"{self._titles[name]} {fact}".rstrip())
+
     def shut_down(self) -> None:
         """Stop computing."""
         self._computed.close()
@@ -122,8 +127,7 @@ class FoldBar(QFrame):
 
     def _show(self, operators: str, issues: int) -> None:
         self._facts.setText(operators)
-        if _COUNTED in self.buttons:
-            self.buttons[_COUNTED].setText(f"{self._titles[_COUNTED]} {issues:,}")
+        self.show_fact(_COUNTED, f"{issues:,}")
 
     def _restyle(self) -> None:
         self._facts.setFont(self._theme.sans())

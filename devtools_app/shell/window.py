@@ -107,6 +107,7 @@ class MainWindow(QMainWindow):
         self.store = Store(parent=self, settle=lambda state: with_group_of_view(state, self.tabs))
         self.controller = SessionController(self.store, settings_file, load, self)
         self.jobs = WindowJobs(self)
+        self.jobs.history.folder = settings_file.path.with_name("jobs")
         recompiling = self.jobs.recompiling
         self.recipe_store = RecipeStore(self.store, self, lambda: recompiling.at_work)
         self._selection_sync = SelectionSync(self.store, self)
@@ -126,6 +127,7 @@ class MainWindow(QMainWindow):
         self.context = ViewContext(
             self.store, theme, self.router, log or LogStore(), self.jobs, paths
         )
+        self.jobs.history.logged.connect(self.context.log.add_job)
         tabs = {view.name for found in self._groups.values() for view in found}
         self.centre_specs = tuple(view for view in views if view.name in tabs)
         self.strip = MessageStrip(theme)
@@ -227,6 +229,7 @@ class MainWindow(QMainWindow):
         opener.ended.connect(lambda: self._job_line.opening(""))
         busy.cancelled.connect(opener.cancel)
         follow_recompiling(self.jobs.recompiling, self.status.recompile)
+        self.jobs.history.changed.connect(self._show_running)
 
     def _restore(self) -> None:
         settings = self.controller.settings
@@ -387,6 +390,10 @@ class MainWindow(QMainWindow):
         dock = self.docks.by_name.get(_RECIPE)
         if dock is not None:
             dock.set_count(count)
+
+    def _show_running(self) -> None:
+        running = self.jobs.history.running
+        self.fold_bar.show_fact("jobs", f"· {running} running" if running else "")
 
     def _panel_opened(self, name: str) -> None:
         if self.following is not None and self.following.name == name:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from devtools_app.state.state import Place
 from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
+    from inspector.experiments.sweeps.request import SweepRequest
     from inspector.jobs.bisect import BisectJob
     from inspector.jobs.executing import ExecutingJob
     from inspector.recipes.compile_job import CompileJob
@@ -230,6 +232,44 @@ class Bisect:
 
 
 @dataclass(frozen=True, slots=True)
+class StartSweep:
+    """Compile a recipe with all combinations of some of its fields.
+
+    Attributes:
+        request: the sweep
+        target: folder of its files; a sweep that is in it is continued
+    """
+
+    request: SweepRequest
+    target: str
+
+
+class JobAction(str, Enum):
+    """What can be done with a job of the history."""
+
+    AGAIN = "again"
+    OPEN = "open"
+    FOLDER = "folder"
+    COPY = "copy"
+    CLEAN = "clean"  # asks first
+    REMOVE = "remove"  # the answer
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class DoWithJob:
+    """Do something with a job of the history.
+
+    Attributes:
+        job: its id
+        what: the action
+    """
+
+    job: str
+    what: JobAction
+
+
+@dataclass(frozen=True, slots=True)
 class SetNote:
     """Replace the notes about a session."""
 
@@ -269,6 +309,8 @@ Request = (
     | TrustCode
     | Recompile
     | Bisect
+    | StartSweep
+    | DoWithJob
     | SetNote
     | ShowStatus
 )

@@ -251,6 +251,12 @@ def evaluation_folder(program: str) -> str:
     return str(_beside(Path(program), "eval"))
 
 
+def sweep_folder(program: str) -> str:
+    """Return the folder of the next sweep over the recipe of a program."""
+    place = _beside(Path(program), "sweep")
+    return next(str(one) for one in _numbered(place) if _is_empty(str(one)))
+
+
 def _beside(program: Path, suffix: str) -> Path:
     name, ours = f"{program.stem}_{suffix}", Path(__file__).parents[1]
     if os.access(program.parent, os.W_OK) and not program.is_relative_to(ours):

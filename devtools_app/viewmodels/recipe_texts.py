@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from devtools_app.state.variant_places import variants_place
 from devtools_app.state.variants import Variant
 from devtools_app.viewmodels.recipe_form import change_line
 from inspector.recipes.compile_job import CompileJob, code_files
 from inspector.recipes.recipe import RECIPE, RecipeError, parse_recipe
 from inspector.toolchain.recipe_script import python_script
+from schema.objects.atomic_file import write_atomically
 
 _PLACE = "recipe"
 _END = "END_OF_RECIPE"
+_DIGITS = 12  # of the hash in the name of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,23 @@ def commands(one: Variant) -> str:
         return f"etscope compile --recipe {shlex.quote(str(saved))} -o build\n"
     text = text_of(one)
     return f"cat > {RECIPE} <<'{_END}'\n{text}{_END}\netscope compile --recipe {RECIPE} -o build\n"
+
+
+def recipe_file(one: Variant) -> Path:
+    """Return a file with the recipe of a draft: the one beside the program, else a new one.
+
+    Raises: OSError if it cannot be written
+    """
+    saved = _saved(one)
+    if saved is not None and one.draft.present == one.recipe.job:
+        return saved
+    text = text_of(one)
+    name = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+    first = one.files[0] if one.files else one.recipe.job.source.path
+    path = variants_place(first) / f"recipe-{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda stream: stream.write(text.encode("utf-8", "replace")))
+    return path
 
 
 def _saved(one: Variant) -> Path | None:

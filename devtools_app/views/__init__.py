@@ -53,6 +53,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     # the Overview has the findings
     entry("findings", "Findings", Area.LEFT, "findings", showing=Showing.NEVER),
     entry("operators", "Operators", Area.BOTTOM, "operators"),
+    entry("jobs", "Jobs", Area.BOTTOM, "jobs", without_session=True),
     entry("issues", "Issues", Area.BOTTOM, "issues"),
     entry("log", "Log", Area.BOTTOM, "log", without_session=True),
 )

@@ -171,7 +171,7 @@ class GapPane(PanelActions, Pane):
             keep=_KEPT_BYTES,
             libraries=self._libraries(),
         )
-        self.gap_runner.start(job, replace_running=True)
+        self.gap_runner.start(job, about=self._session, replace_running=True)
         if here and self._cancel.isVisible():  # the keyboard stays where it was
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -245,6 +245,8 @@ class GapPane(PanelActions, Pane):
 
     def _refresh(self) -> None:
         found = self.gap_runner.current if self._shown is not None else None
+        if found is not None and found.running and isinstance(found.about, OpenSession):
+            self._session = found.about  # the Jobs panel may have started it
         is_shown = self._session is not None and self._session is self._shown
         running = is_shown and found is not None and found.running
         self._cancel.setVisible(running)

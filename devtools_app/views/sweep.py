@@ -5,26 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from PySide6.QtWidgets import QStackedWidget
 from typing_extensions import override
 
-from devtools_app.state.requests import OpenPaths
+from devtools_app.state.requests import OpenPaths, StartSweep
 from devtools_app.state.state import State
+from devtools_app.state.sweep_file import RESULTS
+from devtools_app.state.variant_steps import shown_variant
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.views.sweep_form import SweepFormPage
 from devtools_app.widgets.beside import Beside
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.scatter_plot import ScatterPlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.experiments.sweeps.plan import request_of_results
+from inspector.experiments.sweeps.request import SweepRequest, requested_job
 from inspector.experiments.sweeps.results import PointResult, Results, Status, read_results
 from inspector.tables.row_order import RowOrder
 from inspector.tables.sweep import axes_of, first_axes, scatter, sweep_table
 
 _NOTHING = Need(
     "No sweep is open",
-    "A sweep compiles a recipe with every combination of some of its fields. Open the results.json"
-    " in its folder.",
+    "A sweep compiles a recipe with every combination of some of its fields. Open a program whose"
+    " recipe is known to start one here, or the results.json in the folder of a sweep.",
     "etscope sweep recipe.json --grid rules.min_nodes=1,5 --runs 20 -o sweep",
 )
 _FILTER = "Results of a sweep (results.json);;All files (*)"
@@ -52,12 +58,32 @@ class SweepPane(PanelActions, Pane):
         self.open_button = self.add_button(
             "Open point", "Open the files of the chosen point", self.open_point, right=True
         )
-        self.add_button("Read again", "Read the results again", self.read_again, right=True)
+        self.again_button = self.add_button(
+            "Read again", "Read the results again", self.read_again, right=True
+        )
+        self.resume_button = self.add_button(
+            "Resume", "Do the points that are pending or failed", self.resume, right=True
+        )
+        self.cancel_button = self.add_button(
+            "Cancel", "Cancel the sweep; finished points are kept", self._cancel, right=True
+        )
+        self.new_button = self.add_button(
+            "New sweep…", "Vary fields of the recipe shown", self.show_form, right=True
+        )
+        self.form = SweepFormPage(context)
+        self.form.back.connect(self._show_results)
+        self._sweeping = context.jobs.sweeping
+        self._sweeping.changed.connect(self._followed)
+        self._forming = False
+        self._done = -1
+        self._pages = QStackedWidget()
         self.empty.add_button("Open a sweep…", self._choose)
         self._content: _SweepContent | None = None
         self._reading = 0
         self._current = ""
-        self.set_content(Beside(self.table, self.plot, 68))
+        self._pages.addWidget(self.form)
+        self._pages.addWidget(Beside(self.table, self.plot, 68))
+        self.set_content(self._pages)
         self.table.row_chosen.connect(self._row_chosen)
         self.table.row_activated.connect(lambda row: self._open(str(self.table.rows.key(row))))
         self.plot.chosen.connect(self._dot_chosen)
@@ -67,11 +93,12 @@ class SweepPane(PanelActions, Pane):
 
     @override
     def show_state(self, state: State) -> None:
-        """Show the sweep of a state."""
+        """Show the sweep of a state, or the form of a new one."""
         path, units = state.sweep, state.units
         if not path:
             self._content = None
-            self.show_need(_NOTHING)
+        if not path or self._forming:
+            self._show_form_page(state)
             return
         self.request(
             (path, units, self._reading), lambda: _build(Path(path), units.time, units.size)
@@ -91,11 +118,109 @@ class SweepPane(PanelActions, Pane):
         for combo, name in zip((self.across, self.up), first, strict=True):
             combo.show_choices(names, str(combo.currentData()) if same else name)
         self.table.show_table(result.order)
-        self.note.setText(_note(results))
         self.note.setToolTip(f"{results.recipe}\n{result.folder}")
         self._draw()
         self._mark(self._current if any(one.key == self._current for one in results.points) else "")
+        if self._forming:
+            return
+        self._pages.setCurrentIndex(1)
         self.show_content()
+        self._show_tools()
+
+    # -- a new one -------------------------------------------------------------------------
+
+    def show_form(self) -> None:
+        """Show the form of a new sweep."""
+        self._forming = True
+        self.show_state(self.state)
+
+    def _show_results(self) -> None:
+        self._forming = False
+        self.forget()
+        self.show_state(self.state)
+
+    def _show_form_page(self, state: State) -> None:
+        one = shown_variant(state)
+        if one is None:
+            self._forming = False
+            self.show_need(_NOTHING)
+            return
+        self.forget()
+        self.form.show_variant(one, has_results=bool(state.sweep))
+        self._pages.setCurrentIndex(0)
+        self.show_content()
+        self._show_tools()
+
+    def _show_tools(self) -> None:
+        """Show the tools of the page in front."""
+        content, forming = self._content, self._pages.currentIndex() == 0
+        running = self._sweeping.running
+        self._bar.setVisible(running or not forming)
+        for tool in (self.across, self.up, self.open_button, self.again_button):
+            tool.setVisible(not forming)
+        known = shown_variant(self.state) is not None
+        self.new_button.setVisible(not forming and known and not running)
+        self.cancel_button.setVisible(running)
+        self.cancel_button.setEnabled(running and not self._is_cancelling())
+        points = content.results.points if content is not None else ()
+        open_ends = any(one.status is not Status.DONE for one in points)
+        self.resume_button.setVisible(not forming and not running and open_ends)
+        if running or forming:
+            self.note.setText(self._progress())
+        elif content is not None:
+            self.note.setText(_note(content.results))
+
+    def _is_cancelling(self) -> bool:
+        found = self._sweeping.current
+        return found is not None and found.cancelling
+
+    def _progress(self) -> str:
+        """Return how far the running sweep is, empty without one."""
+        found = self._sweeping.current
+        if found is None or found.outcome is not None:
+            return found.outcome.sentence if found is not None and found.outcome else ""
+        if not found.total:
+            return "Preparing the points"
+        words = [f"{found.done:,} of {found.total:,} points · {found.seconds:.0f} s"]
+        if found.cancelling:
+            words.append("cancelling")
+        elif found.done:
+            left = found.seconds / found.done * found.left
+            words.append(f"about {left:.0f} s left")
+        return " · ".join([*words, *found.at_work[:1]])
+
+    def _followed(self) -> None:
+        """Show the progress of a sweep; its points as they end."""
+        found = self._sweeping.current
+        if found is None:
+            return
+        ours = self.state.sweep == str(Path(found.target) / RESULTS)
+        if ours and self._forming and found.outcome is None:
+            self._forming = False
+            self._done = -1
+        done = -2 if found.outcome is not None else found.done
+        if ours and done != self._done and not self._forming:
+            self._done = done
+            self.read_again()
+        if self.stack.currentIndex() == 1:
+            self._show_tools()
+
+    def _cancel(self) -> None:
+        self._sweeping.cancel()
+
+    def resume(self) -> None:
+        """Do the points of the sweep shown that are pending or failed."""
+        content = self._content
+        if content is not None:
+            self._ask(StartSweep(self._request_of(content), str(content.folder)))
+
+    def _request_of(self, content: _SweepContent) -> SweepRequest:
+        """Return the request of a sweep: that of the history, else what its results tell."""
+        folder = str(content.folder.absolute())
+        for entry in self.context.jobs.history.entries:
+            if entry.kind == "sweep" and entry.target == folder:
+                return requested_job(entry)
+        return request_of_results(content.results)
 
     def read_again(self) -> None:
         """Read the results again: a sweep may still be running."""
@@ -154,6 +279,11 @@ class SweepPane(PanelActions, Pane):
     @override
     def panel(self) -> TableView:
         return self.table
+
+    @override
+    def shut_down(self) -> None:
+        self.form.shut_down()
+        super().shut_down()
 
 
 def _build(path: Path, time_unit: str, size_unit: str) -> _SweepContent:

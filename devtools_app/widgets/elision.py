@@ -19,10 +19,10 @@ from devtools_app.qtmodels.roles import TOOLTIP
 
 _DOTS = "…"
 _SUFFIXES = "debug|etdp|etdump|etrecord|etscope|json|mlpackage|pt|pt2|ptd|pte|py"
-# a number, the module that something is in, or the kind of a file
+# a number, the module that something is in, the kind of a file, or the file in a folder
 _TAIL = re.compile(
     r"(?:\w*?(?P<number>_\d+)|[\w-]+(?P<count> \d+)|.*(?P<place> in [\w.]+)"
-    rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES})))"
+    rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES}))|[^\s/]+(?P<file>/[^\s/]+))"
 )
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")
 # of operators the overload, which is last, tells the least
@@ -33,7 +33,7 @@ def elided(text: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str
     """Return a name within a width.
 
     A dotted path keeps its last parts, a numbered name its number, what is in a module its module,
-    a file its beginning and suffix, other names beginning and end.
+    a file its beginning and suffix, or its name behind a folder, other names beginning and end.
     """
     if metrics.horizontalAdvance(text) <= room:
         return text

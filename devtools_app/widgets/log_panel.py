@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QtMsgType, Signal, Slot
-from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, QTimer, QtMsgType, Signal, Slot
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.viewmodels.log_lines import ALL_JOBS, NO_JOB, LogLine, shown_line
 from devtools_app.widgets.fields import PushButton
+from devtools_app.widgets.log_text import KEPT_LINES, LogText
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
-KEPT_LINES = 2000  # a module that warns endlessly must not fill the memory
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.history import JobEntry, LoggedLine
+
+_SOON_MS = 60  # a job that prints endlessly is shown in batches
 _QT_LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
     QtMsgType.QtInfoMsg: logging.INFO,
@@ -22,19 +27,6 @@ _QT_LEVELS = {
     QtMsgType.QtCriticalMsg: logging.ERROR,
     QtMsgType.QtFatalMsg: logging.CRITICAL,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One message.
-
-    Attributes:
-        level: of Python's logging
-        text: time, level, origin and message, maybe with a traceback
-    """
-
-    level: int
-    text: str
 
 
 class LogStore(QObject):
@@ -63,6 +55,11 @@ class LogStore(QObject):
     def detach(self) -> None:
         """Detach from the root logger."""
         logging.getLogger().removeHandler(self.handler)
+
+    def add_job(self, entry: JobEntry, lines: Iterable[LoggedLine]) -> None:
+        """Add lines of the log of a job."""
+        for line in lines:
+            self._keep(shown_line(entry, line))
 
     @Slot(object)
     def _keep(self, line: LogLine) -> None:
@@ -93,28 +90,41 @@ def log_qt_message(kind: QtMsgType, _context: object, message: str) -> None:
 
 
 class LogPanel(QWidget):
-    """Shows a LogStore; the level is shown as a colour and as text."""
+    """Shows a LogStore: all of it, or that of one job."""
 
     def __init__(self, theme: Theme, store: LogStore) -> None:
         super().__init__()
-        self._theme = theme
         self._store = store
-        self._text = QPlainTextEdit()
-        self._text.setObjectName("plain")
-        self._text.setReadOnly(True)
-        self._text.setMaximumBlockCount(KEPT_LINES)
-        self._text.setAccessibleName("Log messages")
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text = LogText(theme, "log messages")
+        self.jobs = ToolbarCombo(theme, "of", "Job whose messages are shown")
+        self.jobs.activated.connect(
+            lambda _index: self._text.show_job(str(self.jobs.currentData()))
+        )
         self._count = QLabel()
         set_role(self._count, "role", "muted")
+        self._added: list[LogLine] = []
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON_MS)
+        self._soon.timeout.connect(self._show_added)
         self._lay_out()
         store.added.connect(self._show)
-        theme.changed.connect(self._show_all)
         self._show_all()
 
+    @property
+    def shown(self) -> str:
+        """Return the messages that are shown."""
+        self._show_added()
+        return self._text.shown
+
+    def start_find(self) -> None:
+        """Focus the field of the search."""
+        self._text.start_find()
+
     def copy_all(self) -> None:
-        """Copy the whole log."""
-        QGuiApplication.clipboard().setText("\n".join(line.text for line in self._store.lines))
+        """Copy the messages that are shown."""
+        self._show_added()
+        self._text.copy_all()
 
     def clear(self) -> None:
         """Clear the log."""
@@ -122,10 +132,9 @@ class LogPanel(QWidget):
         self._show_all()
 
     def _lay_out(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 5, 8, 5)
+        bar = self._text.bar
+        bar.addWidget(self.jobs)
         bar.addWidget(self._count)
-        bar.addStretch(1)
         for text, pressed in (("Copy all", self.copy_all), ("Clear", self.clear)):
             button = PushButton(text)
             button.setAccessibleName(f"{text} log messages")
@@ -133,39 +142,31 @@ class LogPanel(QWidget):
             bar.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self._text, 1)
+        layout.addWidget(self._text)
 
     def _show_all(self) -> None:
-        self._text.setFont(self._theme.mono())
-        self._text.clear()
-        for line in self._store.lines:
-            self._append(line)
-        self._show_count()
+        self._added.clear()
+        self._text.show_lines(self._store.lines)
+        self._show_counts()
 
     def _show(self, line: LogLine) -> None:
-        self._append(line)
-        self._show_count()
+        self._added.append(line)
+        if not self._soon.isActive():
+            self._soon.start()
 
-    def _append(self, line: LogLine) -> None:
-        look = QTextCharFormat()
-        palette = self._theme.palette
-        colour = palette.text
-        if line.level >= logging.ERROR:
-            colour = palette.bad
-        elif line.level >= logging.WARNING:
-            colour = palette.warn
-        elif line.level < logging.INFO:
-            colour = palette.muted
-        look.setForeground(QColor(colour))
-        cursor = QTextCursor(self._text.document())
-        cursor.movePosition(QTextCursor.MoveOperation.End)
-        cursor.insertText(line.text + "\n", look)
-        bar = self._text.verticalScrollBar()
-        bar.setValue(bar.maximum())
+    def _show_added(self) -> None:
+        added, self._added = self._added, []
+        if added:
+            self._text.add(added)
+            self._show_counts()
 
-    def _show_count(self) -> None:
-        bad = sum(line.level >= logging.WARNING for line in self._store.lines)
-        total = len(self._store.lines)
-        self._count.setText(f"{total:,} messages · {bad:,} warnings and errors")
+    def _show_counts(self) -> None:
+        lines = self._store.lines
+        bad = sum(line.level >= logging.WARNING for line in lines)
+        words = "warning or error" if bad == 1 else "warnings and errors"
+        self._count.setText(f"{len(lines):,} messages · {bad:,} {words}")
+        jobs = {line.job: line.label for line in lines if line.job}
+        choices = [("everything", ALL_JOBS), ("the window", NO_JOB)]
+        choices += [(label, job) for job, label in reversed(jobs.items())]
+        kept = str(self.jobs.currentData() if self.jobs.count() else ALL_JOBS)
+        self.jobs.show_choices(choices, kept if kept in (*jobs, NO_JOB) else ALL_JOBS)

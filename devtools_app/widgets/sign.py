@@ -12,15 +12,17 @@ _SHAPES = {
     "bad": ((0.5, 0.05), (1.0, 0.95), (0.0, 0.95)),
     "warn": ((0.5, 0.0), (1.0, 0.5), (0.5, 1.0), (0.0, 0.5)),
     "accent": ((0.15, 0.0), (1.0, 0.5), (0.15, 1.0)),
+    "busy": ((0.15, 0.0), (1.0, 0.5), (0.15, 1.0)),
 }
-SIGNED = ("good", "warn", "bad")  # tones that have one in a badge
+_RINGS = ("muted", "off")
+SIGNED = ("good", "warn", "bad", "busy", "off")  # tones that have one in a badge
 
 
 def draw_sign(painter: QPainter, theme: Theme, tone: str, box: QRectF) -> None:
     """Draw the sign of a tone: its colour, and a shape for those who see the colours alike."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     colour = QColor(tone if tone.startswith("#") else theme.palette.tone(tone))
-    is_ring = tone == "muted"
+    is_ring = tone in _RINGS
     painter.setPen(QPen(colour, 1.5) if is_ring else Qt.PenStyle.NoPen)
     painter.setBrush(Qt.BrushStyle.NoBrush if is_ring else colour)
     corners = _SHAPES.get(tone)

@@ -23,7 +23,6 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_folder_output
 from inspector.cli.recipes import known_recipe
 from inspector.cli.sweep_progress import SweepProgress
-from inspector.experiments.gates.requirement import EVAL
 from inspector.experiments.sweeps.cluster import ClusterError, ClusterRunner
 from inspector.experiments.sweeps.engine import LocalRunner, Plan, Runner, Sweep, run_to_end
 from inspector.experiments.sweeps.grid import (
@@ -31,9 +30,9 @@ from inspector.experiments.sweeps.grid import (
     GridError,
     grid_of_file,
     parse_grid,
-    points_of,
     value_text,
 )
+from inspector.experiments.sweeps.plan import plan_of, usual_objectives
 from inspector.experiments.sweeps.results import (
     METRICS,
     RESULTS,
@@ -42,13 +41,10 @@ from inspector.experiments.sweeps.results import (
     Status,
     metric_of,
 )
-from inspector.experiments.sweeps.task import GAP_METRIC, SweepSettings
+from inspector.experiments.sweeps.task import SweepSettings
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
-from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.data_source import absolute
-from inspector.recipes.emission import file_of
-from inspector.recipes.recipe import sha256_of
 from inspector.tables.sweep import sweep_table
 from schema.errors import Issue, Severity
 
@@ -156,13 +152,10 @@ def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
     )
     try:
         grid = _grid(options.grid)
-        points = points_of(_placed(job), grid, sha256_of(job.source.path))
+        plan = plan_of(options.recipe, job, grid, settings)
     except GridError as error:
         raise CommandError(f"--grid {error}", USAGE) from error
-    objectives = _objectives(options.pareto, settings)
-    return Plan(str(Path(options.recipe).absolute()), grid.fields, points, objectives, settings), (
-        issues
-    )
+    return replace(plan, objectives=_objectives(options.pareto, settings)), issues
 
 
 def _grid(texts: Sequence[str]) -> Grid:
@@ -176,14 +169,6 @@ def _grid(texts: Sequence[str]) -> Grid:
     return grid_of_file(Path(files[0]).read_bytes(), files[0])
 
 
-def _placed(job: CompileJob) -> CompileJob:
-    """Return the job with its files by absolute paths: workers have folders of their own."""
-    inputs = job.quantising.calibration
-    quantising = replace(job.quantising, calibration=absolute(inputs) if inputs else "")
-    source = Source(str(Path(job.source.path).absolute()), job.source.function)
-    return replace(job, source=source, quantising=quantising)
-
-
 def _objectives(text: str, settings: SweepSettings) -> tuple[str, ...]:
     if text:
         names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
@@ -193,16 +178,7 @@ def _objectives(text: str, settings: SweepSettings) -> tuple[str, ...]:
                     f"--pareto: unknown metric {name!r}; available: {', '.join(METRICS)}", USAGE
                 )
         return names
-    first = ("latency",) if settings.runs else ("delegated", "arena")
-    return (*first, "size", *((GAP_METRIC,) if settings.gap else ()), *_evaluated(settings))
-
-
-def _evaluated(settings: SweepSettings) -> tuple[str, ...]:
-    """Return the metric of the user, else the signal to noise, where there is a data set."""
-    if not settings.data:
-        return ()
-    name = settings.metric[len(file_of(settings.metric)) + 1 :] if settings.metric else "snr"
-    return (f"{EVAL}{name}",)
+    return usual_objectives(settings)
 
 
 def _check_target(folder: Path, *, force: bool) -> None:

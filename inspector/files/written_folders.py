@@ -37,6 +37,7 @@ class FolderKind(str, Enum):
     VARIANT = "variant"
     BISECTION = "bisection"
     SWEEP = "sweep"
+    EVALUATION = "evaluation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,19 @@ def runs_below(folder: Path, stem: str) -> tuple[WrittenFolder, ...]:
     return tuple(one for one in found if one is not None and one.kind is FolderKind.RUN)
 
 
+def written_by_jobs(folder: Path) -> tuple[WrittenFolder, ...]:
+    """Return what jobs wrote into a folder of any name and into those in it, the inner ones first.
+
+    Raises: OSError if it cannot be read
+    """
+    place = Path(os.path.abspath(folder))
+    if not place.is_dir():
+        return ()
+    inner = [one for one in _walked(place, 1) if one.path != place]
+    own = _sweep(place) or _written(place) or _named_by_report(place)
+    return tuple(inner) if own is None else (*inner, own)
+
+
 def removed(folder: WrittenFolder, *, values_only: bool = False) -> int:
     """Remove the files of a folder, and each folder once nothing else is in it; return the bytes.
 
@@ -156,6 +170,20 @@ def _written(folder: Path) -> WrittenFolder | None:
         if facts is not None and listed is not None:
             return WrittenFolder(folder, kind, _sizes(folder, (name, *listed)), facts.st_mtime)
     return None
+
+
+def _named_by_report(folder: Path) -> WrittenFolder | None:
+    """Return a compile, a bisection or an evaluation in a folder that the user has named."""
+    for name, kind in ((COMPILE_REPORT, FolderKind.VARIANT), (TRIALS, FolderKind.BISECTION)):
+        facts = _facts(folder / name)
+        names = list(_reported(folder, name, kind))
+        if facts is not None and names:
+            return WrittenFolder(folder, kind, _sizes(folder, names), facts.st_mtime)
+    facts = _facts(folder / _EVALUATION[0])
+    if facts is None or _read(folder / _EVALUATION[0], _EvaluationFolder) is None:
+        return None
+    sizes = _sizes(folder, _EVALUATION)
+    return WrittenFolder(folder, FolderKind.EVALUATION, sizes, facts.st_mtime)
 
 
 def _sweep(folder: Path, program: Path | None = None) -> WrittenFolder | None:

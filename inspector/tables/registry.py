@@ -87,6 +87,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("run-times", "a time of a run", "runs:run_times", TableSubject.FOLDER),
         TableEntry("thread-times", "a number of threads", "runs:thread_times", TableSubject.FOLDER),
         TableEntry("disk", "a folder that a job wrote", "disk:disk", TableSubject.FOLDER),
+        TableEntry("jobs", "a job of the window", "jobs:jobs", TableSubject.FOLDER),
         TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),
         TableEntry("gate-history", "a run of a gate", "gates:history", TableSubject.FOLDER),
         TableEntry("eval-outputs", "an output", "evaluate:outputs", TableSubject.FOLDER),

@@ -98,7 +98,8 @@ def test_line_tells_the_number_and_the_slowest_operator(make_window, qtbot) -> N
 
 def test_panels_below_are_open_one_at_a_time(window, qtbot) -> None:
     docks, buttons = window.docks.by_name, window.fold_bar.buttons
-    assert [one.accessibleName() for one in buttons.values()] == ["Operators", "Issues", "Log"]
+    names = [one.accessibleName() for one in buttons.values()]
+    assert names == ["Operators", "Jobs", "Issues", "Log"]
     qtbot.mouseClick(buttons["operators"], Qt.MouseButton.LeftButton)
     assert docks["operators"].isVisible()
     qtbot.mouseClick(buttons["log"], Qt.MouseButton.LeftButton)

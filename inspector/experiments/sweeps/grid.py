@@ -85,7 +85,7 @@ def parse_grid(texts: Sequence[str]) -> Grid:
         if field in axes:
             raise GridError(f"{text!r}: {field} is given twice; list all its values in one axis")
         axes[field] = _values(field, values, text)
-    return _product(axes)
+    return grid_of_axes(axes)
 
 
 def grid_of_file(data: bytes, place: str) -> Grid:
@@ -113,7 +113,7 @@ def grid_of_file(data: bytes, place: str) -> Grid:
                 raise GridError(
                     f"{place}: {field}: expected a list of values, found {values!r:.60}"
                 )
-        return _product(cast("dict[str, list[Any]]", axes))
+        return grid_of_axes(cast("dict[str, list[Any]]", axes))
     if isinstance(found, list):
         return _listed(cast("list[object]", found), place)
     raise GridError(f"{place}: expected an object of fields or a list of points")
@@ -135,7 +135,11 @@ def _listed(found: list[object], place: str) -> Grid:
     return Grid(fields, tuple(tuple(one[field] for field in fields) for one in points))
 
 
-def _product(axes: Mapping[str, list[Any]]) -> Grid:
+def grid_of_axes(axes: Mapping[str, list[Any]]) -> Grid:
+    """Return all combinations of the values of some fields.
+
+    Raises: GridError for too many
+    """
     count = math.prod(len(values) for values in axes.values())
     if count > MOST_POINTS:
         raise GridError(f"the grid has {count:,} points; at most {MOST_POINTS:,} can be made")
@@ -256,6 +260,7 @@ __all__ = [
     "Grid",
     "GridError",
     "Point",
+    "grid_of_axes",
     "grid_of_file",
     "parse_grid",
     "points_of",

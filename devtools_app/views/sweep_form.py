@@ -1,0 +1,176 @@
+"""The page of the sweep view on which a sweep is put together, counted and priced."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.appearance.theme import set_role
+from devtools_app.dialogs.sweep_fields import SweepFields, SweepForm
+from devtools_app.state.requests import StartSweep
+from devtools_app.state.run_form import sweep_folder
+from devtools_app.state.variants import Variant
+from devtools_app.viewmodels.recipe_texts import recipe_file
+from devtools_app.viewmodels.sweep_axes import known_times, sweep_fields
+from devtools_app.views.spec import ViewContext
+from devtools_app.widgets.problem_label import problem_label
+from devtools_app.widgets.push_button import push_button
+from inspector.experiments.sweeps.grid import GridError, grid_of_axes, points_of
+from inspector.experiments.sweeps.price import price_text
+from inspector.experiments.sweeps.request import SweepRequest
+from inspector.experiments.sweeps.task import SweepSettings
+
+_SOON_MS = 150
+_WIDEST = 860
+_CHECKED = 200  # points that are built to find the same ones; the others are only counted
+
+
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    words: str
+    problem: str
+
+
+class SweepFormPage(QScrollArea):
+    """Fields of the recipe shown with their values, and what the sweep would take.
+
+    Signals:
+        back(): the user wants the results instead
+    """
+
+    back = Signal()
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self._context = context
+        self._variant: Variant | None = None
+        self._title = QLabel()
+        self._title.setFont(context.theme.sans(strong=True))
+        self.fields = SweepFields(context.theme, os.cpu_count() or 1)
+        self.price = QLabel()
+        self.price.setAccessibleName("Points and time of the sweep")
+        self.price.setWordWrap(True)
+        self._problem = problem_label()
+        self.start = push_button("Start sweep", "Start the sweep", self._start)
+        set_role(self.start, "primary", "true")
+        self.results = push_button("Show results", "Show the sweep that is open", self.back.emit)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON_MS)
+        self._soon.timeout.connect(self.refresh)
+        self._lay_out()
+        self.fields.edited.connect(self._soon.start)
+        self.fields.folder_requested.connect(self._choose)
+        context.jobs.sweeping.changed.connect(self._soon.start)
+
+    @property
+    def problem(self) -> str:
+        """Return why the sweep cannot be started, empty without a problem."""
+        return "" if self._problem.isHidden() else self._problem.text()
+
+    def show_variant(self, one: Variant, *, has_results: bool) -> None:
+        """Show the fields of the recipe of a variant."""
+        former, self._variant = self._variant, one
+        self.results.setVisible(has_results)
+        if former is not None and former == one:
+            return
+        job = one.draft.present
+        self._title.setText(f"Vary the recipe of {os.path.basename(str(job.source))}")
+        self.fields.show_fields(sweep_fields(job))
+        if former is None or former.id != one.id:
+            self.fields.folder.setText(sweep_folder(_program(one)))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Count and price the points."""
+        one = self._variant
+        if one is None:
+            return
+        form = self.fields.form()
+        found = self._priced(one, form)
+        self.price.setText(found.words)
+        self._problem.setText(found.problem)
+        self._problem.setVisible(bool(found.problem))
+        self.start.setEnabled(not found.problem)
+
+    def shut_down(self) -> None:
+        """Stop counting."""
+        self._soon.stop()
+
+    def _lay_out(self) -> None:
+        buttons = QHBoxLayout()
+        for button in (self.start, self.results):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        inner = QWidget()
+        inner.setMaximumWidth(_WIDEST)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 12, 16, 16)
+        column.setSpacing(10)
+        for part in (self._title, self.fields, self.price, self._problem):
+            column.addWidget(part)
+        column.addLayout(buttons)
+        column.addStretch(1)
+        page = QWidget()
+        page.setObjectName("page")
+        around = QHBoxLayout(page)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(inner, 1)
+        around.addStretch(0)
+        self.setWidget(page)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def _priced(self, one: Variant, form: SweepForm) -> _Priced:
+        if form.problem:
+            return _Priced("", form.problem)
+        job = one.draft.present
+        try:
+            grid = grid_of_axes({name: list(values) for name, values in form.grid.items()})
+            few = len(grid.rows) <= _CHECKED
+            count = len(points_of(job, grid, "")) if few else len(grid.rows)
+        except GridError as error:
+            return _Priced("", f"{error}.")
+        known = known_times(self._context.jobs.history.entries, job, one.files)
+        words = price_text(count, _settings(form), form.workers, known)
+        busy = self._context.jobs.sweeping.running
+        return _Priced(words, "A sweep runs already: cancel it first." if busy else "")
+
+    def _start(self) -> None:
+        one, form = self._variant, self.fields.form()
+        if one is None or self._priced(one, form).problem:
+            return
+        try:
+            recipe = recipe_file(one)
+        except OSError as error:
+            self._problem.setText(f"The recipe cannot be written: {error}.")
+            self._problem.show()
+            return
+        grid = {name: list(values) for name, values in form.grid.items()}
+        request = SweepRequest(str(recipe), grid, _settings(form), form.workers)
+        self._context.ask(StartSweep(request, os.path.abspath(form.folder)))
+
+    def _choose(self) -> None:
+        if path := self._context.paths.open_folder(self, "Folder of the sweep"):
+            self.fields.folder.setText(path)
+            self.refresh()
+
+
+def _settings(form: SweepForm) -> SweepSettings:
+    return SweepSettings(form.runs, form.gap)
+
+
+def _program(one: Variant) -> str:
+    found = (path for path in one.files if path.endswith((".pte", ".bpte")))
+    return next(found, one.recipe.job.source.path)

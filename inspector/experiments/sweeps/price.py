@@ -1,0 +1,60 @@
+"""What a sweep takes, estimated from the last compile and the last run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inspector.experiments.sweeps.task import SweepSettings
+from inspector.units import format_time, plural
+
+_NS = 1e9
+_ROUGH = 90.0  # seconds above which minutes are enough
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTimes:
+    """How long the last jobs of the program took.
+
+    Units: s
+
+    Attributes:
+        compile: the last compile, None if unknown
+        run: the last run, None if unknown
+        started: whether the compile was timed with the start of its worker
+    """
+
+    compile: float | None = None
+    run: float | None = None
+    started: bool = True
+
+
+def seconds_of_sweep(
+    points: int, settings: SweepSettings, workers: int, known: KnownTimes
+) -> float | None:
+    """Return how long a sweep takes at most, None if nothing was compiled yet.
+
+    A point takes a compile; with runs a run as long as the last one, with a gap two more: one
+    that logs values, and the comparison. Runs of unknown duration are not counted.
+    """
+    if known.compile is None:
+        return None
+    runs = (1 if settings.runs else 0) + (2 if settings.gap else 0)
+    each = known.compile + runs * (known.run or 0.0)
+    return each * points / max(1, min(workers, points))
+
+
+def price_text(points: int, settings: SweepSettings, workers: int, known: KnownTimes) -> str:
+    """Return number of points and estimated time in words."""
+    count = plural(points, "point")
+    seconds = seconds_of_sweep(points, settings, workers, known)
+    if seconds is None:
+        return f"{count} · time unknown: this program was not compiled here yet"
+    about = f"{seconds / 60:.0f} min" if seconds > _ROUGH else f"{max(seconds, 1.0):.0f} s"
+    parts = [f"compile {format_time((known.compile or 0.0) * _NS)}"]
+    parts[0] += "" if known.started else " and the start of workers"
+    if settings.runs or settings.gap:
+        run = "not counted, none is known" if known.run is None else format_time(known.run * _NS)
+        parts.append(f"run {run}")
+    side = min(workers, points)
+    at_once = f" with {side} at once" if side > 1 else ""
+    return f"{count} · about {about}{at_once} (last {', '.join(parts)})"

@@ -1,0 +1,223 @@
+"""The shell command that does the same as a job of the window."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from inspector.jobs.bisect import BisectJob
+from inspector.jobs.calibrate import CalibrateJob
+from inspector.jobs.evaluate import EvalJob
+from inspector.jobs.executing import BundleJob, MeasureJob, RunJob, StepJob, VerifyJob
+from inspector.jobs.gap import GapJob
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.options import option_of
+from inspector.recipes.recipe import RECIPE, Recipe
+
+_END = "END_OF_RECIPE"
+_Flag = tuple[str, object]
+
+
+def command_of(job: object, target: str = "") -> str:
+    """Return the command of a job, empty if the command line has none for it.
+
+    Args:
+        job: a request of the table of jobs
+        target: folder or file for its files
+    """
+    words = _WORDS.get(type(job))
+    if words is None:
+        return ""
+    found = words(job)
+    if target and isinstance(job, (CompileJob, RunJob, BundleJob, BisectJob, EvalJob)):
+        found += ["-o", target]
+    command = f"{shlex.join(['etscope', *found])}\n"
+    return f"{recipe_lines(job.compile)}{command}" if isinstance(job, BisectJob) else command
+
+
+def recipe_lines(job: CompileJob) -> str:
+    """Return the command that writes the recipe of a compile into a file."""
+    return f"cat > {RECIPE} <<'{_END}'\n{Recipe(job).text}{_END}\n"
+
+
+def _flags(values: Iterable[_Flag]) -> list[str]:
+    """Return flags with their values; empty ones, False and None are left out."""
+    found: list[str] = []
+    for name, value in values:
+        if value is True:
+            found.append(f"--{name}")
+        elif isinstance(value, tuple):
+            for one in value:  # pyright: ignore[reportUnknownVariableType]
+                found.append(f"--{name}={one}")
+        elif value not in ("", None, False):
+            found.append(f"--{name}={value}")
+    return found
+
+
+def _number(value: int | None) -> str | None:
+    """Return a number as text: 0 is one, None is left out."""
+    return None if value is None else str(value)
+
+
+def _unless(value: object, default: object) -> object:
+    return None if value == default else value
+
+
+def _compile(job: CompileJob) -> list[str]:
+    found: list[str] = []
+    for part in (job, job.rules, job.quantising, job.precision):
+        for one in fields(part):
+            known = option_of(one)
+            value = getattr(part, one.name)
+            if known is not None and known.flag and value != one.default:
+                found += _flags([(known.flag, value)])
+    more = _flags([("toolchain", job.toolchain), ("library", job.libraries)])
+    if job.toolchain and job.python:  # the interpreter is that of the toolchain
+        found = [word for word in found if not word.startswith("--python=")]
+        more.append(f"--toolchain-python={job.python}")
+    return ["compile", str(job.source), *found, *more]
+
+
+def _program(job: RunJob | VerifyJob | StepJob) -> list[_Flag]:
+    return [
+        ("method", job.method),
+        ("record", job.record),
+        ("ptd", job.data_files),
+        ("library", job.libraries),
+        ("engine", _unless(job.engine, "auto")),
+    ]
+
+
+def _inputs(job: RunJob | StepJob) -> list[_Flag]:
+    own = "" if job.case is not None else _unless(job.inputs, RunJob("").inputs)
+    return [("inputs", own), ("seed", job.seed or None)]
+
+
+def _run(job: RunJob) -> list[str]:
+    usual = RunJob("")
+    return [
+        "run",
+        job.program,
+        *_flags(
+            [
+                *_program(job),
+                *_inputs(job),
+                ("bundled", job.bundle),
+                ("case", _number(job.case)),
+                ("runs", _number(job.runs)),
+                ("warmup", _number(job.warmup)),
+                ("debug-level", _unless(job.debug_level, usual.debug_level)),
+                ("debug-op", job.only),
+                ("debug-module", job.only_module),
+                ("debug-handle", job.only_handles),
+                ("no-trace", not job.traced),
+                ("threads", "sweep" if job.sweep_threads else _unless(job.threads, 1)),
+                ("toolchain", job.toolchain),
+                ("toolchain-python", job.python if job.toolchain else ""),
+                ("print-output", _unless(job.print_output, usual.print_output)),
+                ("device", job.device),
+                ("tidy", job.tidy),
+            ]
+        ),
+    ]
+
+
+def _verify(job: VerifyJob) -> list[str]:
+    usual = VerifyJob("")
+    threads = _unless(job.threads or 1, 1)
+    own = [
+        ("rtol", _unless(job.rtol, usual.rtol)),
+        ("atol", _unless(job.atol, usual.atol)),
+        ("threads", threads),
+    ]
+    return ["verify", job.program, *_flags([*_program(job), *own])]
+
+
+def _step(job: StepJob) -> list[str]:
+    own = [("call", job.call or None), ("case", _number(job.case)), ("to", _number(job.stop))]
+    return ["step", job.program, *_flags([*_program(job), *_inputs(job), *own])]
+
+
+def _bundle(job: BundleJob) -> list[str]:
+    own = [("method", job.method), ("module", job.module), ("inputs", job.inputs)]
+    more = [("expected", job.expected), ("library", job.libraries)]
+    return ["bundle", job.source, *_flags([*own, *more])]
+
+
+def _gap(job: GapJob) -> list[str]:
+    own = [
+        ("method", job.method),
+        ("reference", job.reference),
+        ("inputs", job.inputs),
+        ("rtol", job.relative),
+        ("atol", job.absolute or None),
+        ("library", job.libraries),
+    ]
+    return ["gap", *job.files, *_flags(own)]
+
+
+def _bisect(job: BisectJob) -> list[str]:
+    usual = BisectJob(job.compile, job.bound)
+    own = [
+        ("bound", job.bound),
+        ("method", job.method),
+        ("inputs", job.inputs),
+        ("engine", _unless(job.engine, usual.engine)),
+        ("runs", _unless(job.runs, usual.runs)),
+        ("threads", job.threads or None),
+        ("device", job.device),
+    ]
+    return ["bisect", RECIPE, *_flags(own)]
+
+
+def _side(job: RunJob) -> str:
+    return ",".join(one for one in (job.program, job.record, *job.data_files) if one)
+
+
+def _evaluate(job: EvalJob) -> list[str]:
+    first = job.variants[0]
+    own = [
+        ("data", job.data),
+        ("metric", job.metric),
+        ("samples", job.samples),
+        ("ranges", job.ranges),
+        ("method", first.method),
+        ("library", first.libraries),
+        ("threads", _unless(first.threads or 1, 1)),
+        ("engine", _unless(first.engine, "auto")),
+    ]
+    return ["eval", *map(_side, job.variants), *_flags(own)]
+
+
+def _measure(job: MeasureJob) -> list[str]:
+    first = job.programs[0]
+    own = [
+        ("measure", job.blocks),
+        *_inputs(first),
+        ("threads", _unless(first.threads or 1, 1)),
+        ("engine", _unless(first.engine, "auto")),
+        ("device", first.device),
+        ("method", first.method),
+        ("library", first.libraries),
+    ]
+    return ["compare", *map(_side, job.programs), *_flags(own), "--no-gap"]
+
+
+def _calibrate(_job: CalibrateJob) -> list[str]:
+    return ["roofline", ".", "--calibrate"]
+
+
+_WORDS: Mapping[type, Callable[[Any], list[str]]] = {
+    CompileJob: _compile,
+    RunJob: _run,
+    VerifyJob: _verify,
+    StepJob: _step,
+    BundleJob: _bundle,
+    GapJob: _gap,
+    BisectJob: _bisect,
+    EvalJob: _evaluate,
+    MeasureJob: _measure,
+    CalibrateJob: _calibrate,
+}
