@@ -9,6 +9,7 @@ from enum import Enum
 from numbers import Integral, Real
 
 MISSING = "missing"
+_HYPHEN, MINUS = "-", "\u2212"  # Python writes the first, text shows the second
 _DIGITS = 4  # significant digits: enough to see a difference of 0.1 %
 _TIME_DECIMALS = 6  # a nanosecond of a millisecond
 
@@ -145,9 +146,14 @@ def number_text(value: float, decimals: int, most: int = 0) -> str:
     if decimals < most and size < 10.0 ** (1 - decimals):
         decimals = min(most, 1 - math.floor(math.log10(size)))
     if size < 0.5 * 10.0**-decimals:
-        sign = ">-" if value < 0 else "<"
+        sign = f">{MINUS}" if value < 0 else "<"
         return f"{sign}{10.0**-decimals:.{decimals}f}"
-    return f"{value:,.{decimals}f}"
+    return with_minus(f"{value:,.{decimals}f}")
+
+
+def with_minus(text: str) -> str:
+    """Return the text of a number with a minus for the hyphen before it; exponents keep theirs."""
+    return f"{MINUS}{text[1:]}" if text.startswith(_HYPHEN) else text
 
 
 def plain_text(value: float) -> str:
@@ -155,8 +161,8 @@ def plain_text(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
     if value == int(value) and abs(value) < 1e7:
-        return f"{int(value):,}"
-    return f"{value:.{_DIGITS}g}"
+        return with_minus(f"{int(value):,}")
+    return with_minus(f"{value:.{_DIGITS}g}")
 
 
 Formatter = Callable[[object], str]
@@ -204,7 +210,7 @@ def _integer_text(value: object) -> str:
     number = as_number(value)
     if number is None:
         return MISSING
-    return f"{int(number):,}" if number == int(number) else f"{number:,.1f}"
+    return with_minus(f"{int(number):,}" if number == int(number) else f"{number:,.1f}")
 
 
 def exact_text(value: object, quantity: Quantity) -> str:
@@ -213,12 +219,12 @@ def exact_text(value: object, quantity: Quantity) -> str:
     if number is None:
         return MISSING
     if quantity is Quantity.SHARE:
-        return f"{number * 100:.6g} %"
+        return with_minus(f"{number * 100:.6g} %")
     if quantity is Quantity.ADDRESS:
         return f"{int(number):#x} ({int(number):,})"
     symbol = base_symbol(quantity)
     text = f"{int(number):,}" if number == int(number) else repr(number)
-    return f"{text} {symbol}".rstrip()
+    return with_minus(f"{text} {symbol}".rstrip())
 
 
 def raw_text(value: object) -> str:

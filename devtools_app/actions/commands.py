@@ -118,6 +118,8 @@ class Commands:
             "next": lambda: self.step(1),
             "previous": lambda: self.step(-1),
             "clear": self.clear,
+            "next_area": lambda: self._window.step_area(1),
+            "previous_area": lambda: self._window.step_area(-1),
             "next_session": self.next_session,
             "bookmark": self.bookmark,
             "recompile": self.recipes.recompile,
@@ -131,6 +133,8 @@ class Commands:
             "copy_python": self.recipes.copy_python,
             "copy_command": self.recipes.copy_command,
             "commands": self.palettes.commands,
+            "guide": self.guide,
+            "tour": self._window.start_tour,
             "keys": lambda: KeySheet(self._theme, self._parent, sheet_sections()).open(),
             "start_page": self._window.show_start_page,
             "about": lambda: AboutDialog(self._theme, self._parent).open(),
@@ -299,6 +303,15 @@ class Commands:
         if self._window.dismiss_notice():
             return
         self._store.put(transitions.select(self._store.state, NOTHING))
+
+    def guide(self) -> None:
+        """Open the guide at the view with the keyboard focus."""
+        active = self._window.active_view()
+        title = "" if active is None else active[0].title
+        if title != "Guide":
+            self._store.update(help_subject="")  # it is shown again after reading elsewhere
+            self._store.update(help_subject=title)
+        self._window.show_view("guide")
 
     def next_session(self) -> None:
         """Show the session after this one."""

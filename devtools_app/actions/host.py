@@ -75,6 +75,14 @@ class CommandHost(Protocol):
         """Show the start page over the views until one is chosen or something is opened."""
         ...
 
+    def step_area(self, by: int) -> None:
+        """Move the keyboard to the next area of the window (1) or the one before (-1)."""
+        ...
+
+    def start_tour(self) -> None:
+        """Show the first step of the tour of the sample."""
+        ...
+
     def active_view(self) -> tuple[ViewSpec, QWidget | None] | None:
         """Return the view with the focus, else the one in front; None without views."""
         ...

@@ -77,6 +77,8 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("next", "Next in this view", "Go", (".",), "down", group="find"),
     ActionSpec("previous", "Previous in this view", "Go", (",",), "up", group="find"),
     ActionSpec("clear", "Clear selection", "Go", ("Esc",), group="find"),
+    ActionSpec("next_area", "Next area", "Go", ("F6",), group="areas"),
+    ActionSpec("previous_area", "Area before", "Go", ("Shift+F6",), group="areas"),
     ActionSpec("next_session", "Next session", "Go", ("Ctrl+Tab",), group="sessions"),
     ActionSpec("bookmark", "Bookmark this place", "Go", ("Ctrl+B",), "bookmark", group="marks"),
     ActionSpec(
@@ -99,10 +101,12 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec("copy_python", "Copy as Python", "Recipe", (), "copy", group="copy"),
     ActionSpec("copy_command", "Copy as command", "Recipe", (), "copy", group="copy"),
+    ActionSpec("guide", "Guide to this view", "Help", ("F1",), "info", group="guide"),
+    ActionSpec("tour", "Tour of the sample", "Help", (), "step", group="guide"),
     ActionSpec("commands", "Command palette…", "Help", ("Ctrl+Shift+P",), "command", group="help"),
-    ActionSpec("keys", "Keys…", "Help", ("?", "F1"), "keyboard", group="help"),
+    ActionSpec("keys", "Keys…", "Help", ("?",), "keyboard", group="help"),
     ActionSpec("start_page", "Start page", "Help", (), "overview", group="help"),
-    ActionSpec("about", "About ETScope", "Help", (), "info", group="about"),
+    ActionSpec("about", "About ETScope", "Help", (), "", group="about"),
 )
 MENUS = ("File", "View", "Go", "Recipe", "Help")
 

@@ -22,10 +22,6 @@ NOT_DELEGATED = -2
 CONTRAST_TEXT = 4.5  # WCAG AA for text
 CONTRAST_SHAPE = 3.0  # WCAG AA for lines and marks that carry meaning
 
-# Okabe and Ito's set, distinguishable with any kind of colour vision
-_SKY, _ORANGE, _GREEN, _BLUE = "#56b4e9", "#e69f00", "#009e73", "#0072b2"
-_VERMILION, _PURPLE, _YELLOW = "#d55e00", "#cc79a7", "#f0e442"
-
 
 @dataclass(frozen=True, slots=True)
 class Palette:
@@ -50,7 +46,8 @@ class Palette:
         bad: error
         plain: background of non-delegated parts, a warm grey
         plain_edge: its bold outline
-        backends: fills of backends, in the order of ``backend_index``
+        backends: fills of backends, in the order of ``backend_index``; hues of
+            Okabe and Ito's set, in lightness that differs with any kind of colour vision
     """
 
     dark: bool
@@ -140,12 +137,12 @@ LIGHT = Palette(
     on_accent="#ffffff",
     accent_soft="#c9ddef",
     selection="#e0ebf7",
-    good="#12733f",
-    warn="#8f5500",
-    bad="#b0281e",
+    good="#155e40",
+    warn="#925805",
+    bad="#9d1418",
     plain="#f1eee8",
     plain_edge="#7a6c56",
-    backends=(_BLUE, "#008763", "#b87f00", _VERMILION, "#b3558a", "#2f86b8", "#7a7f0e"),
+    backends=("#0f71b2", "#529160", "#975d00", "#d66105", "#b3558b", "#1592ca", "#595500"),
 )
 DARK = Palette(
     dark=True,
@@ -161,12 +158,12 @@ DARK = Palette(
     on_accent="#0d1a28",
     accent_soft="#2d4a66",
     selection="#24364a",
-    good="#4fc38a",
+    good="#34d0a6",
     warn="#e0a33e",
-    bad="#f0837a",
+    bad="#f08277",
     plain="#2a2825",
     plain_edge="#b3a68c",
-    backends=("#4aa3dc", "#2bb88d", _ORANGE, "#ee7d33", _PURPLE, _SKY, _YELLOW),
+    backends=("#4e9fda", "#23d9ac", "#eaa000", "#eb7e35", "#cb79a8", "#51bade", "#f0e442"),
 )
 
 

@@ -25,6 +25,14 @@ _SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBra
 _OUTLINED = ("QCheckBox", "QAbstractSpinBox", "QComboBox")  # by Fusion, not the style sheet
 _FUSION_OUTLINE = 140  # percent by which an outline is darker than the ground
 _MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
+_EFFECTS = (  # of menus, lists and tips: nothing moves by itself
+    Qt.UIEffect.UI_AnimateMenu,
+    Qt.UIEffect.UI_FadeMenu,
+    Qt.UIEffect.UI_AnimateCombo,
+    Qt.UIEffect.UI_AnimateTooltip,
+    Qt.UIEffect.UI_FadeTooltip,
+    Qt.UIEffect.UI_AnimateToolBox,
+)
 
 
 class FontSize(str, Enum):
@@ -61,6 +69,8 @@ class Theme(QObject):
         self._canvas: CanvasColours | None = None
         self.palette: Palette = LIGHT
         load_fonts()
+        for effect in _EFFECTS:
+            QApplication.setEffectEnabled(effect, False)
         app.setStyle(QStyleFactory.create("Fusion"))
         self._apply()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)

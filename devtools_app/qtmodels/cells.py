@@ -19,6 +19,7 @@ from devtools_app.qtmodels.roles import (
     TONE,
     TOOLTIP,
 )
+from inspector.tables.glossary import with_definition
 from inspector.tables.row_order import SortKey
 from inspector.tables.table import Column, ColumnKind, Table
 from inspector.units import as_number
@@ -122,5 +123,6 @@ def heading(column: Column, role: int, mark: str = "") -> object:
     if role == ALIGNMENT:
         return alignment(column)
     if role == TOOLTIP:
-        return column.raw_heading if column.raw_unit else column.title
+        shown = column.raw_heading if column.raw_unit else column.title
+        return with_definition(column.title, shown)
     return None

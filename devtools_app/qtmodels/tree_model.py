@@ -50,7 +50,7 @@ class TreeModel(QAbstractItemModel):
         self.tree = empty_tree()
         self._order = TreeOrder(self.tree)
         self._shown = self._order.arrange()
-        self._is_leaf = leaves(self.tree)
+        self._counted = leaves(self.tree) & self.tree.rows.counted()
         self._sort: tuple[SortKey, ...] = ()
         self._filter = Filter()
         self._looks: Looks | None = None
@@ -65,13 +65,13 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def shown_leaves(self) -> int:
-        """Return how many of the shown nodes are leaves."""
-        return int(np.count_nonzero(self._is_leaf[self._shown.children]))
+        """Return how many of the shown nodes are leaves that count."""
+        return int(np.count_nonzero(self._counted[self._shown.children]))
 
     @property
     def total_leaves(self) -> int:
-        """Return how many nodes are leaves, shown or not."""
-        return int(np.count_nonzero(self._is_leaf))
+        """Return how many nodes are leaves that count, shown or not."""
+        return int(np.count_nonzero(self._counted))
 
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:
@@ -89,7 +89,7 @@ class TreeModel(QAbstractItemModel):
         self.beginResetModel()
         self.tree = order.tree
         self._order = order
-        self._is_leaf = leaves(self.tree)
+        self._counted = leaves(self.tree) & self.tree.rows.counted()
         self._sort = ()
         self._filter = Filter()
         self._highlighted = None

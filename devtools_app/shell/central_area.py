@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtGui import QHoverEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QSplitter,
@@ -131,6 +133,10 @@ class ViewTabs(QWidget):
             index = self._bar.addTab(counted(title, self._counts.get(name, 0)))
             self._bar.setTabData(index, name)
             self._bar.setTabToolTip(index, f"{title}  Alt+{number}" if number < 10 else "")
+        # Qt keeps the tab that was below the pointer highlighted, whichever is there now
+        nowhere = QPointF(-1, -1)
+        leave = QHoverEvent(QEvent.Type.HoverLeave, nowhere, nowhere, nowhere)
+        QApplication.sendEvent(self._bar, leave)
 
     def _bring_up(self, name: str) -> None:
         for other, lender in self._lenders.items():
@@ -179,6 +185,12 @@ class Centre(QSplitter):
     def names(self) -> tuple[str, ...]:
         """Return the names of the views that have a tab in the first row, in order."""
         return self._main.names
+
+    @property
+    def rows(self) -> tuple[QWidget, ...]:
+        """Return the rows of tabs with their views that can be seen."""
+        shown = self._second is not None and self._second.isVisible()
+        return (self._main, self._second) if self._second is not None and shown else (self._main,)
 
     @property
     def current(self) -> ViewHost | None:

@@ -130,6 +130,7 @@ class StartPage(QScrollArea):
         ]
         if MODULE.is_file():
             offers.append(("Open the sample", "sample"))
+            offers.append(("Take the tour", "tour"))
         for text, name in offers:
             button = PushButton(text)
             button.setAccessibleName(text)

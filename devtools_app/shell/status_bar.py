@@ -16,6 +16,7 @@ from devtools_app.viewmodels.status_part import StatusPart
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
+from inspector.units import MINUS
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the readers is needed
     from devtools_app.viewmodels.status import StatusFacts
@@ -26,6 +27,15 @@ _SAY_MS = 6000
 _TAGS = (
     "values logged: the timed runs logged values, so these are not the program's times.\n"
     "assumed: the tick unit of this trace is unknown; choose it in Preferences."
+)
+
+_PARTS = (
+    "time",
+    "time in delegates",
+    "time in operators",
+    "time in control",
+    "unattributed",
+    "tracing",
 )
 
 
@@ -120,10 +130,13 @@ class StatusLine(QStatusBar):
 
     def _show(self, facts: StatusFacts) -> None:
         from devtools_app.viewmodels.status import memory_part, time_parts
+        from inspector.tables.glossary import definition, with_definition
 
         self._time.setText(self._markup(time_parts(facts, self._state.units)))
         arena = memory_part(facts, self._state.units)
         self._arena.setText(self._markup([arena] if arena else []))
+        self._arena.setToolTip(definition("planned"))
+        self._time.setToolTip("\n".join(with_definition(one, one) for one in _PARTS))
         self._unit.set_badge(", ".join(facts.tags), "", _TAGS)
 
     def _failed(self, error: BaseException) -> None:
@@ -136,12 +149,12 @@ class StatusLine(QStatusBar):
         pieces: list[str] = []
         for number, part in enumerate(text):
             if number:
-                sign = "−" if part.value.startswith("-") else "+"
+                sign = MINUS if part.value.startswith(MINUS) else "+"
                 pieces.append("=" if number == 1 and text[0].strong else sign)
             weight = "600" if part.strong else "400"
             value = (
                 f'<span style=\'font-family:"{mono}";color:{palette.text};'
-                f"font-weight:{weight}'>{escape(part.value.removeprefix('-'))}</span> "
+                f"font-weight:{weight}'>{escape(part.value.removeprefix(MINUS))}</span> "
                 if part.value
                 else ""
             )

@@ -27,6 +27,7 @@ from devtools_app.shell.below_panels import BelowPanels
 from devtools_app.shell.central_area import Centre
 from devtools_app.shell.docks import Docks
 from devtools_app.shell.file_drop import Dropping
+from devtools_app.shell.focus_areas import FocusAreas
 from devtools_app.shell.fold_bar import FoldBar
 from devtools_app.shell.job_line import JobLine, follow_recompiling
 from devtools_app.shell.layouts import GroupLayouts
@@ -37,6 +38,7 @@ from devtools_app.shell.panel_buttons import PanelButtons
 from devtools_app.shell.start_page import StartPage
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.toolbar import TopBar
+from devtools_app.shell.tour import Tour
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.state.panel_layout import PanelLayouts, Showing
 from devtools_app.state.requests import Notice
@@ -85,6 +87,8 @@ class MainWindow(QMainWindow):
         arrangements: of the panels, by name
         status: the line at the bottom
         strip: messages over the views
+        tour: of the sample
+        areas: that F6 goes through
         top_bar: session, method and meaning of colour
         menus: the menu bar
     """
@@ -158,7 +162,8 @@ class MainWindow(QMainWindow):
         self.addToolBar(self.top_bar)
         self.setStatusBar(self.status)
         offers: dict[str, Callable[[], object]] = {
-            name: self.bound[name].trigger for name in ("open", "open_folder", "compile", "sample")
+            name: self.bound[name].trigger
+            for name in ("open", "open_folder", "compile", "sample", "tour")
         }
         self._start_page = StartPage(self.theme, offers, self.controller.open)
         self._pages = QStackedWidget()
@@ -172,6 +177,8 @@ class MainWindow(QMainWindow):
         layout.addWidget(self.fold_bar)
         self.strip.float_over(middle)
         self.setCentralWidget(middle)
+        self.areas = FocusAreas(self._areas)
+        self.tour = Tour(middle, self.theme, self.store, self.controller, self.show_view)
 
     def _build_panels(self, views: tuple[ViewSpec, ...]) -> None:
         around = [view for view in views if view.area is not Area.CENTRE]
@@ -298,6 +305,26 @@ class MainWindow(QMainWindow):
         self.panels.reset()
         self._show_page()
 
+    def step_area(self, by: int) -> None:
+        """Move the keyboard to the next area of the window (1) or the one before (-1)."""
+        self.areas.step(by)
+
+    def _areas(self) -> list[QWidget]:
+        """Return the areas that can be seen, from the upper left to the lower right."""
+        if self._pages.currentIndex() == 0:
+            return [self._start_page]
+        docks = [one for one in self.docks.by_name.values() if one.in_front]
+        left, right, below = (
+            [one for one in docks if one.host.spec.area is area]
+            for area in (Area.LEFT, Area.RIGHT, Area.BOTTOM)
+        )
+        over = [one for one in (self.strip, self.tour.card) if one is not None and one.isVisible()]
+        return [self.top_bar, *left, *self.centre.rows, *right, *over, self.fold_bar, *below]
+
+    def start_tour(self) -> None:
+        """Show the first step of the tour of the sample."""
+        self.tour.start()
+
     def save_layout(self) -> None:
         """Ask for a name and save the arrangement of the panels."""
         self.arrangements.ask()
@@ -311,8 +338,8 @@ class MainWindow(QMainWindow):
         self._notices.show(notice)
 
     def dismiss_notice(self) -> bool:
-        """Hide the message over the views; return whether there was one."""
-        return self._notices.dismiss()
+        """Hide the message or the tour over the views; return whether there was one."""
+        return self._notices.dismiss() or self.tour.leave()
 
     def show_status(self, text: str) -> None:
         """Show a sentence in the status line for a few seconds."""
@@ -359,7 +386,8 @@ class MainWindow(QMainWindow):
         self.bound["split"].setChecked(bool(state.split_view))
         self.bound["watch"].setChecked(self.controller.watching)
         self.bound["full_screen"].setChecked(self.isFullScreen())
-        self.bound["sample"].setVisible(MODULE.is_file())
+        for name in ("sample", "tour"):
+            self.bound[name].setVisible(MODULE.is_file())
 
     def _show_state(self, old: State, new: State) -> None:
         if len(new.sessions) > len(old.sessions) or new.sweep != old.sweep:

@@ -123,6 +123,7 @@ class State:
         all_gaps: the last one of each open session, for comparing sessions
         sweep: results file or folder of the sweep shown, may be empty
         tensor: key of the tensor shown, may be empty
+        help_subject: title of the view that the guide was opened for
     """
 
     sessions: tuple[OpenSession, ...] = ()
@@ -149,6 +150,7 @@ class State:
     all_gaps: tuple[Gaps, ...] = ()
     sweep: str = ""
     tensor: str = ""
+    help_subject: str = ""
 
     @property
     def gap(self) -> RunGap | None:

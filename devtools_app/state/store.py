@@ -44,6 +44,7 @@ class Changes(TypedDict, total=False):
     compared: tuple[str, ...]
     sweep: str
     tensor: str
+    help_subject: str
 
 
 class Store(QObject):

@@ -23,7 +23,7 @@ def gap_group(run: RunGap | None, related: Related) -> FactGroup:
     facts = [_distance(_basis(row), row.total)]
     if row.own is not None:
         badge, tone = ("diverges", "bad") if row.diverges else ("", "")
-        facts.append(_distance("added by the node", row.own, badge, tone))
+        facts.append(_distance("own error", row.own, badge, tone))
     if row.inherited is not None:
         facts.append(_distance("received", row.inherited))
     facts += _measures(row.total)

@@ -30,7 +30,7 @@ class MemoryMap:
         arena: the planned buffer
         data: content of the canvas; value n of it is value n of the buffer
         legend: meaning of the colours
-        headline: planned, peak, bound and holes in words
+        headline: planned, peak, bound and unused part in words
         issues: issues of the plan
     """
 
@@ -104,7 +104,7 @@ def _column(numbers: list[int]) -> NDArray[np.int64]:
 
 def headline(plan: MemoryPlan, arena: Arena, size_unit: str = "auto") -> str:
     """Return the facts of a planned buffer as one line."""
-    holes = arena.hole_bytes / arena.planned_bytes if arena.planned_bytes else 0.0
+    unused = arena.hole_bytes / arena.planned_bytes if arena.planned_bytes else 0.0
     storages = len({value.storage for value in arena.values})
     shared = f" on {storages:,} places" if storages != len(arena.values) else ""
     parts = [
@@ -112,7 +112,7 @@ def headline(plan: MemoryPlan, arena: Arena, size_unit: str = "auto") -> str:
         plural(plan.instruction_count, "instruction"),
         f"peak {format_bytes(arena.peak_bytes, size_unit)}",
         f"lower bound {format_bytes(arena.lower_bound_bytes, size_unit)}",
-        f"holes {format_share(holes)}",
+        f"unused at the peak {format_share(unused)}",
     ]
     return " · ".join(parts)
 

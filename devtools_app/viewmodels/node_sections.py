@@ -65,7 +65,7 @@ def _short_time(row: OperatorRow, units: Units) -> Fact:
     if row.mean_ns is None:
         return Fact(operator_title(row.label), "missing", "its ticks are not time", link=link)
     text = format_duration(row.mean_ns, row.tick_ns, units.time)
-    hover = f"mean {_exact(row.mean_ns)}; join {join}: {JOIN_REASONS[join]}"
+    hover = f"mean {_exact(row.mean_ns)}; {JOIN_REASONS[join]}"
     return Fact(operator_title(row.label), text, hover, link=link)
 
 
@@ -77,7 +77,8 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
         steady = of_steady_set(row.samples_ns, row.steady)
         middle, _, _, low, high = (float(one) for one in spread(steady))
         several = len(steady) > 1
-        share = "" if row.share is None else f"  {format_share(row.share)}"
+        bounded = 0 <= row.mean_ns < row.tick_ns  # so is the share
+        share = "" if row.share is None or bounded else f"  {format_share(row.share)}"
         hover = f"{_exact(row.mean_ns)}" + (f", {row.share:.4%} of the method" if row.share else "")
         text = f"{format_duration(row.mean_ns, row.tick_ns, units.time)}{share}"
         facts.append(Fact("mean" if several else "time", text, hover))
@@ -93,7 +94,7 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
         facts.append(Fact("passes per run", f"{row.passes:,}"))
     join = JOIN_WORDS[row.link.grade.value]
     how = "by instruction" if row.kind != "inner" else "inside the delegate"
-    facts.append(Fact("join", how, JOIN_REASONS[join], join, JOIN_TONES.get(join, "muted")))
+    facts.append(Fact("matched", how, JOIN_REASONS[join], join, JOIN_TONES.get(join, "muted")))
     return facts
 
 

@@ -13,6 +13,7 @@ from devtools_app.viewmodels.status import StatusFacts, status_facts
 from inspector.check.session import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
 from inspector.files.getters import getters
 from inspector.files.session import LoadedFile, Session
+from inspector.findings.next_steps import NextStep, change_words, next_steps, next_steps_beside
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
 from inspector.memory.measured import measured_as, measured_memory
@@ -113,6 +114,8 @@ class Overview:
         memory: resident memory of the run of each method, where it was measured
         files: one line per file
         missing: files that would add information
+        steps: what to do next
+        change: how the program can be changed, empty without one
     """
 
     title: str
@@ -125,10 +128,19 @@ class Overview:
     memory: tuple[FactGroup, ...]
     files: FactGroup
     missing: tuple[Missing, ...]
+    steps: tuple[NextStep, ...] = ()
+    change: str = ""
 
 
-def overview(session: Session, method: str, units: Units) -> Overview:
-    """Return the overview of a session."""
+def overview(session: Session, method: str, units: Units, beside: str = "") -> Overview:
+    """Return the overview of a session.
+
+    Args:
+        session: the session shown
+        method: the method shown
+        units: of the user
+        beside: name of a variant open beside it that was not measured, empty for none
+    """
     found = findings(session)
     return Overview(
         session.name,
@@ -141,6 +153,8 @@ def overview(session: Session, method: str, units: Units) -> Overview:
         tuple(filter(None, (_memory(session, method, units) for method in session.methods))),
         FactGroup("Files", tuple(_file(file, units) for file in session.files)),
         missing(session),
+        next_steps_beside(session, beside) if beside else next_steps(session),
+        change_words(session),
     )
 
 
@@ -309,3 +323,8 @@ def missing(session: Session) -> tuple[Missing, ...]:
     """Return the missing files that would add information to a session."""
     absent = (session.program is None, session.record is None, not session.dumps)
     return tuple(one for one, gone in zip(_MISSING, absent, strict=True) if gone)
+
+
+def step_entry(session: Session, step: NextStep) -> ListEntry:
+    """Return an action as it is listed, with file names instead of paths."""
+    return ListEntry(step.text, short_paths(session, step.brings), "accent")

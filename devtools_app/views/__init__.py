@@ -39,6 +39,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("node", "Node", Area.RIGHT, "node", showing=Showing.FOLLOWS),
     entry("recipe", "Recipe", Area.RIGHT, "recipe", groups=_CHANGE, showing=Showing.NEVER),
     entry("notes", "Notes", Area.RIGHT, "notes", showing=Showing.NEVER),
+    entry("guide", "Guide", Area.RIGHT, "info", without_session=True, showing=Showing.NEVER),
     entry("stages", "Stages", Area.CENTRE, "stages", groups=_CHANGE, never=_only_data),
     entry("step", "Step", Area.CENTRE, "step", without_session=True, groups=_CHANGE),
     entry("bisect", "Bisect", Area.CENTRE, "bisect", without_session=True, groups=_CHANGE),

@@ -12,7 +12,14 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.measuring import measured_jobs
-from devtools_app.state.requests import GoTo, OpenVariant, ShowDisk, ShowSession, ShowView
+from devtools_app.state.requests import (
+    ChooseFiles,
+    GoTo,
+    OpenVariant,
+    ShowDisk,
+    ShowSession,
+    ShowView,
+)
 from devtools_app.state.state import Gaps, OpenSession, Place, State
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, walked
@@ -105,6 +112,11 @@ class ComparePane(PanelActions, Pane):
         self._cancel = self.add_button(
             "Cancel", "Cancel the measurement", self.measurer.follower.cancel, right=True
         )
+        self._offers = (
+            self.empty.add_button("Show the recipe", lambda: self._ask(ShowView("recipe"))),
+            self.empty.add_button("Open files…", lambda: self._ask(ChooseFiles())),
+        )
+        self._offer_others(shown=False)
         self._lay_out_content()
         self._wire()
 
@@ -164,6 +176,7 @@ class ComparePane(PanelActions, Pane):
     @override
     def show_state(self, state: State) -> None:
         """Compare the sessions that a state names."""
+        self._offer_others(shown=False)
         if state.session is None:
             self.show_need(NO_SESSION)
             return
@@ -204,6 +217,7 @@ class ComparePane(PanelActions, Pane):
 
     def _show_alone(self) -> None:
         """Show that a second session is missing, or offer other variants of the program."""
+        self._offer_others(shown=True)
         self.show_need(_ALONE)
         others = [one for one in self._variants if not one.session]
         if others:
@@ -213,6 +227,10 @@ class ComparePane(PanelActions, Pane):
             self.about.setVisible(True)
             self._show_tables(shown=False)
             self.stack.setCurrentIndex(1)
+
+    def _offer_others(self, *, shown: bool) -> None:
+        for button in self._offers:
+            button.setVisible(shown)
 
     def _show_tables(self, *, shown: bool) -> None:
         for part in (self.summary, self._lower):

@@ -9,10 +9,17 @@ from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, set_role
 from devtools_app.jobs.latest import Latest
-from devtools_app.state.requests import ShowView
+from devtools_app.state.requests import ChooseFiles, ShowView
 from devtools_app.state.state import State
+from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.viewmodels.finding_links import action_entry, finding_request
-from devtools_app.viewmodels.overview import Overview, TimeSum, methods_work, overview
+from devtools_app.viewmodels.overview import (
+    Overview,
+    TimeSum,
+    methods_work,
+    overview,
+    step_entry,
+)
 from devtools_app.views.editing import show_finding_edits
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -21,7 +28,9 @@ from devtools_app.widgets.cards import Card, card_text
 from devtools_app.widgets.time_bar import TimeBar
 from inspector.files.session import Session
 from inspector.findings.finding import Finding
+from inspector.findings.next_steps import NextAction, NextStep
 from inspector.tables.facts import Fact
+from inspector.tables.glossary import definition
 from inspector.units import plural
 
 
@@ -44,9 +53,21 @@ class OverviewPane(Pane):
     @override
     def show_session(self, session: Session, state: State) -> None:
         """Show the session of a state."""
-        method, units = state.method, state.units
-        key = (state.open_session, method, units)
-        self.request(key, lambda: overview(session, method, units))
+        method, units, beside = state.method, state.units, self._unmeasured(state)
+        key = (state.open_session, method, units, beside)
+        self.request(key, lambda: overview(session, method, units, beside))
+
+    def _unmeasured(self, state: State) -> str:
+        """Return the variant open beside the session that was not measured, empty for none."""
+        shown = compared_sessions(state)
+        variants = [state.history.of_session(one.id) for one in shown]
+        related = len({one.program for one in variants if one is not None}) == 1
+        if len(shown) != 2 or None in variants or not related:
+            return ""
+        if self.context.jobs.measurements.known(shown) is not None:
+            return ""
+        other = next(one for one in shown if one.id != state.current)
+        return f"{other.id} {other.session.name}"
 
     @override
     def show_result(self, result: object) -> None:
@@ -98,7 +119,9 @@ class OverviewPane(Pane):
             f"Time of {time.method or 'the run'}, mean of {plural(time.runs, 'steady run')}{note}"
         )
         card = Card(self.theme, title)
-        card.add(card_text(self.theme, time.whole, FontSize.LARGE, strong=True))
+        whole = card_text(self.theme, time.whole, FontSize.LARGE, strong=True)
+        whole.setToolTip(definition("time"))
+        card.add(whole)
         bar = TimeBar(self.theme)
         bar.show_slices(time.slices, hatched=time.hatched)
         bar.chosen.connect(lambda view: self._ask(ShowView(view)))
@@ -129,6 +152,7 @@ class OverviewPane(Pane):
 
     def _add_right(self, content: Overview) -> None:
         self._cards.clear()
+        self._add_next(content)
         for group in content.methods:
             card = self._cards[group.title] = Card(self.theme, f"Method {group.title}")
             card.add_facts((*group.facts, *self._work.get(group.title, ())))
@@ -145,6 +169,32 @@ class OverviewPane(Pane):
         card = Card(self.theme, content.files.title)
         card.add_facts(content.files.facts)
         self.page.add_right(card)
+
+    def _add_next(self, content: Overview) -> None:
+        """Add what to do next, and once that the program can be changed here."""
+        session = self.state.session
+        if session is None or not (content.steps or content.change):
+            return
+        card = Card(self.theme, "What to do next")
+        for step in content.steps:
+            entry = step_entry(session, step)
+            card.add_entries((entry,), lambda _at, one=step: self._take(one))
+        if content.change:
+            words = card_text(self.theme, content.change, FontSize.SMALL)
+            set_role(words, "role", "muted")
+            card.add(words)
+        self.page.add_right(card)
+
+    def _take(self, step: NextStep) -> None:
+        session = self.state.session
+        if step.action is NextAction.TRY and step.finding is not None:
+            self._try(step.finding)
+        elif step.action is NextAction.OPEN:
+            self._ask(ChooseFiles(beside=True))
+        elif step.finding is not None and session is not None:
+            self._ask(finding_request(session, self.state.method, step.finding))
+        else:
+            self._ask(ShowView(step.view))
 
     def _try(self, finding: Finding) -> None:
         row = self.page.focusWidget() or self.page  # the line that was clicked, or Return was on

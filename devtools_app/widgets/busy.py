@@ -84,8 +84,8 @@ class Busy(QWidget):
         self._cancel.setVisible(talk)
         self._text.setText(f"{self._what} · {waited / 1000.0:.0f} s" if talk else self._what)
         known = talk and self._share >= 0.0
-        self._bar.setRange(0, 100 if known else 0)
-        self._bar.setValue(round(self._share * 100) if known else -1)
+        self._bar.setRange(0, 100)  # also while unknown: a bar without an end would move
+        self._bar.setValue(round(self._share * 100) if known else 0)
         seen = waited >= QUIET_MS
         appears = seen and self.isHidden()
         self.setVisible(seen)

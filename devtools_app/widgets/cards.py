@@ -25,6 +25,7 @@ from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.link_row import LinkRow
 from devtools_app.widgets.text_label import text_label
 from inspector.tables.facts import Fact
+from inspector.tables.glossary import definition
 
 _LABEL_WIDTH = 92
 
@@ -68,6 +69,7 @@ class Card(QFrame):
         grid.setColumnStretch(1, 1)
         for row, fact in enumerate(facts):
             label = card_text(self._theme, fact.label)
+            label.setToolTip(definition(fact.label))
             set_role(label, "role", "muted")
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addLayout(self._value(fact), row, 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView
 from typing_extensions import override
 
@@ -21,6 +21,7 @@ class ColumnWidth:
         least: minimum useful width
         usual: preferred width
         most: width that shows every cell completely
+        is_number: whether its cells are numbers, which stay beside their neighbours
 
     Units: pixels
     """
@@ -28,6 +29,7 @@ class ColumnWidth:
     least: int
     usual: int
     most: int
+    is_number: bool = False
 
 
 def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
@@ -72,7 +74,13 @@ def _parts(shares: Sequence[int], amount: int) -> list[int]:
 
 
 class ColumnFit(QObject):
-    """Keeps the columns of a view fitted until the user sets a width."""
+    """Keeps the columns of a view fitted until the user sets a width.
+
+    Signals:
+        folded(count): another number of columns is hidden for lack of room
+    """
+
+    folded = Signal(int)
 
     def __init__(self, view: QAbstractItemView, head: QHeaderView) -> None:
         super().__init__(view)
@@ -81,6 +89,9 @@ class ColumnFit(QObject):
         self._columns: tuple[ColumnWidth, ...] = ()
         self._by_hand = False
         self._fitting = False
+        self._folds = False
+        self._chosen: dict[int, bool] = {}  # by the user: whether a column is shown
+        self._count = 0
         self._viewport.installEventFilter(self)
         head.sectionResized.connect(self._resized)
         head.sectionHandleDoubleClicked.connect(self._fit_one)
@@ -90,10 +101,28 @@ class ColumnFit(QObject):
         metrics = self._head.fontMetrics()
         return metrics.horizontalAdvance(f"{heading} ▾") + _HEADING_PAD
 
+    def fold(self) -> None:
+        """Hide the last columns where there is no room, instead of a scroll bar."""
+        self._folds = True
+        self.fit()
+
+    def is_hidden(self, index: int) -> bool:
+        """Return whether a column is hidden."""
+        return self._head.isSectionHidden(index)
+
+    def show_column(self, index: int, shown: bool) -> None:
+        """Show or hide a column whether there is room or not."""
+        self._chosen[index] = shown
+        self._head.setSectionHidden(index, not shown)
+        self.fit()
+
     def set_columns(self, columns: Sequence[ColumnWidth]) -> None:
         """Refit the columns; manual widths are kept while the number of columns is the same."""
         if len(columns) != len(self._columns):
             self._by_hand = False
+            for index in self._chosen:
+                self._head.setSectionHidden(index, False)
+            self._chosen = {}
         self._columns = tuple(columns)
         self.fit()
 
@@ -103,11 +132,44 @@ class ColumnFit(QObject):
             return
         self._fitting = True
         try:
-            widths = fitted(self._columns, self._viewport.width())
-            for index, width in enumerate(widths):
+            room = self._viewport.width()
+            shown = self._shown(room)
+            self._hide_others(shown)
+            widths = fitted([self._columns[index] for index in shown], room)
+            for index, width in zip(shown, widths, strict=True):
                 self._head.resizeSection(index, width)
         finally:
             self._fitting = False
+
+    def _shown(self, room: int) -> list[int]:
+        """Return the columns to show: those that were chosen, and as many others as fit."""
+        every = range(len(self._columns))
+        if not self._folds:
+            return [index for index in every if self._chosen.get(index, True)]
+        taken = sum(self._columns[index].least for index in every if self._chosen.get(index))
+        shown, full = list[int](), False
+        for index in every:
+            if index in self._chosen:
+                shown += [index] if self._chosen[index] else []
+                continue
+            taken += self._columns[index].least
+            full = full or (taken > room and bool(shown))
+            shown += [] if full else [index]
+        return shown
+
+    def _hide_others(self, shown: list[int]) -> None:
+        if not self._folds:
+            return
+        for index in range(len(self._columns)):
+            if self._head.isSectionHidden(index) != (index not in shown):
+                self._head.setSectionHidden(index, index not in shown)
+        if shown:
+            # a number far from the others, at the other end of the window, is not read with them
+            self._head.setStretchLastSection(not self._columns[shown[-1]].is_number)
+        count = len(self._columns) - len(shown)
+        if count != self._count:
+            self._count = count
+            self.folded.emit(count)
 
     def _fit_one(self, index: int) -> None:
         """Show every cell of a column completely, from then on by hand."""

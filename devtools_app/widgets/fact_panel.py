@@ -21,6 +21,7 @@ from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.link_button import LinkButton
 from devtools_app.widgets.text_label import breakable, text_label
 from inspector.tables.facts import Fact, FactGroup, FactSheet
+from inspector.tables.glossary import definition
 
 _LABEL_WIDTH = 88
 
@@ -145,6 +146,7 @@ class FactPanel(QScrollArea):
 
     def _add_fact(self, grid: QGridLayout, row: int, fact: Fact) -> None:
         label = _label(fact.label, self._theme)
+        label.setToolTip(definition(fact.label))
         set_role(label, "role", "muted")
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         line = QHBoxLayout()

@@ -25,8 +25,10 @@ from devtools_app.qtmodels.row_marks import RowMarks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import BadgeDelegate
+from devtools_app.widgets.column_fit import ColumnFit
 from devtools_app.widgets.elision import CellDelegate, NameDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.fields import ToolButton
 from devtools_app.widgets.files import AskSave, ask_save, try_to_write
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.share_bar import ShareDelegate
@@ -34,6 +36,7 @@ from inspector.render.delimited import TextFormat, tsv, write_table
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.magnitude import magnitude
 from inspector.tables.table import Column, ColumnKind, Table
+from inspector.units import plural
 
 _LOG = logging.getLogger(__name__)
 _NO_MATCH = "No row matches the filter"
@@ -53,6 +56,8 @@ class ItemPanel(QWidget):
         ask_path: asks for the path of an export; replaced in tests
         more_actions: adds actions for the row of a key to the context menu
     """
+
+    _fit: ColumnFit  # of the view, set before this part is built
 
     row_chosen = Signal(int)
     row_activated = Signal(int)
@@ -76,6 +81,10 @@ class ItemPanel(QWidget):
         }
         self._filter = FilterBox(f"Filter {name}")
         self._count = QLabel()
+        self._more = ToolButton()
+        self._more.setVisible(False)
+        self._more.clicked.connect(self._show_columns_menu)
+        self._fit.folded.connect(self._columns_folded)
         self._empty = EmptyState(theme, Need(f"No {name}"))
         self._need = Need(f"No {name}")
         self._marked: Mapping[int, str] = {}
@@ -119,6 +128,10 @@ class ItemPanel(QWidget):
         """Mark rows of the table until it is replaced, each with the reason on hover."""
         self._marked = words
         self._any_model.set_marks(RowMarks(words, self._theme.icon("pencil", "accent")))
+
+    def fold_columns(self) -> None:
+        """Hide the last columns where there is no room for them, behind a button that lists all."""
+        self._fit.fold()
 
     def hide_tools(self) -> None:
         """Hide the filter line, for short lists."""
@@ -166,6 +179,7 @@ class ItemPanel(QWidget):
         self._tools.addWidget(self._filter, 1)
         self._filter.setMaximumWidth(320)
         self._tools.addWidget(self._count)
+        self._tools.addWidget(self._more)
         self._tools.addStretch(1)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._view)
@@ -234,7 +248,35 @@ class ItemPanel(QWidget):
             menu.addSeparator()
         if self.rows.length:
             menu.addAction(f"Export {self.name}…", self.export)
+        if self.rows.columns:
+            menu.addSeparator()
+            self._add_sorting(menu)
+            menu.addMenu(self._columns_menu())
         return menu
+
+    def _add_sorting(self, menu: QMenu) -> None:
+        """Add actions that sort by the column of the cursor, if there is one."""
+
+    def _columns_menu(self) -> QMenu:
+        menu = QMenu("Columns", self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for index, column in enumerate(self.rows.columns):
+            action = menu.addAction(column.title)
+            action.setCheckable(True)
+            action.setChecked(not self._fit.is_hidden(index))
+            action.toggled.connect(lambda on, index=index: self._fit.show_column(index, on))
+        return menu
+
+    def _show_columns_menu(self) -> None:
+        at = self._more.mapToGlobal(self._more.rect().bottomLeft())
+        self._columns_menu().popup(at)
+
+    def _columns_folded(self, count: int) -> None:
+        words = f"+{plural(count, 'column')}"
+        self._more.setText(words)
+        self._more.setAccessibleName(f"{plural(count, 'column')} hidden for lack of room")
+        self._more.setToolTip("Columns without room: a click lists all, to show or hide them")
+        self._more.setVisible(count > 0)
 
     def _filter_by(self, cell: str) -> None:
         self._filter.show_text(cell)
@@ -265,16 +307,21 @@ class ItemPanel(QWidget):
         many = f"{shown:,} of {total:,} {noun}" if shown != total else f"{total:,} {noun}"
         self._count.setText(wrong or many)
         set_role(self._count, "role", "bad" if wrong else "muted")
-        if shown == 0:
+        empty = self._is_empty()
+        if empty:
             nothing = self._any_model.filtered
             self._empty.show_need(Need(_NO_MATCH) if nothing else self._need)
-        self._stack.setCurrentIndex(1 if shown == 0 else 0)
+        self._stack.setCurrentIndex(1 if empty else 0)
 
     def _shown_count(self) -> int:
-        return len(self.shown_rows())
+        raise NotImplementedError
 
     def _total_count(self) -> int:
-        return self.rows.length
+        return int(self.rows.counted().sum())
+
+    def _is_empty(self) -> bool:
+        """Return whether no row is shown, counted or not."""
+        raise NotImplementedError
 
     def _delegate_for(self, column: Column) -> CellDelegate:
         return self._delegates[column.kind]

@@ -224,7 +224,7 @@ class TableView(ItemPanel):
             usual = most = max(heading, metrics.averageCharWidth() * column.width)
             return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, most)
         if column.kind is not ColumnKind.TEXT:
-            return ColumnWidth(usual, usual, usual)
+            return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
         least = _LEAST_TEXT if column.width else _LEAST_MEASURED
@@ -259,26 +259,9 @@ class TableView(ItemPanel):
             self._model.set_sort(rest if shift else ())
         self._grid.scrollToTop()  # else what is now first stays hidden above
 
-    def _columns_menu(self) -> QMenu:
-        menu = QMenu("Columns", self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for index, column in enumerate(self.rows.columns):
-            action = menu.addAction(column.title)
-            action.setCheckable(True)
-            action.setChecked(not self._grid.isColumnHidden(index))
-            action.toggled.connect(
-                lambda on, index=index: self._grid.setColumnHidden(index, not on)
-            )
-        return menu
-
     @override
-    def _menu(self) -> QMenu:
-        menu = super()._menu()
-        if self.rows.columns:
-            menu.addSeparator()
-            menu.addAction("Sort by this column\tS", self._sort_current)
-            menu.addMenu(self._columns_menu())
-        return menu
+    def _add_sorting(self, menu: QMenu) -> None:
+        menu.addAction("Sort by this column\tS", self._sort_current)
 
     @override
     def _apply_filter(self, text: str) -> None:
@@ -289,7 +272,11 @@ class TableView(ItemPanel):
 
     @override
     def _shown_count(self) -> int:
-        return len(self._model.order)
+        return int(self.rows.counted()[self._model.order].sum())
+
+    @override
+    def _is_empty(self) -> bool:
+        return len(self._model.order) == 0
 
     @override
     def _restyle(self) -> None:

@@ -13,6 +13,7 @@ from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.viewmodels.overview import Slice
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.flow_layout import FlowLayout
+from inspector.tables.glossary import definition
 from inspector.units import format_share
 
 _BAR = 18
@@ -64,7 +65,9 @@ class TimeBar(QWidget):
         set_role(button, "link", "true")
         of_method = f", {share} of the method" if share else ""
         button.setAccessibleName(f"{part.word} {part.text}{of_method}")
-        button.setToolTip(f"{part.exact}, mean over the steady runs. Show in {part.view}")
+        meaning = definition(f"time in {part.word}") or definition(part.word)
+        exact = f"{part.exact}, mean over the steady runs. Show in {part.view}"
+        button.setToolTip("\n".join(filter(None, (meaning, exact))))
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         button.clicked.connect(lambda: self.chosen.emit(part.view))
         return button

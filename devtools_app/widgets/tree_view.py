@@ -188,7 +188,7 @@ class TreeView(ItemPanel):
             return ColumnWidth(min(usual, max(_LEAST_SHARE, heading)), usual, usual)
         usual = min(420, max(60, heading, longest + _PAD))
         if column.kind is not ColumnKind.TEXT:
-            return ColumnWidth(usual, usual, usual)
+            return ColumnWidth(usual, usual, usual, column.kind is ColumnKind.NUMBER)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
         least = longest + _PAD if longest + _PAD <= _SHORT else _LEAST_TEXT
@@ -203,7 +203,8 @@ class TreeView(ItemPanel):
         column = now[0].column + 1 if now else 1
         columns = self.rows.columns
         if columns:
-            column %= len(columns)
+            after = [*range(column, len(columns)), *range(len(columns))]
+            column = next((one for one in after if not self._fit.is_hidden(one)), 0)
             self.sort_by(column, descending=columns[column].kind in _NUMBERS)
             self._tree.scrollToTop()
 
@@ -242,6 +243,10 @@ class TreeView(ItemPanel):
     @override
     def _shown_count(self) -> int:
         return self._model.shown_leaves
+
+    @override
+    def _is_empty(self) -> bool:
+        return self._model.rowCount() == 0
 
     @override
     def _total_count(self) -> int:

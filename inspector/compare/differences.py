@@ -164,7 +164,7 @@ def _kinds(session: Session, common: set[str]) -> dict[str, int]:
             continue
         if one.file.kind not in common:
             continue
-        whole = f".{one.file.kind} in all"
+        whole = f".{one.file.kind} file"
         counts[whole] = counts.get(whole, 0) + one.size.total_bytes
         for part in one.size.parts:
             name = f".{one.file.kind} {part.kind}"

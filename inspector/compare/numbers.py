@@ -125,7 +125,7 @@ def size_deltas(sessions: Sessions) -> tuple[Delta, ...]:
     where = places(sessions, "size")
     for file in _MEASURED:
         names = dict.fromkeys(part for one in counts for kind, part in one if kind == file)
-        ordered = sorted(names, key=lambda name: (name != "in all", name))
+        ordered = sorted(names, key=lambda name: (name != "file", name))
         for name in ordered:
             values = tuple(
                 one.get((file, name), 0) if file in there else None
@@ -140,7 +140,7 @@ def _bytes(session: Session) -> dict[tuple[str, str], int]:
     for one in session_sizes(session):
         if one.size is None or one.file.kind not in _MEASURED:
             continue
-        whole = (one.file.kind, "in all")
+        whole = (one.file.kind, "file")
         counts[whole] = counts.get(whole, 0) + one.size.total_bytes
         for part in one.size.parts:
             key = (one.file.kind, part.kind)

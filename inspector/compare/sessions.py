@@ -56,7 +56,7 @@ from inspector.profile.methods import unit_assumed
 from inspector.trace.timing import is_time
 from inspector.units import format_share
 
-_IN_ALL = " in all"
+_FILE = " file"
 NOT_COMPARED = "values were logged while its runs were timed: its times are not compared"
 
 
@@ -139,7 +139,7 @@ class _Comparing:
             self._summary += errors.deltas()
             self._notes = [*errors.notes, *self._notes]
         sizes = size_deltas(self._sessions)
-        self._summary += [delta for delta in sizes if delta.what.endswith(_IN_ALL)]
+        self._summary += [delta for delta in sizes if delta.what.endswith(_FILE)]
         self._tensor_summary(changes)
         return Comparison(
             self._names,
@@ -196,7 +196,7 @@ class _Comparing:
             self._weights += found
             values.append(len(found))
         if any(value is not None for value in values[1:]):
-            what = "recorded weights that differ"
+            what = "changed weights"
             where = places(self._sessions, "structure", method)
             delta = Delta("tensors", what, "", tuple(values), "", method, places=where)
             self._summary.append(delta)
@@ -300,8 +300,8 @@ class _Comparing:
         for what, values, view in (
             ("nodes that changed owner", owners, "partitions"),
             ("nodes in another partition", others, "partitions"),
-            ("nodes only in the first", gone, "graph"),
-            ("nodes not in the first", come, "graph"),
+            ("nodes removed", gone, "graph"),
+            ("nodes added", come, "graph"),
         ):
             where = self._first_places(method, view)
             area = "delegation" if view == "partitions" else "graph"

@@ -19,7 +19,7 @@ from schema.graph import NodeKind
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "not distinguishable", "unknown"
 MANY = 2.0  # times as much; a share says little beyond
 _CLEARLY = 1.5  # times the work, above which a factor reads better than a share
-_FILE = " in all"  # the figures of entire files
+_FILE = " file"  # the figures of entire files
 _OF_SMALLER = 0.4  # of the operators of the smaller program
 _OF_LARGER = 0.15  # of those of the larger; a quantized graph has up to five times as many
 _ERROR_ALIKE = 1.1  # errors of two runs of one program differ by as much on other kernels

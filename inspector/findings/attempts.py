@@ -82,7 +82,7 @@ def edits_that_replan(session: Session) -> Edits:
 
     Where none is named, the stock toolchain plans greedily and ours takes the smallest plan.
     """
-    job = _job(session)
+    job = known_job(session)
     if job is None or not job.memory_planner:
         return ()
     built_in = not toolchain_named(job.toolchain).has_interpreter
@@ -94,7 +94,7 @@ def edits_that_replan(session: Session) -> Edits:
 
 def edits_that_share(session: Session) -> Edits:
     """Return the edit that stores equal constants once: the built-in toolchain does."""
-    job = _job(session)
+    job = known_job(session)
     if job is None or not toolchain_named(job.toolchain).has_interpreter:
         return ()
     return (("compile-with", EditTarget(TargetKind.TOOLCHAIN, BUILT_IN)),)
@@ -107,7 +107,7 @@ def edits_that_shrink(session: Session, rows: Sequence[RooflineRow]) -> Edits:
     example inputs. None for quantized programs, for other backends than the default one, and for
     other operators.
     """
-    job = _job(session)
+    job = known_job(session)
     if job is None or job.quantising.requested:
         return ()
     labels = [
@@ -123,11 +123,18 @@ def edits_that_shrink(session: Session, rows: Sequence[RooflineRow]) -> Edits:
     return (DELEGATE_ALL, *quantized) if quantized else ()
 
 
-def _job(session: Session) -> CompileJob | None:
+def known_job(session: Session) -> CompileJob | None:
+    """Return the recipe of a session, None where it is unknown."""
     try:
         return session_recipe(session).recipe.job
     except RecipeError:
         return None
+
+
+def can_try(session: Session, finding: Finding) -> bool:
+    """Return whether a finding has edits that change the recipe of its session."""
+    job = known_job(session) if finding.edits else None
+    return job is not None and edited(job, finding.edits) != job
 
 
 def overhead_ms(session: Session, method: str) -> float | None:
@@ -167,7 +174,7 @@ def command_of(session: Session, finding: Finding) -> str:
     There is none without edits or a recipe, where the recipe has them already, and where they
     empty a list of the recipe, which no option does.
     """
-    job = _job(session) if finding.edits else None
+    job = known_job(session) if finding.edits else None
     if job is None:
         return ""
     new = edited(job, finding.edits)

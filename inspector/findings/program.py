@@ -148,7 +148,7 @@ def _crossing(program: ProgramFile | None, method: str) -> str:
                 nbytes += size or 0
                 unknown += size is None
     least = "at least " if unknown else ""
-    text = f"{plural(count, 'tensor')} ({least}{format_bytes(nbytes)}) cross their borders"
+    text = f"{plural(count, 'tensor')} ({least}{format_bytes(nbytes)}) cross their boundaries"
     return text if count else ""
 
 
@@ -160,7 +160,7 @@ def _scattered(session: Session, entry: MethodDelegation) -> list[Finding]:
         f"{count} delegates hold {entry.compute_delegated / count:.1f} computing nodes each"
         " on average"
     )
-    detail = "every border costs a call, and often a copy"
+    detail = "every boundary costs a call, and often a copy"
     return [
         Finding(
             Tone.WARN,

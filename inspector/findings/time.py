@@ -265,12 +265,12 @@ def _unattributed(main: _Main) -> list[Finding]:
     share = main.time.unattributed_ms / main.time.method_ms
     if share <= 0.1:
         return []
-    text = f"{format_share(share)} of {_time_of(main)} is in no instruction"
+    text = f"{format_share(share)} of {_time_of(main)} is outside of its instructions"
     return [
         Finding(
             Tone.WARN,
             text,
-            "unattributed time",
+            "unattributed: no event of the trace accounts for it",
             "timeline",
             main.time.method,
             weight=20 + share,

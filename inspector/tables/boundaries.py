@@ -134,7 +134,7 @@ def border_group(
         if outside[word]:
             names = ", ".join(one.other for one in own if one.conversion == word)
             facts.append(Fact(title, _tensors(outside[word]), names))
-    return FactGroup("Border", tuple(facts))
+    return FactGroup("Boundary", tuple(facts))
 
 
 def _crossing(way: str, own: Sequence[DelegateBoundary]) -> Fact:

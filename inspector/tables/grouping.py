@@ -24,7 +24,7 @@ from inspector.tables.tree import MOST_BELOW, TOP, Tree
 from inspector.units import Formatter, as_number
 
 _OWNERS = ("delegate",)  # columns
-_NOTHING = ("", "—")  # what text columns say where there is nothing to say
+NO_OWNER = ("", "—")  # what text columns say where there is nothing to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     table = order.table
     factors = order.factors(by)
     loose = table.columns[by].title in _OWNERS
-    blank = np.array([loose and one in _NOTHING for one in factors.labels], np.bool_)
+    blank = np.array([loose and one in NO_OWNER for one in factors.labels], np.bool_)
     grouped = ~blank[factors.codes[shown]]
     codes, start = np.unique(factors.codes[shown][grouped], return_index=True)
     codes = codes[np.argsort(start)]
@@ -90,10 +90,12 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     group_of[codes] = np.arange(len(codes))
     groups = group_of[factors.codes[shown]]
     labels = [factors.labels[code] for code in cast("list[int]", codes.tolist())]
-    counts = np.bincount(groups[grouped], minlength=len(codes))
+    counted = grouped & table.counted()[shown]
+    counts = np.bincount(groups[counted], minlength=len(codes))
+    sizes = np.bincount(groups[grouped], minlength=len(codes)).tolist()
     first = table.columns[0]
-    names = [f"no {table.columns[by].title}" if one in _NOTHING else one for one in labels]
-    heads = [_head(label, count) for label, count in zip(names, counts.tolist(), strict=True)]
+    names = [f"no {table.columns[by].title}" if one in NO_OWNER else one for one in labels]
+    heads = [_head(*one) for one in zip(names, counts.tolist(), sizes, strict=True)]
     leaves = [first.cell(row) for row in shown.tolist()]
     name = replace(text_column(first.title, [*heads, *leaves], mono=first.mono), width=first.width)
     rest = [_with_totals(column, groups, len(codes), shown) for column in table.columns[1:]]
@@ -104,8 +106,10 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     return Tree(rows, parents)
 
 
-def _head(label: str, count: int) -> str:
-    return f"{label}  ({count:,}{'; a filter lists them' if count > MOST_BELOW else ''})"
+def _head(label: str, count: int, size: int) -> str:
+    """Return the label of a group with the number of its rows that count, if it has any."""
+    note = "; a filter lists them" if size > MOST_BELOW else ""
+    return f"{label}  ({count:,}{note})" if count else label
 
 
 def _muted(table: Table, groups: int, shown: Order) -> NDArray[np.bool_] | None:

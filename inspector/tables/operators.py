@@ -30,6 +30,7 @@ from inspector.roofline.method_work import method_work
 from inspector.roofline.rows import COUNTED, Limits, known_limits, only_work, roofline
 from inspector.roofline.work import NO_WORK
 from inspector.tables.event_keys import EventKeys
+from inspector.tables.glossary import JOINS
 from inspector.tables.grouping import group_rows
 from inspector.tables.roofline import WORK_TITLES, work_columns
 from inspector.tables.row_order import RowOrder
@@ -64,13 +65,7 @@ JOIN_WORDS = {
     "DELEGATE_CALL_ONLY": "call only",
     "NONE": "none",
 }
-JOIN_REASONS = {
-    "instruction": "matched by instruction index; the record has no node for it",
-    "exact": "matched by ids in the files",
-    "inferred": "no id: same operator, matched by position",
-    "call only": "only the delegate call it happened in is known",
-    "none": "not matched to the program",
-}
+JOIN_REASONS = {word: JOINS[word] for word in dict.fromkeys(JOIN_WORDS.values())}
 JOIN_TONES = {"exact": "good", "instruction": "good", "inferred": "warn", "call only": "warn"}
 
 
@@ -132,7 +127,7 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
         text_column("module", Categories.of(map(_modules, parts)), missing="", width=16),
         text_column(DELEGATE, _by_kind(parts, _delegate), width=13),
         times[0],
-        replace(share_column("share of method", _joined(parts, lambda part: part.share)), width=17),
+        _share_of_method(parts),
         *times[1:4],
         join_column(_by_kind(parts, _join)),
         *times[4:],
@@ -156,6 +151,21 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
         GroupMap(steps[calls], calls),
         {},
     )
+
+
+def _share_of_method(parts: Sequence[BlockRows]) -> Column:
+    """Return the column of shares; where the time is only bounded, its share is bounded as well."""
+    column = share_column("share of method", _joined(parts, lambda part: part.share))
+    least = _joined(parts, _share_of_a_tick)
+    return replace(column, width=17, least=least, least_of=Quantity.SHARE)
+
+
+def _share_of_a_tick(part: BlockRows) -> Floats:
+    known = np.flatnonzero(part.share > 0)
+    if not len(known):
+        return np.zeros(len(part))
+    whole = part.mean_ns[known[0]] / part.share[known[0]]
+    return part.tick_ns / whole
 
 
 def _timed_work(session: Session, method: str, units: Units) -> tuple[Column, ...]:

@@ -157,6 +157,7 @@ class Column:
         full: the share that fills a bar: the largest one, so that small shares can be compared
         key: id in queries and JSON; by default the title in snake case
         least: for each row the value below which it is only bounded, None for none
+        least_of: quantity of the bound
     """
 
     title: str
@@ -175,6 +176,7 @@ class Column:
     full: float = 1.0
     key: str = ""
     least: NDArray[np.float64] | None = None
+    least_of: Quantity = Quantity.TIME
 
     def cell(self, row: int) -> str:
         """Return the value of a row as shown."""
@@ -182,7 +184,7 @@ class Column:
         if self.least is not None:
             number = as_number(value)
             if number is not None and 0 <= number < self.least[row]:
-                return below(float(self.least[row]), Quantity.TIME)
+                return below(float(self.least[row]), self.least_of)
         return self.text(value)
 
     @property
@@ -249,6 +251,10 @@ class Table:
                 )
         if self.keys is not None and len(self.keys) != self.length:
             raise ValueError(f"{len(self.keys)} keys for {self.length} rows")
+
+    def counted(self) -> NDArray[np.bool_]:
+        """Return which rows count: those that are not derived from others."""
+        return np.ones(self.length, np.bool_) if self.muted is None else ~self.muted
 
     def complete(self) -> Table:
         """Return the table with all columns that it can have."""

@@ -106,7 +106,7 @@ def test_border_of_a_stock_delegate_counts_what_the_compiler_added(session: Sess
     added = inserted_nodes(session, "forward", 0)
     assert {one.node.node.target for one in added} == {"StaticTranspose"}
     assert all(one.ns is not None and one.ns > 0 for one in added)
-    found = lines(delegate_sheet(made, 0), "Border")
+    found = lines(delegate_sheet(made, 0), "Boundary")
     assert found["in"] == "1 tensor, 12 KiB"
     assert found["added by the compiler"].startswith("2 nodes, 28 KiB written, ")
     events = [fact for group in delegate_sheet(made, 0).groups for fact in group.facts]

@@ -73,7 +73,7 @@ def comparison(*summary: Delta) -> Comparison:
 
 
 WORSE = Delta("memory", "peak", "bytes", (1024, 3072), LESS)
-BETTER = Delta("size", ".pte in all", "bytes", (4096, 3072), LESS)
+BETTER = Delta("size", ".pte file", "bytes", (4096, 3072), LESS)
 LOST = Delta("delegation", "delegated", "share", (0.9, 0.865), MORE)
 WRONG = Delta("gap", "largest error", "", (6e-8, 0.112), LESS)
 RECORDED = Delta("time", "recorded runs", "ms", (2.0, 1.0), LESS)

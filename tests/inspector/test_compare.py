@@ -129,7 +129,7 @@ def test_three_sessions_are_held_to_the_first() -> None:
     names = ("convnet_portable", "convnet_xnnpack", "convnet_portable")
     found = compare_sessions([session(CORPUS / name) for name in names])
     assert _delta(found, "nodes that changed owner").values == (0, 8, 0)
-    assert _delta(found, ".pte in all").difference(2) == 0
+    assert _delta(found, ".pte file").difference(2) == 0
     assert len(set(found.names)) == 3
     assert len(found.changes) == 2
 
@@ -187,7 +187,7 @@ def test_other_weight_is_found_by_name_and_by_how_much() -> None:
     assert all(
         one.share is None or 0 < one.share <= 1 for one in found.weights if one.old == one.new
     )
-    assert _delta(found, "recorded weights that differ").values == (0, len(found.weights))
+    assert _delta(found, "changed weights").values == (0, len(found.weights))
 
 
 def _number(value: float, dtype: type = np.float32) -> TensorData:

@@ -166,7 +166,7 @@ def _run(start: int, total: int, inside: int) -> list[ProfileEvent]:
 
 def test_time_nothing_accounts_for_is_named(tmp_path: Path) -> None:
     found = findings(_traced(tmp_path, [_run(0, 1000, 600)]))
-    assert _with(found, "in no instruction").text.startswith("40 % of the time")
+    assert _with(found, "outside of its instructions").text.startswith("40 % of the time")
     assert not any("Ticks are assumed" in one.text for one in found)
 
 

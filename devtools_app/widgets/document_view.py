@@ -1,0 +1,130 @@
+"""Shows a section of the packaged documents: text, tables, code, images of its width."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QTimer, QUrl, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QImage,
+    QResizeEvent,
+    QTextBlock,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextImageFormat,
+)
+from PySide6.QtWidgets import QTextBrowser
+from typing_extensions import override
+
+from devtools_app.appearance.theme import Theme
+
+_MARGIN = 10
+_EDGE = 4  # beside an image
+
+
+class DocumentView(QTextBrowser):
+    """A page of Markdown without network access; links are reported.
+
+    Signals:
+        followed(link): the user chose a link
+    """
+
+    followed = Signal(str)
+
+    def __init__(self, theme: Theme, folder: Path, name: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self._folder = folder
+        self._markdown = ""
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self._fit_images)
+        self.setObjectName("plain")
+        self.setAccessibleName(name)
+        self.setOpenLinks(False)
+        self.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self.anchorClicked.connect(lambda url: self.followed.emit(url.toString()))
+        theme.changed.connect(self._render)
+
+    def show_markdown(self, text: str) -> None:
+        """Show a document from its beginning."""
+        self._markdown = text
+        self._render()
+        self.verticalScrollBar().setValue(0)
+
+    @override
+    def loadResource(self, type: int, name: QUrl | str) -> object:
+        url = QUrl(name) if isinstance(name, str) else name
+        if type == QTextDocument.ResourceType.ImageResource.value and url.isRelative():
+            return QImage(str(self._folder / url.path()))
+        return None
+
+    @override
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        super().resizeEvent(e)
+        self._later.start(0)
+
+    def _render(self) -> None:
+        document = self.document()
+        document.setDocumentMargin(_MARGIN)
+        document.setDefaultFont(self._theme.sans())
+        document.setMarkdown(self._markdown)
+        self._style()
+        self._fit_images()
+
+    def _style(self) -> None:
+        """Use the mono font for code and the accent for links, as everywhere in the window."""
+        for at, length, style in self._fragments():
+            changed = QTextCharFormat()
+            if style.fontFixedPitch():
+                changed.setFont(self._theme.mono())
+            if style.isAnchor():
+                changed.setForeground(QColor(self._theme.palette.accent))
+            if changed.propertyCount():
+                self._merge(at, length, changed)
+        block = self.document().begin()
+        while block.isValid():
+            if block.blockFormat().headingLevel():
+                self._merge(block.position(), block.length() - 1, _bold(self._theme.sans()))
+            block = block.next()
+
+    def _fit_images(self) -> None:
+        """Shrink images to the width of the view."""
+        room = max(self.viewport().width() - 2 * (_MARGIN + _EDGE), 1)
+        for at, length, style in self._fragments():
+            if not style.isImageFormat():
+                continue
+            image = QTextImageFormat(style.toImageFormat())
+            width = QImage(str(self._folder / image.name())).width()
+            if width > 0 and image.width() != min(width, room):
+                image.setWidth(min(width, room))
+                self._merge(at, length, image)
+
+    def _merge(self, at: int, length: int, style: QTextCharFormat) -> None:
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(at)
+        cursor.setPosition(at + length, QTextCursor.MoveMode.KeepAnchor)
+        cursor.mergeCharFormat(style)
+
+    def _fragments(self) -> list[tuple[int, int, QTextCharFormat]]:
+        """Return place, length and style of each run of letters of one style."""
+        found: list[tuple[int, int, QTextCharFormat]] = []
+        block: QTextBlock = self.document().begin()
+        while block.isValid():
+            part = block.begin()
+            while not part.atEnd():
+                fragment = part.fragment()
+                found.append((fragment.position(), fragment.length(), fragment.charFormat()))
+                part += 1
+            block = block.next()
+        return found
+
+
+def _bold(font: QFont) -> QTextCharFormat:
+    style = QTextCharFormat()
+    style.setFontWeight(QFont.Weight.DemiBold)
+    style.setProperty(QTextCharFormat.Property.FontPixelSize, round(font.pixelSize() * 1.15))
+    return style
