@@ -37,6 +37,7 @@ class PlannerChoice(QObject):
         self._pane = pane
         self._runner = runner
         self._known: dict[_Key, PlannerResult] = {}
+        self._failed: object = None  # whose plans could not be computed, until another choice
         names = [(IN_FILE, IN_FILE), *((name, name) for name in PLANNERS)]
         self.drawn = ToolbarCombo(pane.theme, "plan", "Planner whose plan is drawn")
         self.drawn.show_choices(names, IN_FILE)
@@ -76,6 +77,7 @@ class PlannerChoice(QObject):
 
     def _chosen(self, _value: object) -> None:
         self.lent.setVisible(self.names != (IN_FILE, NONE))
+        self._failed = None
         self.ask(self._pane.state)
         self.changed.emit()
 
@@ -85,7 +87,8 @@ class PlannerChoice(QObject):
         key = self._key(state)
         current = self._runner.current
         same = current is not None and current.running and current.about == key
-        if not wanted or key in self._known or same or state.session is None:
+        known = key in self._known or key == self._failed
+        if not wanted or known or same or state.session is None:
             return
         files = state.session.files
         path = next((file.path for file in files if file.kind in ("pte", "bpte")), "")
@@ -100,6 +103,7 @@ class PlannerChoice(QObject):
             return
         if found.error:
             self.problem = f"the plans could not be computed: {found.error}"
+            self._failed = found.about
         elif found.outcome is not None and isinstance(found.job, PlanJob):
             open_sessions = self._pane.state.sessions
             kept: Mapping[_Key, PlannerResult] = self._known

@@ -69,4 +69,6 @@ def failure(error: BaseException) -> dict[str, Any]:
     found = exporter.failure(error)
     if isinstance(error, (FormatError, PlannerError)):
         return {**found, "sentence": str(error), "blame": "unreadable"}
+    if isinstance(error, OSError) and error.strerror:
+        return {**found, "sentence": f"{error.filename}: {error.strerror}", "blame": "unreadable"}
     return found

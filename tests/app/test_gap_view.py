@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.views.compare import ComparePane, _nothing
 from devtools_app.views.gap import GapPane, needs
+from devtools_app.views.tensor import TensorPane
+from devtools_app.widgets.tolerance_fields import ToleranceFields
 from inspector.files.load import load_session
 from inspector.jobs import run as jobs
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import Row, RunGap
-from inspector.tables.numeric_gap import FLOOR, gap_table, growth, summary, tensor_look
+from inspector.tables.numeric_gap import FLOOR, MEASURES, gap_table, growth, summary, tensor_look
 from inspector.tables.selection import Selection, SelectionKind
 from tests.inspector.jobs_here import Here
 
@@ -245,3 +248,65 @@ def test_plots_draw_in_every_state(qtbot, theme) -> None:
 def _picture(widget) -> bytes:
     image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
     return bytes(image.constBits())
+
+
+def test_errors_are_measured_by_any_metric() -> None:
+    run = RunGap("forward", 0, 0, -1, "", "", (_row(0, 0.0), _row(1, 0.5), _row(2, None)))
+    for name, used in MEASURES.items():
+        total, _ = growth(run, name)
+        assert total[0] == 0
+        assert total[1] > 0 or name == "cosine"  # a vector of twos has the angle of one of ones
+        assert np.isnan(total[2])
+        table = gap_table(run.rows, name)
+        column = next(column for column in table.columns if column.title == used.title)
+        assert column.values[2] is None
+    metrics = run.rows[1].total
+    assert metrics is not None
+    assert MEASURES["rms"].get(metrics) == pytest.approx(0.5)
+    assert MEASURES["noise"].get(metrics) == pytest.approx(0.5)
+
+
+def test_tolerance_is_read_and_wrong_ones_are_named(qtbot) -> None:
+    fields = ToleranceFields()
+    qtbot.addWidget(fields)
+    fields.show()
+    confirmed: list[bool] = []
+    fields.confirmed.connect(lambda: confirmed.append(True))
+    assert fields.read() == (None, 0.0)
+    qtbot.keyClicks(fields.relative, "1e-3")
+    qtbot.keyClick(fields.relative, Qt.Key.Key_Return)
+    assert fields.read() == (1e-3, 0.0)
+    assert confirmed == [True]
+    qtbot.keyClicks(fields.absolute, "-1")
+    qtbot.keyClick(fields.absolute, Qt.Key.Key_Return)
+    assert fields.read() is None
+    assert confirmed == [True]
+    assert fields.absolute.toolTip().startswith("Expected a number")
+
+
+def test_metric_and_tolerance_are_chosen_in_the_view_and_a_row_opens_its_tensor(
+    make_window, qtbot, monkeypatch
+) -> None:
+    monkeypatch.setattr(jobs, "Worker", Here)
+    window = make_window()
+    found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
+    found.tolerance.absolute.setText("0.25")
+    found.compare()
+    qtbot.waitUntil(lambda: found.gap_runner.current.state is not None, timeout=PATIENCE)
+    job = found.gap_runner.current.job
+    assert (job.relative, job.absolute) == (None, 0.25)
+    assert found.references.findData("edge") >= 0
+    found.measures.setCurrentIndex(found.measures.findData("rms"))
+    found.measures.activated.emit(1)
+    assert "RMS" in [column.title for column in found.table.rows.columns]
+    row = next(row.order for row in found._run.rows if row.kept)
+    found.table.show_current(row)
+    found.table.row_activated.emit(row)
+    assert window.store.state.view == "tensor"
+    assert window.store.state.tensor.startswith("kept ")
+    qtbot.waitUntil(lambda: window.findChild(TensorPane) is not None, timeout=20_000)
+    tensor = window.findChild(TensorPane)
+    assert isinstance(tensor, TensorPane)
+    qtbot.waitUntil(lambda: tensor.note.text().startswith("less reference"), timeout=20_000)
+    groups = [group.title for group in tensor.facts.sheet.groups]
+    assert groups == ["Difference", "Each element"]
