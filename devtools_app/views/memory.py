@@ -178,12 +178,17 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
         self.legend.set_entries(content.map.legend)
         self._offer_scopes(bool(content.measured))
         self.table.show_table(content.table)
-        waiting = "computing the plans…" if self.planners.computing else self.planners.problem
-        words = (waiting, content.map.headline, content.measured, *content.map.issues)
-        self.note.setText(" · ".join(filter(None, words)))
-        self.note.setToolTip("\n".join(content.map.issues))
+        self._show_note()
         self.show_content()
         self.show_selection(self.state)
+
+    def _show_note(self) -> None:
+        content = self._content
+        if content is not None and content.map is not None:
+            waiting = "computing the plans…" if self.planners.computing else self.planners.problem
+            words = (waiting, content.map.headline, content.measured, *content.map.issues)
+            self.note.setText(" · ".join(filter(None, words)))
+            self.note.setToolTip("\n".join(content.map.issues))
 
     def _show_beside(self, content: _MemoryContent) -> None:
         beside = content.beside
@@ -197,6 +202,7 @@ class MemoryPane(CanvasImage, PanelActions, Pane):
             self._plans = found  # what was just computed is shown; a choice of the user stays
             self._offer_scopes(bool(self._content and self._content.measured))
             self.scope.setCurrentIndex(self.scope.findData(_PLANNERS))
+        self._show_note()
         self.show_state(self.state)
 
     def _arena_chosen(self, place: int) -> None:

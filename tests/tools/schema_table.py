@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from typing import Any
 
 import torch
 
@@ -18,12 +20,19 @@ def schemas() -> dict[str, str]:
     """Return the schema of each overload of the operators that programs call, by target."""
     named = [name.partition("::")[2] for name in KERNELS if name.startswith("aten::")]
     wanted = {name.partition(".")[0] for name in named} | set(_core())
+    import_module("torch.ao.quantization.fx._decomposed")  # registers operators
     found: dict[str, str] = {}
-    for schema in torch._C._jit_get_all_schemas():
-        space, _, name = schema.name.partition("::")
+    for full in torch._C._dispatch_get_all_op_names():
+        space, _, rest = full.partition("::")
+        name, _, overload = rest.partition(".")
         if space in _OURS or (space == "aten" and name in wanted):
-            found[f"{space}.{name}.{schema.overload_name or 'default'}"] = str(schema)
+            packet = getattr(getattr(torch.ops, space), name)
+            found[f"{space}.{name}.{overload or 'default'}"] = _schema(packet, overload)
     return dict(sorted(found.items()))
+
+
+def _schema(packet: Any, overload: str) -> str:
+    return str(getattr(packet, overload or "default")._schema)
 
 
 def _core() -> list[str]:
