@@ -27,6 +27,7 @@ examples:
   etscope model.pte model.etrecord run.etdp run.debug
   etscope open runs/mobilenet --watch
   etscope runs/before runs/after          two folders with a program: two sessions
+  etscope model.pte energy.csv            the graph coloured by values of nodes
 """
 _SCALE, _UNITS = "--source-time-scale", ("ns", "us", "ms", "s", "cycles")
 _USAGE, _INTERRUPTED = 2, 130  # 130 is 128 + SIGINT, as shells report it

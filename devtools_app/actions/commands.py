@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,12 @@ _FILES = (
     "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.etdp *.etdump *.bin *.debug results.json)"
     ";;All (*)"
 )
+_GROUPS = {
+    "look": TabGroup.LOOK,
+    "change_program": TabGroup.CHANGE,
+    "prove": TabGroup.PROVE,
+}
+_VALUES = "Values of nodes (*.json *.csv *.tsv);;All (*)"
 _WORKSPACES = f"Workspaces (*{SUFFIX})"
 _TABLES = "Tab-separated (*.tsv);;Comma-separated (*.csv)"
 _IMAGES = "PNG image (*.png);;SVG image (*.svg)"
@@ -99,14 +106,13 @@ class Commands:
             "disk": self.disk,
             "preferences": self.preferences,
             "quit": self._window.close,
-            "look": lambda: self.show_group(TabGroup.LOOK),
-            "change_program": lambda: self.show_group(TabGroup.CHANGE),
-            "prove": lambda: self.show_group(TabGroup.PROVE),
+            **{name: partial(self.show_group, group) for name, group in _GROUPS.items()},
             "split": self.split,
             "bigger": lambda: self.set_font_size(self._controller.settings.font_size + 1),
             "smaller": lambda: self.set_font_size(self._controller.settings.font_size - 1),
             "normal_size": lambda: self.set_font_size(BASE_SIZE),
             "next_theme": self.next_theme,
+            "colour_by_file": self.colour_by_file,
             "full_screen": self._window.toggle_full_screen,
             "fold": self._window.fold,
             "save_layout": self._window.save_layout,
@@ -164,6 +170,13 @@ class Commands:
         paths = self._paths.open_files(self._parent, "Add files to this session", _FILES)
         if paths:
             self._controller.open_beside(paths)
+
+    def colour_by_file(self) -> None:
+        """Ask for values of nodes, and colour the graph by them."""
+        paths = self._paths.open_files(self._parent, "Values of nodes", _VALUES)
+        if paths:
+            self._controller.open_beside(paths)
+            self._window.show_view("graph")
 
     def watch(self) -> None:
         """Switch reloading of changed files on or off."""

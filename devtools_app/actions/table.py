@@ -67,6 +67,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("smaller", "Smaller text", "View", ("Ctrl+-",), group="text"),
     ActionSpec("normal_size", "Normal text size", "View", ("Ctrl+Shift+0",), group="text"),
     ActionSpec("next_theme", "Light or dark", "View", ("Ctrl+Shift+L",), "theme", group="look"),
+    ActionSpec("colour_by_file", "Colour the graph by a file…", "View", (), "", group="look"),
     ActionSpec("full_screen", "Full screen", "View", ("F11",), "", True, "look"),
     ActionSpec("save_layout", "Save arrangement of panels as…", "", (), "save"),
     ActionSpec("reset_layout", "Reset layout", "", (), "layout"),

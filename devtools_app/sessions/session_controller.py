@@ -39,7 +39,7 @@ from schema.errors import FormatError, Issue
 from schema.objects.identity_cache import clear as forget_derived
 
 if TYPE_CHECKING:
-    from inspector.files.session import SessionOptions
+    from inspector.files.session import Session, SessionOptions
 
 _LOG = logging.getLogger(__name__)
 
@@ -169,6 +169,8 @@ class SessionController(QObject):
                 self.noticed.emit(Notice(text, "warning"))
         elif len(paths) == 1 and (found := sweep_path(paths[0])):
             self._store.update(sweep=os.path.abspath(found), view="sweep")
+        elif paths and self._store.state.open_session and _are_values(paths):
+            self.open_beside(paths)
         elif paths:
             groups = _sessions_of(tuple(os.path.abspath(path) for path in paths))
             self._start(tuple(OpenTarget(group, pair=pair) for group in groups))
@@ -328,6 +330,7 @@ class SessionController(QObject):
             return state
         target = result.target
         state = add_session(state, result.session, result.paths, behind=target.behind)
+        state = _coloured(state, 0, result.session)
         if restoring is None:
             return state if target.keep_view else replace(state, view=self.first_view)
         restoring.names[target.label] = state.current
@@ -346,7 +349,9 @@ class SessionController(QObject):
             return replace_session(state, one.id, kept_session(one.session, lost))
         if result.session is None:
             return state
-        return replace_session(state, one.id, result.session, result.paths)
+        before = len(one.session.node_data)
+        state = replace_session(state, one.id, result.session, result.paths)
+        return _coloured(state, before, result.session)
 
     def _report(self, results: tuple[Loaded, ...], restoring: Restoring | None) -> None:
         failed = [
@@ -410,6 +415,21 @@ def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     from inspector.files.load import split_sessions  # not before: it imports the readers
 
     return split_sessions(paths)
+
+
+def _are_values(paths: tuple[str, ...]) -> bool:
+    """Return whether all files have values of nodes, which join the session shown."""
+    from inspector.files.node_data import is_node_data
+
+    return all(is_node_data(path) for path in paths)
+
+
+def _coloured(state: State, before: int, session: Session) -> State:
+    """Return the state with the graph coloured by the first set of values that was added."""
+    from devtools_app.viewmodels.data_colours import data_overlays
+
+    names = data_overlays(session)[before:]
+    return replace(state, overlay=names[0][0]) if names else state
 
 
 def _loss(session: str, lost: tuple[Issue, ...], offer: tuple[str, Reload] | None) -> Notice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
@@ -18,8 +19,27 @@ from devtools_app.widgets.badge import key_width, paint_key
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
+if TYPE_CHECKING:
+    from inspector.files.session import Session
+
 _KEY = "Ctrl P"
 _ROOM = 28  # around the words
+
+
+def _data_overlays(session: Session | None) -> tuple[tuple[str, str], ...]:
+    if session is None:
+        return ()
+    from devtools_app.viewmodels.data_colours import data_overlays  # not before: it imports readers
+
+    return data_overlays(session)
+
+
+def _shown_overlay(state: State) -> str:
+    if state.session is None:
+        return state.overlay
+    from devtools_app.viewmodels.data_colours import shown_overlay
+
+    return shown_overlay(state)
 
 
 class GotoButton(PushButton):
@@ -100,6 +120,11 @@ class TopBar(QToolBar):
         self._recompile.clicked.connect(self.recompile_pressed)
         self.edits.clicked.connect(self.edits_pressed)
 
+    @property
+    def overlay_choice(self) -> ToolbarCombo:
+        """Return the list of what colour means."""
+        return self._overlay
+
     def show_state(self, state: State) -> None:
         """Show open sessions and the selection."""
         sessions = [(f"{one.id}  {one.session.name}", one.id) for one in state.sessions]
@@ -107,7 +132,8 @@ class TopBar(QToolBar):
         session = state.session
         methods = session.methods if session is not None else ()
         self._method.show_choices([(name, name) for name in methods], state.method)
-        self._overlay.show_choices([(text, name) for name, text in OVERLAYS], state.overlay)
+        choices = [(text, name) for name, text in (*OVERLAYS, *_data_overlays(session))]
+        self._overlay.show_choices(choices, _shown_overlay(state))
         self._overlay.setEnabled(session is not None)
         self.groups.show_group(state.group)
         self._find.setEnabled(session is not None)

@@ -365,7 +365,15 @@ class MainWindow(QMainWindow):
     def _sync_actions(self) -> None:
         state = self.store.state
         is_open = state.open_session is not None
-        for name in ("reload", "close_session", "add_files", "goto", "bookmark", "clear"):
+        for name in (
+            "reload",
+            "close_session",
+            "add_files",
+            "goto",
+            "bookmark",
+            "clear",
+            "colour_by_file",
+        ):
             self.bound[name].setEnabled(is_open)
         self.bound["save_workspace"].setEnabled(bool(state.sessions))
         self.bound["save_workspace_as"].setEnabled(bool(state.sessions))

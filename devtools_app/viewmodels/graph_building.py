@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.change_colours import CHANGE, change_overlay, node_changes
+from devtools_app.viewmodels.data_colours import chosen_data, data_lines, data_overlay
 from devtools_app.viewmodels.gap_colours import gap_text, node_gaps
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.engine import LayoutCache
@@ -81,8 +82,12 @@ def build_graph(
     else:
         rows = node_gaps(graph, look.name, look.gap)
         text = {node: gap_text(row, look.overlay[0]) for node, row in rows.items()}
+        data = chosen_data(session, look.overlay[0])
+        text |= data_lines(graph, data) if data is not None else {}
         scene = with_sublabels(graph, *look.overlay, text)
         overlay = graph_overlay(graph, *look.overlay, rows)
+        if data is not None:
+            overlay = data_overlay(graph, data, overlay.legend)
         if look.overlay[0] == CHANGE:
             changes = node_changes(session, look.former, method)
             overlay = change_overlay(graph, changes, overlay.legend)

@@ -11,6 +11,7 @@ from typing_extensions import override
 from devtools_app.state.requests import ShowStatus
 from devtools_app.state.state import State
 from devtools_app.viewmodels.change_colours import CHANGE, held_to
+from devtools_app.viewmodels.data_colours import chosen_data, data_note, shown_overlay
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_building import DrawnGraph, GraphSettings, build_graph
 from devtools_app.viewmodels.graph_trace import Highlight
@@ -198,7 +199,7 @@ class GraphPane(Pane):
         if self._request_pair(session, state):
             return
         gap = state.gap if state.overlay in (GAP, OWN_GAP) else None
-        units = (state.overlay, state.units.time, state.units.size)
+        units = (shown_overlay(state), state.units.time, state.units.size)
         former = held_to(state) if state.overlay == CHANGE else None
         shown = (state.current, state.method, self._name)
         if shown != self._shown_graph:
@@ -268,6 +269,7 @@ class GraphPane(Pane):
         same = before is not None and before.graph is result.graph
         if before is None or before.overlay is not result.overlay:
             self.canvas.set_overlay(result.overlay)  # first: the legend takes room
+            self._note_unmatched(result)
         if same and before is not None and before.scene is not result.scene:
             self.canvas.update_scene(result.placed)
         else:
@@ -278,6 +280,13 @@ class GraphPane(Pane):
             self.search.set_graph(self._graph)
         self._shown_selection = None
         self.show_selection(self.state)
+
+    def _note_unmatched(self, drawn: DrawnGraph) -> None:
+        """Name the values of a file that belong to no node."""
+        data = chosen_data(self.state.session, drawn.look.overlay[0])
+        text = data_note(drawn.graph, data) if data is not None else ""
+        if text:
+            self.context.ask(ShowStatus(text))
 
     def _show_note(self) -> None:
         self.note.setText(self._note())

@@ -58,6 +58,11 @@ class GraphView(ZoomCanvas):
         """Return the graph shown."""
         return self._placed
 
+    @property
+    def overlay(self) -> GraphOverlay:
+        """Return the colours and their legend."""
+        return self._overlay
+
     def set_graph(self, placed: Placed | None, anchor: ClusterPath | None = None) -> None:
         """Replace the graph; None clears it.
 

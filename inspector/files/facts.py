@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from inspector.files.node_data import NodeDataFile
 from inspector.files.session import Session
 from schema.bundled import BundledFile
 from schema.etdump import ETDump
@@ -21,6 +22,7 @@ _KINDS = {
     "etrecord": "an ETRecord",
     "etdump": "an ETDump",
     "debug_buffer": "a debug buffer",
+    "node_data": "values of nodes",
 }
 
 
@@ -56,6 +58,8 @@ def file_facts(session: Session, artifact: object) -> Facts:
     if isinstance(artifact, DebugBuffer):
         logged = sum(len(tensor_extents(dump)[0]) for dump in session.dumps)
         return {"logged tensors": logged if session.dumps else "unknown without its ETDump"}
+    if isinstance(artifact, NodeDataFile):
+        return {"sets": len(artifact.sets), "values": sum(len(one.values) for one in artifact.sets)}
     return {}
 
 

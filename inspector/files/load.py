@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from inspector.files.mapped import map_file
+from inspector.files.node_data import KIND as NODE_DATA
+from inspector.files.node_data import could_be_node_data, decode_node_data
 from inspector.files.origin import named_after_device, with_known_unit
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from inspector.files.written_folders import POINT, POINTS, runs_below
@@ -288,12 +290,25 @@ def load_file(path: str) -> LoadedFile:
         if formats.looks_like_debug_buffer(data):
             artifact = DebugBuffer(data, path)
             return LoadedFile(path, formats.DEBUG_BUFFER, len(data), data, artifact)
-        raise formats.unrecognised(data, path)
+        return _node_data(path, data)
     artifact = entry.decode(data, file=path)
     size = len(data)
     if isinstance(artifact, etdump.ETDump) and etdump.is_json(bytes(data[: formats.HEAD_BYTES])):
         data = memoryview(etdump.encode(artifact))  # what bytes are looked at in
     return LoadedFile(path, entry.kind, size, data, artifact)
+
+
+def _node_data(path: str, data: memoryview) -> LoadedFile:
+    """Open a file with values of nodes.
+
+    Raises: FormatError for other content
+    """
+    if not could_be_node_data(data):
+        raise formats.unrecognised(data, path)
+    try:
+        return LoadedFile(path, NODE_DATA, len(data), data, decode_node_data(data, path))
+    except FormatError as error:
+        raise formats.unrecognised(data, path) from error
 
 
 def _debug_buffers(files: list[LoadedFile]) -> list[LoadedFile]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from inspector.files.node_data import NodeData, NodeDataFile
 from inspector.files.trace_roles import in_order, logs_values, timed_traces, value_traces
 from schema.bundled import BundledFile
 from schema.errors import Issue
@@ -24,7 +25,7 @@ class LoadedFile:
 
     Attributes:
         path: as it was given
-        kind: pte, ptd, bpte, etrecord, etdump, debug_buffer or unknown
+        kind: pte, ptd, bpte, etrecord, etdump, debug_buffer, node_data or unknown
         size: bytes
         data: the bytes, a view into the mapped file
         artifact: decoded content, None if unreadable
@@ -125,6 +126,11 @@ class Session:
     def debug_buffer(self) -> DebugBuffer | None:
         """Return the debug buffer."""
         return next(iter(self._all(DebugBuffer)), None)
+
+    @property
+    def node_data(self) -> tuple[NodeData, ...]:
+        """Return the values of nodes from other tools, each set with its title."""
+        return tuple(one for file in self._all(NodeDataFile) for one in file.sets)
 
     @property
     def external(self) -> tuple[FlatTensor, ...]:

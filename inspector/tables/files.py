@@ -21,6 +21,7 @@ KIND_WORDS = {
     "etrecord": "ETRecord",
     "etdump": "trace",
     "debug_buffer": "debug buffer",
+    "node_data": "values of nodes",
     "unknown": "not readable",
 }
 _TONES = {

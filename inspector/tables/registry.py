@@ -63,6 +63,8 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("roofline", "an operator at its limit", "roofline:operators_at_limits"),
         TableEntry("source", "a source line, its nodes and time", "source_lines:source_tree"),
         TableEntry("nodes", "a node of the compiled graph", "graph:nodes"),
+        TableEntry("edges", "an edge of the compiled graph, its bytes", "graph:edges"),
+        TableEntry("node-data", "a value of a JSON or CSV file, its node", "node_data:node_data"),
         TableEntry("delegation", "an operator, delegated or not", "delegation:delegation"),
         TableEntry("delegates", "a delegate, its payload", "delegation:delegates"),
         TableEntry("payloads", "a fact of a payload", "delegation:payloads"),

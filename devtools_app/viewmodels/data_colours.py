@@ -1,0 +1,88 @@
+"""Colours of a graph by values that the user opened beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from devtools_app.state.state import State
+from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
+from devtools_app.viewmodels.scene import GraphScene
+from inspector.files.node_data import NodeData
+from inspector.files.session import Session
+from inspector.graph.node_values import NodeValues, node_values
+from inspector.units import plural
+
+_START = "data "
+_NAMED = 3  # unmatched names in the legend
+
+
+def data_overlays(session: Session | None) -> tuple[tuple[str, str], ...]:
+    """Return name and words of the colours by values of a session's files."""
+    sets = session.node_data if session is not None else ()
+    return tuple((f"{_START}{number}", one.title) for number, one in enumerate(sets))
+
+
+def shown_overlay(state: State) -> str:
+    """Return what colour means: time, where the session lacks the chosen values."""
+    if not state.overlay.startswith(_START):
+        return state.overlay
+    return state.overlay if chosen_data(state.session, state.overlay) is not None else "time"
+
+
+def chosen_data(session: Session | None, overlay: str) -> NodeData | None:
+    """Return the values that an overlay is of, None for other overlays."""
+    names = [name for name, _ in data_overlays(session)]
+    return session.node_data[names.index(overlay)] if session and overlay in names else None
+
+
+def data_overlay(
+    graph: GraphScene, data: NodeData, legend: tuple[LegendEntry, ...]
+) -> GraphOverlay:
+    """Return the colours of a set of values: signed ones around 0, others from low to high.
+
+    Args:
+        graph: the graph
+        data: the values
+        legend: entries that go last
+    """
+    found = node_values(graph.graph, data)
+    heading = LegendEntry(f"Fill: {data.title}", Swatch.HEADING)
+    if not found.keys:
+        nothing = LegendEntry("no value is of a node here", Swatch.NOTE)
+        return GraphOverlay(data.title, legend=(heading, nothing, *_rest(found), *legend))
+    known = found.values[np.isfinite(found.values)]
+    low, high = float(known.min()), float(known.max())
+    signed = low < 0 < high
+    if signed:
+        low, high = -max(-low, high), max(-low, high)
+    span = (high - low) or 1.0
+    places = (found.values - low) / span
+    ramp = LegendEntry("", Swatch.RAMP, low=f"{low:.4g}", high=f"{high:.4g}", diverging=signed)
+    lines = (heading, ramp, *_rest(found), *legend)
+    return GraphOverlay(data.title, places, diverging=signed, legend=lines)
+
+
+def _rest(found: NodeValues) -> tuple[LegendEntry, ...]:
+    lines: list[LegendEntry] = []
+    if found.missing:
+        lines.append(LegendEntry(f"{plural(found.missing, 'node')} without a value", Swatch.PLAIN))
+    if found.unmatched:
+        count = len(found.unmatched)
+        lines.append(LegendEntry(f"{plural(count, 'name')} of no node here", Swatch.NOTE))
+    return tuple(lines)
+
+
+def data_lines(graph: GraphScene, data: NodeData) -> dict[int, str]:
+    """Return the second line of each node with a value."""
+    found = node_values(graph.graph, data)
+    return {node: f"{found.values[node]:.6g}" for node in found.keys}
+
+
+def data_note(graph: GraphScene, data: NodeData) -> str:
+    """Return what did not match, empty if all did."""
+    found = node_values(graph.graph, data)
+    if not found.unmatched:
+        return ""
+    names = ", ".join(found.unmatched[:_NAMED])
+    more = f" and {len(found.unmatched) - _NAMED:,} more" if len(found.unmatched) > _NAMED else ""
+    return f"{data.title}: no node of this graph is called {names}{more}"
