@@ -40,6 +40,7 @@ LOCAL_KEYS = {
         ("Shift+click", "measure from the selection to an event"),
         ("F", "zoom to the range or selection"),
         ("M", "mark the range or selection"),
+        ("P", "keep all events of this name at the top"),
         ("/", "find events"),
         ("F3  Shift+F3", "next and previous match"),
         ("J  Shift+J", "slowest call, slowest run"),

@@ -111,6 +111,33 @@ class TimelineLane:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TimelineCounter:
+    """A quantity over time, below the lanes of a group.
+
+    Attributes:
+        label: what is counted
+        group: of lanes
+        start: from when each value holds, to the next one
+        value: values, NaN where unknown
+        top: largest value
+        note: where the values come from, shown on hover
+        missing: why there are no values, else empty
+        quantity: of the values
+
+    Shapes: start, value float64[values]
+    """
+
+    label: str
+    group: str
+    start: Floats
+    value: Floats
+    top: float
+    note: str
+    missing: str = ""
+    quantity: Quantity = Quantity.SIZE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TimelineData:
     """Events in lanes, as columns.
 
@@ -125,6 +152,7 @@ class TimelineData:
         unattributed: drawn hatched: time that belongs to no event
         quantity: TIME for nanoseconds, TICKS for a clock of unknown rate
         logged: whether values were logged meanwhile: all is hatched, times are not the program's
+        counters: quantities over time
 
     Shapes: lane, colour, label int64[events]; start, end float64[events];
         unattributed bool[events]
@@ -140,6 +168,7 @@ class TimelineData:
     unattributed: Bools
     quantity: Quantity = Quantity.TIME
     logged: bool = False
+    counters: tuple[TimelineCounter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

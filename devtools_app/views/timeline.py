@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
-from devtools_app.state.requests import ShowStatus, ShowView
-from devtools_app.state.state import State
-from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
+from devtools_app.state.requests import GoTo, ShowStatus, ShowView
+from devtools_app.state.state import OpenSession, Place, State
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.timeline import Timeline, absolute_runs, aligned_runs, one_run
-from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
+from devtools_app.viewmodels.timeline_content import (
+    FLAME,
+    SESSIONS,
+    TimelineContent,
+    timeline_content,
+)
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -29,13 +30,9 @@ from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_canvas_paint import STRENGTH
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
-from inspector.profile.join_index import JoinIndex, join_index
-from inspector.profile.time_range import ALL_RUNS, CLOCK, TimeRange
-from inspector.profile.timeline_runs import median_run, slowest_run, timeline_runs
+from inspector.profile.time_range import TimeRange
 from inspector.tables.selection import Selection, SelectionKind
 
-_FLAME, _ALIGNED, _ABSOLUTE, _RUN = "flame", ALL_RUNS, CLOCK, "run "
-_MOST_LISTED = 200  # runs in the chooser; all runs together show the others
 _CANVAS, _PANEL = 62, 38  # percent of the height with a range
 _NO_TRACE = Need(
     "No run to show",
@@ -55,29 +52,6 @@ _NO_RUN = Need(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TimelineContent:
-    """What is drawn.
-
-    Attributes:
-        choices: runs and other arrangements, with their keys
-        chosen: key of the one shown
-        timeline: its events, None without any
-        index: look-ups of the method
-        places: the events lane by lane
-        run: which runs a range is of, empty where there is no clock
-        slowest: key of the slowest run, empty where no time is known
-    """
-
-    choices: list[tuple[str, str]]
-    chosen: str
-    timeline: Timeline | None
-    index: JoinIndex
-    places: TimelineIndex | None
-    run: str
-    slowest: str
-
-
 class TimelinePane(CanvasImage, Pane):
     """Draws runs in lanes, or the flame of their mean."""
 
@@ -86,7 +60,7 @@ class TimelinePane(CanvasImage, Pane):
         self.canvas = TimelineCanvas(context.theme.canvas)
         self.legend = Legend(context.theme.canvas, line=True, strength=STRENGTH)
         self.range = RangePanel(context.theme)
-        self._content: _TimelineContent | None = None
+        self._content: TimelineContent | None = None
         self._chosen = ""
         self._drawn_for: object = None
         self._add_tools()
@@ -156,15 +130,17 @@ class TimelinePane(CanvasImage, Pane):
             return
         self._run.hide()
         chosen, method = self._chosen, state.method
-        key = (state.open_session, state.method, chosen)
-        self.request(key, lambda: _build(session, method, chosen))
+        others = [(_title(one), one.session) for one in state.sessions]
+        several = tuple(state.sessions) if len(others) > 1 else ()
+        key = (state.open_session, state.method, chosen, several)
+        self.request(key, lambda: timeline_content(session, method, chosen, others))
 
     @override
     def show_result(self, result: object) -> None:
         """Draw runs."""
-        if not isinstance(result, _TimelineContent):
+        if not isinstance(result, TimelineContent):
             return
-        self._content = result
+        before, self._content = self._content, result
         self.runs.show_choices(result.choices, result.chosen)
         content = result.timeline
         if content is None:
@@ -174,8 +150,11 @@ class TimelinePane(CanvasImage, Pane):
         if drawn_for != self._drawn_for:
             self._drawn_for = drawn_for
             self.canvas.set_flags(())
-        self.canvas.set_flame(result.chosen == _FLAME)
+        camera, both = self.canvas.camera, before is not None and before.chosen == result.chosen
+        self.canvas.set_flame(result.chosen == FLAME)
         self.canvas.set_data(content.data, result.places)
+        if both and result.chosen == SESSIONS:  # another session is current, the drawing the same
+            self.canvas.set_camera(camera)
         self.search.again()
         self._span_chosen(0.0, 0.0)
         self.legend.set_entries(content.legend)
@@ -274,74 +253,42 @@ class TimelinePane(CanvasImage, Pane):
         row = self.row_of(event)
         if event < 0:
             self.select(Selection())
+        elif row >= 0 and not content.own(event):
+            self._go_to_other(content, event, row)
         elif row >= 0:
             step = content.index.event_instruction.get(row)
             self.select(
                 Selection(SelectionKind.EVENT, self.state.method, event=row, instruction=step)
             )
+        else:
+            self.canvas.set_flow(())
+
+    def _go_to_other(self, content: TimelineContent, event: int, row: int) -> None:
+        """Select an event of another session, which is then the one shown."""
+        place = int(content.owner[event]) if content.owner is not None else 0
+        method = self.state.method
+        selection = Selection(SelectionKind.EVENT, method, event=row)
+        self._ask(GoTo(Place(self.state.sessions[place].id, method, selection)))
 
     @override
     def show_selection(self, state: State) -> None:
         content = self._content
-        if content is None or content.timeline is None:
+        if content is None or content.timeline is None or state.session is None:
             return
         selection = state.selection
         if selection.kind is SelectionKind.EVENT and selection.event is not None:
             requested: tuple[int, ...] = (selection.event,)
         else:
             requested = related_to(selection, content.index).events
-        found = (
-            np.flatnonzero(np.isin(content.timeline.rows, requested)).tolist() if requested else []
-        )
+        found = content.events_of(requested)
         if set(found) != set(self.canvas.marks.selected):
             self.canvas.set_selected(found)
+        chosen = selection.kind is SelectionKind.EVENT and found
+        self.canvas.set_flow(content.arrows(state.session, found[0]) if chosen else ())
 
 
-def _build(session: Session, method: str, chosen: str) -> _TimelineContent:
-    runs = timeline_runs(session, method)
-    choices, chosen = _choices(session, method, chosen)
-    timeline = _timeline(session, method, chosen)
-    places = TimelineIndex(timeline.data) if timeline is not None else None
-    index = join_index(session, method)
-    run = chosen if chosen in (_ALIGNED, _ABSOLUTE) else ""
-    if chosen.startswith(_RUN):
-        run = runs[int(chosen.removeprefix(_RUN))].label
-    slowest = slowest_run(runs[:_MOST_LISTED])
-    longest = f"{_RUN}{slowest}" if slowest >= 0 else ""
-    return _TimelineContent(choices, chosen, timeline, index, places, run, longest)
-
-
-def _choices(session: Session, method: str, chosen: str) -> tuple[list[tuple[str, str]], str]:
-    """Return the runs and arrangements to choose from, and the current one."""
-    runs = timeline_runs(session, method)
-    listed = runs[:_MOST_LISTED]
-    choices = [(run.label, f"{_RUN}{place}") for place, run in enumerate(listed)]
-    if len(runs) > 1:
-        choices += [
-            ("all runs, side by side", _ALIGNED),
-            ("all runs, one after another", _ABSOLUTE),
-        ]
-    if any(run.executes for run in runs) and has_flame(session, method):
-        choices.append(("flame of the mean run", _FLAME))
-    if not runs:
-        return choices, ""
-    if chosen not in [key for _, key in choices]:
-        chosen = f"{_RUN}{median_run(listed)}"
-    return choices, chosen
-
-
-def _timeline(session: Session, method: str, chosen: str) -> Timeline | None:
-    runs = timeline_runs(session, method)
-    if not chosen:
-        return None
-    if chosen == _FLAME:
-        return flame_timeline(session, method)
-    if chosen == _ALIGNED:
-        return aligned_runs(session, runs)
-    if chosen == _ABSOLUTE:
-        return absolute_runs(session, runs)
-    place = int(chosen.removeprefix(_RUN))
-    return one_run(session, runs[place : place + 1])
+def _title(one: OpenSession) -> str:
+    return f"{one.id}  {one.session.name}"
 
 
 def _needs(session: Session) -> Need | None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QMenu
 
+from devtools_app.state.requests import ShowView
+from devtools_app.viewmodels.timeline_counters import IN_USE
 from devtools_app.views.editing import item_menu
 from devtools_app.widgets.canvas import NOTHING
+from devtools_app.widgets.timeline_places import Pin
 from inspector.tables.selection import Selection
 from inspector.units import format_quantity
 
@@ -27,6 +31,9 @@ def timeline_menu(pane: TimelinePane, at: QPoint) -> QMenu | None:
     flag = canvas.flag_at(point)
     if flag != NOTHING:
         return _of_mark(pane, flag)
+    counter = canvas.counter_at(point)
+    if counter != NOTHING:
+        return _of_counter(pane, counter)
     if canvas.in_span(point):
         return _of_range(pane)
     lane = canvas.lane_at(point)
@@ -65,10 +72,33 @@ def _of_event(pane: TimelinePane, event: int) -> QMenu:
     )
     own.addAction("Zoom to it\tF", lambda: canvas.zoom_to(*span))
     own.addAction("Mark its time\tM", canvas.toggle_mark)
+    own.addAction(_pin_text(pane, canvas.pin_of_event(event)), canvas.toggle_selected_pin)
     if known:
         own.addAction(f"Find all “{name.replace('&', '&&')}”", lambda: pane.search.search(name))
     for action in own.actions():
         menu.insertAction(after, action)
+    return menu
+
+
+def _pin_text(pane: TimelinePane, pin: Pin) -> str:
+    if pin.name:
+        name = f"all “{pin.name.replace('&', '&&')}”"
+        return f"Unpin {name}\tP" if pin in pane.canvas.pins else f"Pin {name} at the top\tP"
+    return "Unpin the lane" if pin in pane.canvas.pins else "Pin the lane at the top"
+
+
+def _of_counter(pane: TimelinePane, number: int) -> QMenu:
+    canvas, data = pane.canvas, pane.canvas.data
+    counter = data.counters[number] if data is not None else None
+    menu = _menu(pane, f"Counter: {counter.label if counter is not None else ''}")
+    if counter is None or counter.missing:
+        return menu
+    place = int(np.nanargmax(counter.value))
+    time = float(counter.start[place])
+    words = format_quantity(float(counter.value[place]), counter.quantity)
+    menu.addAction(f"Go to its largest value: {words}", lambda: canvas.show_time(time))
+    view = "memory" if counter.label == IN_USE else "partitions"
+    menu.addAction(f"Show in {view.title()}", lambda: pane.context.ask(ShowView(view)))
     return menu
 
 
@@ -108,6 +138,10 @@ def _of_mark(pane: TimelinePane, flag: int) -> QMenu:
 def _of_lane(pane: TimelinePane, lane: int) -> QMenu:
     canvas = pane.canvas
     menu = _menu(pane, f"Lane: {canvas.lane_name(lane)}")
+    pin = canvas.pin_of_lane(lane)
+    menu.addAction(_pin_text(pane, pin), lambda: canvas.toggle_pin(pin))
+    if canvas.pins:
+        menu.addAction("Unpin everything", lambda: canvas.set_pins(()))
     menu.addAction("Go to its longest event", lambda: canvas.go_to(canvas.longest_in(lane)))
     return menu
 

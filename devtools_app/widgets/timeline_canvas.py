@@ -14,8 +14,8 @@ from typing_extensions import override
 from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.layout.timeline_found import FoundEvents
 from devtools_app.widgets.canvas import NOTHING, KeyTable
-from devtools_app.widgets.timeline_canvas_paint import LABELS, RULER
 from devtools_app.widgets.timeline_canvas_view import TimelineView
+from devtools_app.widgets.timeline_places import LABELS, RULER
 
 _SNAP = 7.0  # pixels within which a border of a range goes to that of an event
 _GRIP = 5.0  # pixels beside a border of a range at which it can be dragged
@@ -67,6 +67,11 @@ class TimelineCanvas(TimelineView):
         )
         self.update()
         return self._marks.found
+
+    def set_flow(self, arrows: Iterable[tuple[int, int]]) -> None:
+        """Draw arrows from events that write a value to those that read it."""
+        self._marks.flow = tuple(arrows)
+        self.update()
 
     def select(self, event: int) -> None:
         """Select an event and emit it."""
@@ -131,6 +136,11 @@ class TimelineCanvas(TimelineView):
         self._marks.flags = flags
         self.update()
 
+    def toggle_selected_pin(self) -> None:
+        """Keep all events of the selected one's name at the top, or no longer."""
+        if self._marks.selected:
+            self.toggle_pin(self.pin_of_event(min(self._marks.selected)))
+
     @override
     def focus_selection(self) -> None:
         """Zoom to the range, else to the selected events; the second time show everything."""
@@ -153,6 +163,7 @@ class TimelineCanvas(TimelineView):
             key.Key_W: zoom[key.Key_Plus],
             key.Key_S: zoom[key.Key_Minus],
             key.Key_M: self.toggle_mark,
+            key.Key_P: self.toggle_selected_pin,
             key.Key_Left: lambda: self._step(-1),
             key.Key_Right: lambda: self._step(1),
             key.Key_Comma: lambda: self._step(-1),
@@ -210,7 +221,7 @@ class TimelineCanvas(TimelineView):
         index = self._index
         if index is None:
             return -1
-        lanes = (index.lane(place.lane) for place in self._lanes)
+        lanes = (index.lane(place.lane) for place in self._places.lanes)
         return next((int(lane.event[0]) for lane in lanes if len(lane.event)), -1)
 
     def _change_lane(self, step: int) -> None:

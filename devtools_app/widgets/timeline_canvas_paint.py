@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,62 +17,27 @@ from devtools_app.viewmodels.layout.timeline_bins import LaneView, TimelineIndex
 from devtools_app.viewmodels.layout.timeline_found import FoundEvents
 from devtools_app.widgets.batch import draw_rects
 from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.timeline_counter_paint import counter_label, paint_counter
+from devtools_app.widgets.timeline_flow_paint import Arrow, paint_arrows
 from devtools_app.widgets.timeline_marks_paint import paint_flags, paint_found
+from devtools_app.widgets.timeline_places import LABELS, RULER, LanePlace, TimelinePlaces
 from inspector.units import format_quantity
 
-RULER = 28.0
-LABELS = 156.0  # width of the lane names
 STRENGTH = 0.72  # of the colour of a call on the ground
 _SHORTEST = 5  # characters a shortened name must have left
-LANE, FLAME_LANE = 24.0, 19.0
-GROUP = 24.0  # height of a group's name
 _TEXT_FROM = 34.0  # pixels of width from which an event has its name in it
-
-
-@dataclass(frozen=True, slots=True)
-class LanePlace:
-    """Vertical extent of a lane, relative to the top of all lanes before scrolling."""
-
-    lane: int
-    top: float
-    height: float
 
 
 @dataclass(slots=True)
 class TimelineMarks:
-    """Selected events, the one under the pointer, a selected span, matches, marked spans."""
+    """Selected events, the one under the pointer, a selected span, matches, marks, data flow."""
 
     selected: frozenset[int] = frozenset()
     hovered: int = -1
     span: tuple[float, float] | None = None
     found: FoundEvents | None = None
     flags: tuple[tuple[float, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPlace:
-    """Position of the name of a group."""
-
-    name: str
-    top: float
-
-
-def place_lanes(
-    data: TimelineData, *, flame: bool
-) -> tuple[list[LanePlace], list[GroupPlace], float]:
-    """Return positions of lanes and group names, and the total height."""
-    lanes: list[LanePlace] = []
-    groups: list[GroupPlace] = []
-    y = 6.0
-    height = FLAME_LANE if flame else LANE
-    for number, lane in enumerate(data.lanes):
-        if lane.group and (number == 0 or data.lanes[number - 1].group != lane.group):
-            y += 4.0 if number else 0.0
-            groups.append(GroupPlace(lane.group, y))
-            y += GROUP
-        lanes.append(LanePlace(number, y, height))
-        y += height + (0.0 if flame else 2.0)
-    return lanes, groups, y + 6.0
+    flow: tuple[tuple[int, int], ...] = ()  # events, from the one that writes
 
 
 class TimelineDrawing:
@@ -90,7 +55,7 @@ class TimelineDrawing:
         painter: QPainter,
         size: QSize,
         camera: Camera,
-        places: tuple[Sequence[LanePlace], Sequence[GroupPlace]],
+        places: TimelinePlaces,
         marks: TimelineMarks,
     ) -> None:
         """Draw lanes and ruler; camera.y is the scroll position of the lanes."""
@@ -100,15 +65,14 @@ class TimelineDrawing:
         span = self._span_box(size, camera, marks)
         if span is not None:
             painter.fillRect(span, qcolor(self.colours.accent, 0.13))
-        for place in places[0]:
-            top = RULER + place.top - camera.y
-            if top > size.height() or top + place.height < RULER:
-                continue
-            self._paint_lane(painter, size, camera, place, top, marks)
+        self._paint_pinned(painter, size, camera, places, marks)
+        body = QRectF(LABELS, places.body, size.width() - LABELS, size.height() - places.body)
+        painter.setClipRect(body)
+        self._paint_lanes(painter, size, camera, places, marks)
+        painter.setClipRect(QRectF(LABELS, RULER, size.width() - LABELS, size.height() - RULER))
         if self.data.logged:
-            lanes = QRectF(LABELS, RULER, size.width() - LABELS, size.height() - RULER)
             ground = qcolor(self.colours.surface, 0.6)
-            painter.fillRect(lanes, QBrush(ground, Qt.BrushStyle.FDiagPattern))
+            painter.fillRect(painter.clipBoundingRect(), QBrush(ground, Qt.BrushStyle.FDiagPattern))
         if span is not None:
             painter.setPen(QPen(qcolor(self.colours.accent), 1))
             painter.drawLine(span.topLeft(), span.bottomLeft())
@@ -118,6 +82,68 @@ class TimelineDrawing:
         self._paint_ruler(painter, size, camera, marks)
         look = (self.colours, self._texts)
         paint_flags(painter, size, marks.flags, camera, (LABELS, RULER), look)
+
+    def _paint_pinned(
+        self,
+        painter: QPainter,
+        size: QSize,
+        camera: Camera,
+        places: TimelinePlaces,
+        marks: TimelineMarks,
+    ) -> None:
+        if not places.pinned:
+            return
+        ground = mix(self.colours.surface, self.colours.accent, 0.06)
+        painter.fillRect(
+            QRectF(LABELS, RULER, size.width(), places.body - RULER), qcolor(ground, 0.6)
+        )
+        for place in places.pinned:
+            self._paint_lane(painter, size, camera, place, RULER + place.top, marks)
+        painter.setPen(qcolor(self.colours.line))
+        painter.drawLine(QPointF(LABELS, places.body - 1), QPointF(size.width(), places.body - 1))
+
+    def _paint_lanes(
+        self,
+        painter: QPainter,
+        size: QSize,
+        camera: Camera,
+        places: TimelinePlaces,
+        marks: TimelineMarks,
+    ) -> None:
+        for place in places.lanes:
+            top = places.body + place.top - camera.y
+            if top <= size.height() and top + place.height >= places.body:
+                self._paint_lane(painter, size, camera, place, top, marks)
+        for one in places.counters:
+            top = places.body + one.top - camera.y
+            if top <= size.height() and top + one.height >= places.body:
+                area = QRectF(LABELS, top, size.width() - LABELS, one.height)
+                counter = self.data.counters[one.counter]
+                paint_counter(painter, counter, camera, area, (self.colours, self._texts))
+        if marks.flow:
+            middles = {
+                place.lane: places.body + place.top + place.height / 2 - camera.y
+                for place in places.lanes
+            }
+            paint_arrows(painter, self._arrows(marks.flow, middles, camera), self.colours)
+
+    def _arrows(
+        self, flow: Iterable[tuple[int, int]], middles: dict[int, float], camera: Camera
+    ) -> list[Arrow]:
+        start, end, lane = self.data.start, self.data.end, self.data.lane
+
+        def x(time: float) -> float:
+            return LABELS + (time - camera.x) * camera.sx
+
+        return [
+            (
+                x(float(end[one])),
+                middles[int(lane[one])],
+                x(float(start[to])),
+                middles[int(lane[to])],
+            )
+            for one, to in flow
+        ]
 
     def _paint_grid(self, painter: QPainter, size: QSize, camera: Camera) -> None:
         painter.setPen(qcolor(mix(self.colours.surface, self.colours.line, 0.55)))
@@ -148,11 +174,11 @@ class TimelineDrawing:
         height = place.height - 1.0
         if len(view.cover):
             self._paint_density(painter, view, top, height, ratio)
-        self._paint_boxes(painter, view, top, height, ratio, place.lane)
+        self._paint_boxes(painter, view, top, height, ratio, place.depth)
         if marks.found is not None:
             area = QRectF(LABELS, top, size.width() - LABELS, height)
             paint_found(painter, marks.found, place.lane, camera, area, self.colours)
-        self._paint_marked(painter, camera, top, height, place.lane, marks)
+        self._paint_marked(painter, camera, top, place, marks)
 
     def _paint_density(
         self, painter: QPainter, view: LaneView, top: float, height: float, ratio: float
@@ -174,7 +200,7 @@ class TimelineDrawing:
         top: float,
         height: float,
         ratio: float,
-        lane: int,
+        depth: int,
     ) -> None:
         if not len(view.event):
             return
@@ -188,14 +214,13 @@ class TimelineDrawing:
         painter.setPen(Qt.PenStyle.NoPen)
         references = self.data.colour[view.event]
         for reference in np.unique(references[plain]).tolist():
-            painter.setBrush(qcolor(self._fill(reference, lane)))
+            painter.setBrush(qcolor(self._fill(reference, depth)))
             draw_rects(painter, boxes[plain & (references == reference)])
         self._paint_hatched(painter, boxes[~plain])
-        self._paint_event_names(painter, view, boxes, lane)
+        self._paint_event_names(painter, view, boxes, depth)
 
-    def _fill(self, reference: int, lane: int) -> str:
+    def _fill(self, reference: int, depth: int) -> str:
         """Return the colour of an event: lighter the deeper it lies."""
-        depth = self.data.lanes[lane].depth
         share = 1.0 if depth == 0 else STRENGTH if depth == 1 else 0.55
         return mix(self.colours.surface, self.colours.reference(reference), share)
 
@@ -208,7 +233,7 @@ class TimelineDrawing:
         draw_rects(painter, boxes + np.array([0.5, 0.5, -1.0, -1.0]))
 
     def _paint_event_names(
-        self, painter: QPainter, view: LaneView, boxes: np.ndarray, lane: int
+        self, painter: QPainter, view: LaneView, boxes: np.ndarray, depth: int
     ) -> None:
         pixels = 11 if boxes[0, 3] < 21 else 12
         font, metrics = self._texts.font(self.colours, pixels)
@@ -225,7 +250,7 @@ class TimelineDrawing:
                 continue
             fill = self.colours.surface
             if not hatched:
-                fill = self._fill(int(self.data.colour[event]), lane)
+                fill = self._fill(int(self.data.colour[event]), depth)
             else:
                 under = QRectF(left + 2, boxes[at, 1] + 2, width + 6, boxes[at, 3] - 4)
                 painter.fillRect(under, qcolor(fill))
@@ -237,10 +262,10 @@ class TimelineDrawing:
         painter: QPainter,
         camera: Camera,
         top: float,
-        height: float,
-        lane: int,
+        place: LanePlace,
         marks: TimelineMarks,
     ) -> None:
+        height, lane = place.height - 1.0, place.lane
         painter.setBrush(Qt.BrushStyle.NoBrush)
         groups = (
             (frozenset((marks.hovered,)), self.colours.text, 1.0),
@@ -249,12 +274,17 @@ class TimelineDrawing:
         for events, colour, width in groups:
             painter.setPen(QPen(qcolor(colour), width))
             for event in events:
-                if event < 0 or int(self.data.lane[event]) != lane:
+                if event < 0 or not self._is_in(lane, event):
                     continue
                 left = LABELS + (float(self.data.start[event]) - camera.x) * camera.sx
                 right = LABELS + (float(self.data.end[event]) - camera.x) * camera.sx
                 left, right = max(left, -10.0), min(right, 1e5)
                 painter.drawRect(QRectF(left, top, max(right - left - 1, 2.0), height))
+
+    def _is_in(self, lane: int, event: int) -> bool:
+        if lane < len(self.data.lanes):
+            return int(self.data.lane[event]) == lane
+        return self.index.holds(lane, event)
 
     def _span_box(self, size: QSize, camera: Camera, marks: TimelineMarks) -> QRectF | None:
         if marks.span is None:
@@ -267,31 +297,47 @@ class TimelineDrawing:
         painter: QPainter,
         size: QSize,
         camera: Camera,
-        places: tuple[Sequence[LanePlace], Sequence[GroupPlace]],
+        places: TimelinePlaces,
     ) -> None:
         c = self.colours
         painter.save()
-        painter.setClipRect(QRectF(0, RULER, size.width(), size.height() - RULER))
         painter.fillRect(QRectF(0, RULER, LABELS, size.height()), qcolor(c.surface))
-        for group in places[1]:
-            top = RULER + group.top - camera.y
+        for place in places.pinned:
+            self._paint_name(painter, f"⌃ {place.label}", 8.0, RULER + place.top, place.height)
+        painter.setClipRect(QRectF(0, places.body, size.width(), size.height() - places.body))
+        for group in places.groups:
+            top = places.body + group.top - camera.y
             painter.setFont(self._texts.font(c, 12, bold=True)[0])
             painter.setPen(qcolor(c.text))
-            name = self._texts.fitted(c, group.name, LABELS - 20, 12, bold=True)[0]
+            name = self._texts.fitted(c, group.name, size.width() - 20.0, 12, bold=True)[0]
             painter.drawText(QPointF(10, top + 16), name)
             painter.setPen(qcolor(c.line))
             painter.drawLine(QPointF(0, top - 1.5), QPointF(size.width(), top - 1.5))
-        painter.setFont(self._texts.font(c, 11)[0])
-        painter.setPen(qcolor(c.muted))
-        for place in places[0]:
-            lane = self.data.lanes[place.lane]
-            indent = 12.0 + 10.0 * min(lane.depth, 6)
-            text = self._texts.fitted(c, lane.label, LABELS - indent - 8, 11)[0]
-            middle = RULER + place.top - camera.y + place.height / 2
-            painter.drawText(QPointF(indent, middle + 4), text)
+        for place in places.lanes:
+            indent = 12.0 + 10.0 * min(place.depth, 6)
+            top = places.body + place.top - camera.y
+            self._paint_name(painter, place.label, indent, top, place.height)
+        for one in places.counters:
+            top, counter = places.body + one.top - camera.y, self.data.counters[one.counter]
+            words = counter_label(counter)
+            half = one.height / 2 if words else one.height
+            self._paint_name(painter, counter.label, 12.0, top, half)
+            if words:
+                self._paint_name(painter, words, 12.0, top + half - 4.0, half)
+        painter.setClipping(False)
         painter.setPen(qcolor(c.line))
         painter.drawLine(QPointF(LABELS - 0.5, RULER), QPointF(LABELS - 0.5, size.height()))
         painter.restore()
+
+    def _paint_name(
+        self, painter: QPainter, name: str, indent: float, top: float, height: float
+    ) -> None:
+        if not name:
+            return
+        painter.setFont(self._texts.font(self.colours, 11)[0])
+        painter.setPen(qcolor(self.colours.muted))
+        text = self._texts.fitted(self.colours, name, LABELS - indent - 8, 11)[0]
+        painter.drawText(QPointF(indent, top + height / 2 + 4), text)
 
     def _paint_ruler(
         self, painter: QPainter, size: QSize, camera: Camera, marks: TimelineMarks

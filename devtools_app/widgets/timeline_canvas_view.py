@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
@@ -13,19 +12,20 @@ from typing_extensions import override
 from devtools_app.appearance.paint_theme import CanvasColours
 from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.counter_bins import value_at
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
 from devtools_app.widgets.canvas import NOTHING
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.timeline_canvas_paint import (
+from devtools_app.widgets.timeline_canvas_paint import TimelineDrawing, TimelineMarks
+from devtools_app.widgets.timeline_marks_paint import flag_box
+from devtools_app.widgets.timeline_places import (
     LABELS,
     RULER,
-    GroupPlace,
-    LanePlace,
-    TimelineDrawing,
-    TimelineMarks,
+    Pin,
+    TimelinePlaces,
     place_lanes,
+    place_pins,
 )
-from devtools_app.widgets.timeline_marks_paint import flag_box
 from devtools_app.widgets.zoom_canvas import ZoomCanvas
 from inspector.units import exact_text, format_quantity, format_share
 
@@ -43,9 +43,8 @@ class TimelineView(ZoomCanvas):
         self._drawing: TimelineDrawing | None = None
         self._texts = TextCache()
         self._marks = TimelineMarks()
-        self._lanes: list[LanePlace] = []
-        self._groups: list[GroupPlace] = []
-        self._tall = 0.0
+        self._places = TimelinePlaces()
+        self._pins: tuple[Pin, ...] = ()
         self._flame = False
 
     @property
@@ -80,10 +79,11 @@ class TimelineView(ZoomCanvas):
 
     def _prepare(self) -> None:
         self._drawing = None
-        self._lanes, self._groups, self._tall = [], [], 0.0
+        self._places = TimelinePlaces()
         if self._data is not None and self._index is not None:
             self._drawing = TimelineDrawing(self._data, self._index, self.colours, self._texts)
-            self._lanes, self._groups, self._tall = place_lanes(self._data, flame=self._flame)
+            self._places = place_lanes(self._data, flame=self._flame)
+            place_pins(self._places, self._pins, self._data, self._index)
         self.update()
 
     @override
@@ -134,7 +134,9 @@ class TimelineView(ZoomCanvas):
         margin = span * _PAD
         most = index.end + margin - self._plot() / camera.sx
         x = min(max(camera.x, index.start - margin), max(most, index.start - margin))
-        y = min(max(camera.y, 0.0), max(self._tall - (self.height() - RULER), 0.0))
+        y = min(
+            max(camera.y, 0.0), max(self._places.tall - (self.height() - self._places.body), 0.0)
+        )
         return replace(camera, x=x, y=y)
 
     def zoom_to(self, start: float, end: float) -> None:
@@ -144,6 +146,10 @@ class TimelineView(ZoomCanvas):
         scale = min(max(self._plot() / (span * 1.1), least), most)
         x = (start + end) / 2 - self._plot() / 2 / scale
         self.set_camera(replace(self._camera, x=x, sx=scale))
+
+    def show_time(self, time: float) -> None:
+        """Bring a time to the middle."""
+        self.set_camera(replace(self._camera, x=time - self._plot() / 2 / self._camera.sx))
 
     @override
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
@@ -163,16 +169,15 @@ class TimelineView(ZoomCanvas):
         self._scroll_to_lane(int(data.lane[event]))
 
     def _scroll_to_lane(self, lane: int) -> None:
-        place = self._lanes[lane]
-        room = self.height() - RULER
+        place = self._places.lanes[lane]
+        room = self.height() - self._places.body
         if place.top < self._camera.y or place.top + place.height > self._camera.y + room:
             self.set_camera(replace(self._camera, y=place.top - room / 2))
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
         if self._drawing is not None:
-            places = (self._lanes, self._groups)
-            self._drawing.paint(painter, size, self._camera, places, self._marks)
+            self._drawing.paint(painter, size, self._camera, self._places, self._marks)
 
     def time_at(self, px: float) -> float:
         """Return the time at a pixel."""
@@ -184,11 +189,53 @@ class TimelineView(ZoomCanvas):
 
     def lane_at(self, at: QPointF) -> int:
         """Return the number of the lane at a point of the screen, or NOTHING."""
-        y = at.y() - RULER + self._camera.y
-        if at.y() < RULER:
-            return NOTHING
-        found = (one.lane for one in self._lanes if one.top <= y < one.top + one.height)
+        lanes, y = self._places.lanes, at.y() - self._places.body + self._camera.y
+        if at.y() < self._places.body:
+            lanes, y = self._places.pinned, at.y() - RULER
+        found = (one.lane for one in lanes if one.top <= y < one.top + one.height)
         return next(found, NOTHING)
+
+    def counter_at(self, at: QPointF) -> int:
+        """Return the number of the counter at a point of the screen, or NOTHING."""
+        y = at.y() - self._places.body + self._camera.y
+        if at.y() < self._places.body:
+            return NOTHING
+        found = (one.counter for one in self._places.counters if 0 <= y - one.top < one.height)
+        return next(found, NOTHING)
+
+    # -- pins ------------------------------------------------------------------------------
+
+    @property
+    def pins(self) -> tuple[Pin, ...]:
+        """Return what is kept at the top."""
+        return self._pins
+
+    def set_pins(self, pins: tuple[Pin, ...]) -> None:
+        """Keep lanes, or all events of a name, at the top."""
+        self._pins = pins
+        if self._data is not None and self._index is not None:
+            place_pins(self._places, pins, self._data, self._index)
+            self.resized()
+        self.update()
+
+    def toggle_pin(self, pin: Pin) -> None:
+        """Keep something at the top, or no longer."""
+        kept = tuple(one for one in self._pins if one != pin)
+        self.set_pins(kept if len(kept) < len(self._pins) else (*kept, pin))
+
+    def pin_of_lane(self, lane: int) -> Pin:
+        """Return what pins a lane, or what a lane at the top is pinned by."""
+        data = self._data
+        if data is None or lane >= len(data.lanes):
+            shown = zip(self._places.pinned, self._places.pins, strict=True)
+            return next((pin for place, pin in shown if place.lane == lane), Pin())
+        one = data.lanes[lane]
+        return Pin(label=one.label, group=one.group, depth=one.depth)
+
+    def pin_of_event(self, event: int) -> Pin:
+        """Return what pins all events of the name of an event."""
+        data = self._data
+        return Pin() if data is None else Pin(data.names[int(data.label[event])], depth=1)
 
     def beside_lanes(self, at: QPointF) -> bool:
         """Return whether a point of the screen is on the names of the lanes."""
@@ -212,6 +259,8 @@ class TimelineView(ZoomCanvas):
         data = self._data
         if data is None:
             return ""
+        if lane >= len(data.lanes):
+            return f"all {self.pin_of_lane(lane).title}"
         named = lane
         while named > 0 and not data.lanes[named].label:
             named -= 1
@@ -224,7 +273,11 @@ class TimelineView(ZoomCanvas):
         data = self._data
         if data is None:
             return NOTHING
-        own = np.flatnonzero((data.lane == lane) & ~data.unattributed)
+        index = self._index
+        if index is None:
+            return NOTHING
+        own = index.lane(lane).event
+        own = own[~data.unattributed[own]]
         return int(own[(data.end - data.start)[own].argmax()]) if len(own) else NOTHING
 
     def flag_at(self, at: QPointF) -> int:
@@ -247,10 +300,31 @@ class TimelineView(ZoomCanvas):
 
     @override
     def tip_at(self, at: QPointF) -> str:
-        flag = self.flag_at(at)
+        flag, counter = self.flag_at(at), self.counter_at(at)
+        if counter != NOTHING:
+            return self._counter_text(counter, self.time_at(at.x()) if at.x() >= LABELS else None)
         if flag == NOTHING:
             return super().tip_at(at)
         return self.span_text(f"mark {flag + 1}", self._marks.flags[flag])
+
+    def _counter_text(self, number: int, time: float | None) -> str:
+        """Return the value of a counter at a time, and where its values come from."""
+        data, index = self._data, self._index
+        if data is None or index is None:
+            return ""
+        counter = data.counters[number]
+        lines = [counter.label]
+        if time is not None and not counter.missing:
+            value = value_at(counter, time)
+            words = "missing"
+            if value == value:
+                exact = exact_text(value, counter.quantity)
+                words = f"{format_quantity(value, counter.quantity)} ({exact})"
+                if counter.top > 0:
+                    words += f" · {format_share(value / counter.top)} of the largest"
+            at = format_quantity(time - index.start, data.quantity)
+            lines += [words, f"at {at}"]
+        return "\n".join([*lines, counter.note])
 
     def span_text(self, name: str, span: tuple[float, float]) -> str:
         """Return the hover text of a span of time: its length, begin and end."""

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from devtools_app.appearance.colours import NOT_DELEGATED
 from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
-from devtools_app.widgets.timeline_canvas_paint import LABELS, RULER
+from devtools_app.widgets.timeline_places import LABELS, RULER
 from inspector.units import Quantity
 from tests.app.canvas_colours import colours
 

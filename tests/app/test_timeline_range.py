@@ -16,7 +16,7 @@ from devtools_app.state.requests import ShowStatus
 from devtools_app.views.timeline import TimelinePane
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
-from devtools_app.widgets.timeline_canvas_paint import LABELS, RULER
+from devtools_app.widgets.timeline_places import LABELS, RULER
 from inspector.tables.selection import SelectionKind
 from tests.app.timeline_traces import delegated_run, traced
 from tests.app.view_bench import Bench

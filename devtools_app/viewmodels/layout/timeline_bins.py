@@ -79,6 +79,19 @@ class TimelineIndex:
         self.start = float(data.start.min()) if len(data.start) else 0.0
         self.end = float(data.end.max()) if len(data.end) else 0.0
         self._lanes = _lanes(data, number)
+        self._number = number
+        self._of_name: dict[str, int] = {}
+
+    def lane_of_name(self, data: TimelineData, name: str) -> int:
+        """Return the number of the lane of all events of a name, -1 without any."""
+        if name not in self._of_name:
+            labels = [place for place, one in enumerate(data.names) if one == name]
+            rows = np.flatnonzero(np.isin(data.label, labels))
+            rows = rows[np.argsort(data.start[rows], kind="stable")]
+            self._of_name[name] = len(self._lanes) if len(rows) else -1
+            if len(rows):
+                self._lanes.append(_lane(data, self._number, rows))
+        return self._of_name[name]
 
     def lane(self, lane: int) -> LaneIndex:
         """Return the events of a lane."""
@@ -145,6 +158,10 @@ class TimelineIndex:
         nearest = float(ends[np.abs(ends - time).argmin()])
         return nearest if abs(nearest - time) <= slack else time
 
+    def holds(self, lane: int, event: int) -> bool:
+        """Return whether an event is in a lane."""
+        return bool((self._lanes[lane].event == event).any())
+
     def neighbour(self, data: TimelineData, event: int, step: int) -> int:
         """Return the row of the event before (-1) or after (1) in the same lane, or -1."""
         index = self._lanes[int(data.lane[event])]
@@ -159,11 +176,15 @@ def _lanes(data: TimelineData, number: Ints) -> list[LaneIndex]:
     bounds: list[int] = np.searchsorted(lane, np.arange(len(data.lanes) + 1)).tolist()
     found: list[LaneIndex] = []
     for low, high in itertools.pairwise(bounds):
-        rows = order[low:high]
-        end = data.end[rows]
-        reach = np.maximum.accumulate(end) if len(end) else end
-        found.append(LaneIndex(rows, data.start[rows], end, reach, number[rows]))
+        found.append(_lane(data, number, order[low:high]))
     return found
+
+
+def _lane(data: TimelineData, number: Ints, rows: Ints) -> LaneIndex:
+    """Return the lane of some events, given by their begin."""
+    end = data.end[rows]
+    reach = np.maximum.accumulate(end) if len(end) else end
+    return LaneIndex(rows, data.start[rows], end, reach, number[rows])
 
 
 def _widest(at: Ints, colour: Ints, width: Floats, pixels: int) -> tuple[Floats, Ints]:

@@ -1,0 +1,153 @@
+"""What the timeline view draws: the runs to choose from, and the events of the chosen ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
+from devtools_app.viewmodels.timeline import Timeline, absolute_runs, aligned_runs, one_run
+from devtools_app.viewmodels.timeline_counters import row_steps
+from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
+from devtools_app.viewmodels.timeline_flow import DataFlow, flow_arrows
+from devtools_app.viewmodels.timeline_sessions import has_run, stacked_sessions, with_counters
+from inspector.files.session import Session
+from inspector.profile.join_index import JoinIndex, join_index
+from inspector.profile.time_range import ALL_RUNS, CLOCK
+from inspector.profile.timeline_runs import median_run, slowest_run, timeline_runs
+
+Ints = NDArray[np.int64]
+FLAME, ALIGNED, ABSOLUTE, RUN, SESSIONS = "flame", ALL_RUNS, CLOCK, "run ", "sessions"
+_MOST_LISTED = 200  # runs in the chooser; all runs together show the others
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimelineContent:
+    """A timeline with its look-ups.
+
+    Attributes:
+        choices: runs and other arrangements, with their keys
+        chosen: key of the one shown
+        timeline: its events, None without any
+        index: look-ups of the method
+        places: the events lane by lane
+        run: which runs a range is of, empty where there is no clock
+        slowest: key of the slowest run, empty where no time is known
+        owner: place of the session of each event; None where all are of one
+        current: place of the session shown
+        flow: of data between instructions, None without a program
+    """
+
+    choices: list[tuple[str, str]]
+    chosen: str
+    timeline: Timeline | None
+    index: JoinIndex
+    places: TimelineIndex | None
+    run: str
+    slowest: str
+    owner: Ints | None = None
+    current: int = 0
+    flow: DataFlow | None = field(default=None, repr=False)
+
+    def own(self, event: int) -> bool:
+        """Return whether an event is of the session shown."""
+        return self.owner is None or int(self.owner[event]) == self.current
+
+    def events_of(self, rows: Sequence[int]) -> list[int]:
+        """Return the events of rows of the profile of the session shown."""
+        if self.timeline is None or not rows:
+            return []
+        found = np.flatnonzero(np.isin(self.timeline.rows, rows))
+        return [event for event in found.tolist() if self.own(event)]
+
+    def arrows(self, session: Session, event: int) -> list[tuple[int, int]]:
+        """Return the flow of data to and from the call of an event, as pairs of events."""
+        made, flow = self.timeline, self.flow
+        if made is None or flow is None or not self.own(event) or made.rows[event] < 0:
+            return []
+        steps, is_call, _ = row_steps(session)
+        data, rows = made.data, made.rows
+        named = {lane.group: place for place, lane in enumerate(data.lanes)}
+        groups = np.array([named[lane.group] for lane in data.lanes], np.int64)[data.lane]
+        calls = np.flatnonzero((groups == groups[event]) & (rows >= 0))
+        calls = calls[is_call[rows[calls]]]
+        spans = (data.start, data.end)
+        step = int(steps[rows[event]])
+        return flow_arrows(flow, event, calls, steps[rows[calls]], spans, step)
+
+
+def timeline_content(
+    session: Session, method: str, chosen: str, others: Sequence[tuple[str, Session]] = ()
+) -> TimelineContent:
+    """Return what to draw.
+
+    Args:
+        session: the one shown
+        method: of its runs
+        chosen: key of a run or arrangement; the run nearest to the median for an unknown one
+        others: titles and sessions of all that are open, that session among them
+    """
+    runs = timeline_runs(session, method)
+    choices = _choices(session, method, others)
+    known = [key for _, key in choices]
+    middle = median_run(runs[:_MOST_LISTED])
+    if chosen not in known:
+        chosen = f"{RUN}{middle}" if runs else ""
+    current = next((at for at, (_, one) in enumerate(others) if one is session), 0)
+    owner = None
+    if chosen == SESSIONS:
+        stacked = stacked_sessions(others, method, current)
+        timeline, owner = stacked.timeline, stacked.owner
+    else:
+        timeline = _timeline(session, method, chosen)
+    run = chosen if chosen in (ALIGNED, ABSOLUTE) else ""
+    if chosen.startswith(RUN) or chosen == SESSIONS:
+        place = middle if chosen == SESSIONS else int(chosen.removeprefix(RUN))
+        run = runs[place].label
+    slowest = slowest_run(runs[:_MOST_LISTED])
+    index = join_index(session, method)
+    return TimelineContent(
+        choices,
+        chosen,
+        timeline,
+        index,
+        TimelineIndex(timeline.data) if timeline is not None else None,
+        run,
+        f"{RUN}{slowest}" if slowest >= 0 else "",
+        owner,
+        current,
+        DataFlow(index.operands) if index.operands and chosen != FLAME else None,
+    )
+
+
+def _choices(
+    session: Session, method: str, others: Sequence[tuple[str, Session]]
+) -> list[tuple[str, str]]:
+    """Return the runs and arrangements to choose from."""
+    runs = timeline_runs(session, method)
+    listed = runs[:_MOST_LISTED]
+    choices = [(run.label, f"{RUN}{place}") for place, run in enumerate(listed)]
+    if len(runs) > 1:
+        choices += [("all runs, side by side", ALIGNED), ("all runs, one after another", ABSOLUTE)]
+    if runs and sum(has_run(one, method) for _, one in others) > 1:
+        choices.append(("all sessions, side by side", SESSIONS))
+    if any(run.executes for run in runs) and has_flame(session, method):
+        choices.append(("flame of the mean run", FLAME))
+    return choices
+
+
+def _timeline(session: Session, method: str, chosen: str) -> Timeline | None:
+    runs = timeline_runs(session, method)
+    if not chosen:
+        return None
+    if chosen == FLAME:
+        return flame_timeline(session, method)
+    if chosen == ALIGNED:
+        return aligned_runs(session, runs)
+    if chosen == ABSOLUTE:
+        return with_counters(absolute_runs(session, runs), session, method)
+    place = int(chosen.removeprefix(RUN))
+    return with_counters(one_run(session, runs[place : place + 1]), session, method)
