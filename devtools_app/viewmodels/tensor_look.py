@@ -133,9 +133,8 @@ def _others(source: TensorSource, others: Others) -> tuple[tuple[str, str], ...]
     if source.key.startswith(KEPT) or source.origin.endswith("of the gap"):
         path = source.key.rpartition("/")[0]
         return (*found, ("reference", kept_key(Path(path))))
-    of_gap = (
-        kept.get((source.instruction, _slot(source))) if source.instruction is not None else None
-    )
+    step, slot = source.instruction, source.slot
+    of_gap = kept.get((step, slot)) if step is not None and slot is not None else None
     if of_gap:
         found.append(("reference of the gap", of_gap))
     for session, content in sessions:
@@ -145,11 +144,6 @@ def _others(source: TensorSource, others: Others) -> tuple[tuple[str, str], ...]
         *found,
         *((one.name, f"{HERE} {one.key}") for one in partners(source, here)[:_MOST_OTHERS]),
     )
-
-
-def _slot(source: TensorSource) -> int:
-    place = source.name.rpartition("[")[2].removesuffix("]")
-    return int(place) if source.name.endswith("]") and place.isdigit() else 0
 
 
 def tensor_picture(

@@ -89,8 +89,10 @@ class GapPane(PanelActions, Pane):
         self.tolerance.confirmed.connect(self.compare)
         self.runs = ToolbarCombo(context.theme, "run", "Run that is shown")
         self.runs.activated.connect(self._run_chosen)
-        for tool in (self.references, self.tolerance, self.measures, self.runs):
+        for tool in (self.references, self.tolerance):
             self.add_tool(tool)
+        self.growth.head.addWidget(self.measures)  # the line above keeps its room for the result
+        self.table.add_tool(self.runs, right=True)
         self._start = self.add_button("Compare", "Compare with the recorded program", self.compare)
         self._cancel = self.add_button(
             "Cancel", "Cancel the comparison", self.gap_runner.cancel, right=True

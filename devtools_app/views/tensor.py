@@ -104,7 +104,7 @@ class TensorPane(PanelActions, Pane):
         whole = QSplitter(Qt.Orientation.Horizontal)
         whole.addWidget(left)
         whole.addWidget(right)
-        whole.setSizes([430, 640])
+        whole.setSizes([460, 610])
         whole.setStretchFactor(1, 1)
         for part in (left, right, whole):
             part.setChildrenCollapsible(False)

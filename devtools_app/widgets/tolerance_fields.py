@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from devtools_app.appearance.theme import set_role
 
-_WIDTH = 64
+_WIDTH = 78
 _HINT = (
     "An element differs if it is further off than the relative tolerance times the largest"
     " magnitude of its tensor, plus the absolute one. Return compares again."

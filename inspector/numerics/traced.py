@@ -294,6 +294,19 @@ def _logged(plan: m.ExecutionPlan, args: object, outputs: Sequence[InstructionOu
     return [output.value for output in outputs]
 
 
+def values_logged(
+    program: ProgramFile, method: str, step: int, tensors: Sequence[DebugTensor]
+) -> list[int] | None:
+    """Return which value each logged tensor of an instruction is; None where that is unknown."""
+    plan = program.plan(method)
+    steps = instructions(plan)
+    if not 0 <= step < len(steps):
+        return None
+    outputs = [one for one in instruction_outputs(program, method) if one.instruction == step]
+    passes = _passes(plan, _logged(plan, steps[step][2].instr_args, outputs), tensors)
+    return None if passes is None else [value for each in passes for value in each]
+
+
 def _passes(
     plan: m.ExecutionPlan, requested: Sequence[int], tensors: Sequence[DebugTensor]
 ) -> list[dict[int, DebugTensor]] | None:

@@ -19,6 +19,7 @@ from inspector.tensors.images import SliceChoice, grid_places, layout_of
 from inspector.tensors.sources import TensorSource, session_tensors
 from inspector.tensors.summary import ClippedRange, ElementPlace, TensorSummary, summary_of
 from inspector.units import Quantity, format_bytes, format_share
+from schema.dtypes.scalar_type import BY_NAME
 
 MOST_ROWS = 1_000_000  # of a table of values; the image shows all
 _CLIPPED = 0.01  # share of the values at the limits from which it is worth a mark
@@ -65,13 +66,16 @@ def _columns(found: Sequence[TensorSource], units: Units) -> tuple[Column, ...]:
     sizes = [one.nbytes for one in found]
     return (
         text_column("name", [one.name for one in found], mono=True, width=18),
-        text_column(
-            "type", [f"{one.dtype} {list(one.sizes)}" for one in found], mono=True, width=12
-        ),
+        text_column("type", [_type(one) for one in found], mono=True, width=14),
         number_column("size", sizes, Quantity.SIZE, unit=units.size),
         text_column("where", [one.origin for one in found], width=9),
         *_method(found),
     )
+
+
+def _type(one: TensorSource) -> str:
+    known = BY_NAME.get(one.dtype)
+    return f"{known.short if known is not None else one.dtype} {list(one.sizes)}"
 
 
 def _method(found: Sequence[TensorSource]) -> tuple[Column, ...]:

@@ -15,8 +15,7 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.numerics.kept import kept_arrays
-from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
-from inspector.numerics.traced import instruction_outputs
+from inspector.numerics.tensors import StoredTensor, stored_tensors
 from inspector.size.users import is_hash, stored_users, users_text
 from inspector.tensors.constant_names import constant_names
 from inspector.tensors.elements import (
@@ -27,6 +26,7 @@ from inspector.tensors.elements import (
     row_major,
     strides_of,
 )
+from inspector.tensors.logged_places import LoggedPlace, logged_places
 from inspector.tensors.quantized import plan_quantization
 from schema.dtypes.scalar_type import BY_CODE, known_nbytes
 from schema.etrecord.torch_file.tensor_data import TensorData
@@ -52,6 +52,7 @@ class TensorSource:
         method: that it belongs to, may be empty
         value: index in the plan, None for others
         instruction: that logged it, None for others
+        slot: which of its tensor outputs it is, None for others
         delegate: whose constant it is, None for others
         role: its role for its reader, as in ``filter``
         dtype: name of the dtype
@@ -75,6 +76,7 @@ class TensorSource:
     missing: str = ""
     value: int | None = None
     instruction: int | None = None
+    slot: int | None = None
     delegate: int | None = None
     role: str = ""
     quantization: QuantizationParameters | None = None
@@ -125,7 +127,8 @@ class TensorSource:
 @identity_cache
 def session_tensors(session: Session) -> tuple[TensorSource, ...]:
     """Return the tensors of a session: of its program and data files, logged, recorded."""
-    found = [*_program_tensors(session), *_data_tensors(session), *_logged(session)]
+    found = [*_program_tensors(session), *_data_tensors(session)]
+    found += [_logged_source(session, *one) for one in enumerate(logged_places(session))]
     return (*found, *_recorded(session))
 
 
@@ -295,31 +298,11 @@ def _data_tensors(session: Session) -> Iterator[TensorSource]:
             yield replace(_stored(one), key=f"data {number}/{entry.key}", value=None)
 
 
-def _logged(session: Session) -> Iterator[TensorSource]:
-    values = _logged_values(session)
-    for number, one in enumerate(logged_tensors(session, 0)):
-        yield _logged_source(session, number, one, values)
-
-
-def _logged_values(session: Session) -> dict[tuple[int, int], int]:
-    """Return (instruction, slot) -> value of the only method there is; empty for several."""
-    program = session.program
-    if program is None or len(session.methods) != 1:
-        return {}
-    found = instruction_outputs(program, session.methods[0])
-    return {(one.instruction, one.slot): one.value for one in found}
-
-
-def _logged_source(
-    session: Session, number: int, one: LoggedTensor, values: dict[tuple[int, int], int]
-) -> TensorSource:
-    method = session.methods[0] if len(session.methods) == 1 else ""
-    value = values.get((one.instruction, one.position)) if one.instruction is not None else None
-    place = "output" if one.is_output else f"{one.event} · {one.instruction}"
-    name = f"{place} [{one.position}]" if one.position else place
+def _logged_source(session: Session, number: int, place: LoggedPlace) -> TensorSource:
+    one, program = place.tensor, session.program
     given = None
-    if session.program is not None and method and value is not None:
-        given = plan_quantization(session.program, method).get(value)
+    if program is not None and place.method and place.value is not None:
+        given = plan_quantization(program, place.method).get(place.value)
 
     def read() -> Elements:
         assert one.buffer is not None
@@ -328,16 +311,17 @@ def _logged_source(
 
     return TensorSource(
         f"logged {number}",
-        name,
+        place.name,
         "logged",
-        method,
+        place.method,
         one.dtype,
         one.sizes,
         one.nbytes,
         read,
         one.missing,
-        value,
+        place.value,
         one.instruction,
+        slot=place.slot,
         quantization=given,
     )
 

@@ -19,6 +19,7 @@ from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import AUTOMATIC
 from inspector.tables.table import Table
 from inspector.tables.tensor import tensor_groups, values_table
+from inspector.tensors.constant_names import constant_names
 from inspector.tensors.differences import difference, distance, partners
 from inspector.tensors.elements import (
     Elements,
@@ -37,6 +38,7 @@ from inspector.tensors.images import (
     place_of,
     usual_slice,
 )
+from inspector.tensors.logged_places import logged_places
 from inspector.tensors.sources import TensorSource, array_source, session_tensors
 from inspector.tensors.summary import BINS, summary, summary_of
 from schema.dtypes.scalar_type import BY_NAME
@@ -309,3 +311,27 @@ def test_a_tensor_of_half_a_gigabyte_is_read_in_pieces(tmp_path: Path) -> None:
     assert found.highest[0].place == (0, 5)
     assert image.sampled
     assert peak < 256 << 20
+
+
+def test_logged_tensors_are_named_by_their_values() -> None:
+    found = logged_places(session(DATA / "corpus/v1.5.1/convnet_xnnpack"))
+    names = [(one.name, one.slot) for one in found]
+    assert names[:3] == [
+        ("x into 0", None),
+        ("_lifted_tensor_constant3 into 0", None),
+        ("aten_relu_default", 0),
+    ]
+    assert names[-1] == ("aten__log_softmax_default (output)", None)
+    program = session(DATA / "corpus/v1.5.1/convnet_xnnpack").program
+    assert program is not None
+    plan = program.plan("forward")
+    for one in found:
+        assert one.value is not None
+        assert plan.values[one.value].val.sizes == one.tensor.sizes
+
+
+def test_constants_without_names_have_those_of_the_record() -> None:
+    found = constant_names(session(DATA / "corpus/v1.5.1/convnet_portable"), "forward")
+    assert {"stem.0.weight", "fc.bias", "stem.1.running_mean"} <= {*found.values()}
+    alone = load_session([str(DATA / "corpus/v1.5.1/convnet_portable/model.pte")])
+    assert all(name.startswith("v") for name in constant_names(alone, "forward").values())

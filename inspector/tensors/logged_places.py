@@ -1,0 +1,101 @@
+"""Which value of the program each logged tensor is, and a name for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from inspector.files.session import Session
+from inspector.numerics.tensors import LoggedTensor, logged_tensors
+from inspector.numerics.traced import instruction_outputs, tensor_of, values_logged
+from inspector.numerics.value_sources import value_sources
+from inspector.tensors.constant_names import constant_names
+from inspector.trace.event_kinds import DELEGATE_CALL
+from schema.program import ProgramFile, instructions
+from schema.program import model as m
+
+_CALL = "native_call_"  # begins the names of kernels in traces
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoggedPlace:
+    """A logged tensor and its value.
+
+    Attributes:
+        tensor: as logged
+        name: of its value in the record, else of its event
+        method: that ran, empty if there are several
+        value: index in the plan, None if unknown
+        slot: which output of its instruction, None for what went into a delegate
+    """
+
+    tensor: LoggedTensor
+    name: str
+    method: str
+    value: int | None
+    slot: int | None
+
+
+def logged_places(session: Session) -> tuple[LoggedPlace, ...]:
+    """Return the tensors that the first run of each block logged, in order."""
+    logged = logged_tensors(session, 0)
+    program = session.program
+    if program is None or len(session.methods) != 1:
+        return tuple(LoggedPlace(one, _event_name(one), "", None, None) for one in logged)
+    method = session.methods[0]
+    sources = value_sources(session, method)
+    names = {
+        **constant_names(session, method),
+        **{value: one.name for value, one in sources.items()},
+    }
+    slots = {(o.instruction, o.value): o.slot for o in instruction_outputs(program, method)}
+    found: list[LoggedPlace] = []
+    for group in _groups(logged):
+        values = _values(program, method, group) or [None] * len(group)
+        for one, value in zip(group, values, strict=True):
+            step = -1 if one.instruction is None else one.instruction
+            slot = slots.get((step, value)) if value is not None else None
+            name = _name(one, value, slot, names)
+            found.append(LoggedPlace(one, name, method, value, slot))
+    return tuple(found)
+
+
+def _groups(logged: tuple[LoggedTensor, ...]) -> Iterator[list[LoggedTensor]]:
+    """Yield the tensors of each event."""
+    group: list[LoggedTensor] = []
+    for one in logged:
+        if group and one.position == 0:
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _values(program: ProgramFile, method: str, group: list[LoggedTensor]) -> list[int] | None:
+    plan, first = program.plan(method), group[0]
+    if first.is_output:
+        outputs = [value for value in plan.outputs if tensor_of(plan, value) is not None]
+        return outputs if len(outputs) == len(group) else None
+    steps = instructions(plan)
+    if first.instruction is None or len(plan.chains) != 1 or first.instruction >= len(steps):
+        return None
+    is_delegate = isinstance(steps[first.instruction][2].instr_args, m.DelegateCall)
+    if is_delegate and first.event != DELEGATE_CALL:  # inside of it
+        return None
+    return values_logged(program, method, first.instruction, [one.tensor for one in group])
+
+
+def _event_name(one: LoggedTensor) -> str:
+    event = one.event.removeprefix(_CALL)
+    place = event if one.instruction is None else f"{event} · {one.instruction}"
+    return f"{place} [{one.position}]" if one.position else place
+
+
+def _name(one: LoggedTensor, value: int | None, slot: int | None, names: Mapping[int, str]) -> str:
+    known = names.get(value, f"v{value}") if value is not None else ""
+    if not known:
+        return _event_name(one)
+    if one.is_output:
+        return f"{known} (output)"
+    return known if slot is not None else f"{known} into {one.instruction}"
