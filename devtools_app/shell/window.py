@@ -249,6 +249,7 @@ class MainWindow(QMainWindow):
             group=settings.group,
             fronts=settings.fronts,
             graph_filters=settings.graph_filters,
+            gates=settings.gates,
         )
         self._restore_panels(settings.layouts)
         self._take_settings(settings)
@@ -504,6 +505,7 @@ class MainWindow(QMainWindow):
             view=state.view,
             group=state.group,
             fronts=dict(state.fronts),
+            gates=state.gates,
             overlay=state.overlay,
             graph_filters=state.graph_filters,
         )

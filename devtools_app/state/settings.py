@@ -62,6 +62,7 @@ class Settings:
         graph_filters: saved searches of the graph view
         last_compile: contents of the Compile dialog, as JSON: its classes are imported later
         last_run: settings of the last run
+        gates: requirements of the Gates view
     """
 
     theme: ThemeMode = ThemeMode.SYSTEM
@@ -83,6 +84,7 @@ class Settings:
     graph_filters: tuple[str, ...] = ()
     last_compile: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     last_run: RunForm = field(default_factory=RunForm)
+    gates: tuple[str, ...] = ()
 
     def session_options(self) -> SessionOptions:
         """Return how sessions are to be read."""

@@ -124,6 +124,7 @@ class State:
         sweep: results file or folder of the sweep shown, may be empty
         tensor: key of the tensor shown, may be empty
         help_subject: title of the view that the guide was opened for
+        gates: requirements that all sessions are judged by, each as a string
     """
 
     sessions: tuple[OpenSession, ...] = ()
@@ -151,6 +152,7 @@ class State:
     sweep: str = ""
     tensor: str = ""
     help_subject: str = ""
+    gates: tuple[str, ...] = ()
 
     @property
     def gap(self) -> RunGap | None:

@@ -45,6 +45,7 @@ class Changes(TypedDict, total=False):
     sweep: str
     tensor: str
     help_subject: str
+    gates: tuple[str, ...]
 
 
 class Store(QObject):

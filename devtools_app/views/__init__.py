@@ -49,6 +49,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("tensor", "Tensor", Area.CENTRE, "tensor", groups=_LOOK + _PROVE),
     entry("evaluate", "Evaluate", Area.CENTRE, "evaluate", groups=_PROVE, never=_only_data),
     entry("run", "Run", Area.CENTRE, "play", without_session=True, groups=_PROVE),
+    entry("gates", "Gates", Area.CENTRE, "gates", groups=_PROVE),
     entry("sessions", "Sessions", Area.LEFT, "sessions", without_session=True, action="open"),
     entry("files", "Files", Area.LEFT, "file", action="add_files"),
     # the Overview has the findings

@@ -22,7 +22,7 @@ _SUFFIXES = "debug|etdp|etdump|etrecord|etscope|json|mlpackage|pt|pt2|ptd|pte|py
 # a number, the module that something is in, the kind of a file, or the file in a folder
 _TAIL = re.compile(
     r"(?:\w*?(?P<number>_\d+)|[\w-]+(?P<count> \d+)|.*(?P<place> in [\w.]+)"
-    rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES}))|[^\s/]+(?P<file>/[^\s/]+))"
+    rf"|[^\s/]+(?P<suffix>\.(?:{_SUFFIXES}))|\S*[^\s/](?P<file>/[^\s/]+))"
 )
 _PATH = re.compile(r"[^\s.:]+(\.[^\s.:]+)+")
 # of operators the overload, which is last, tells the least
@@ -58,6 +58,8 @@ def _with_tail(text: str, tail: str, metrics: QFontMetrics | QFontMetricsF, room
     while head and metrics.horizontalAdvance(head) > left:
         head = head[:-1]
     shown = f"{head}{_DOTS}{tail}"
+    if head and metrics.horizontalAdvance(shown) > room:  # advances are rounded
+        shown = f"{head[:-1]}{_DOTS}{tail}"
     return shown if metrics.horizontalAdvance(shown) <= room else ""
 
 

@@ -142,6 +142,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "gate": (
         "etscope gate model.pte --require 'delegated>=98%' --require 'arena<=4MiB'",
         "etscope gate recipe.json --require 'gap.max_abs<=1e-3' --junit gate.xml",
+        "etscope gate model.pte model.etrecord --gates gates.txt --history history.jsonl",
         "etscope gate new.pte --measure 12 --require 'latency<=1.1x baseline' --baseline old.pte",
     ),
     "sweep": (

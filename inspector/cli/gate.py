@@ -18,6 +18,7 @@ from inspector.cli.job_runs import add_engine, add_libraries, add_timeout, check
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.experiments.gates.evidence import Evidence, MissingError
+from inspector.experiments.gates.gates_file import read_gates
 from inspector.experiments.gates.history import append_run, gate_run, read_history, trends
 from inspector.experiments.gates.judging import Judgement, judge_requirement
 from inspector.experiments.gates.junit import error_text, junit_text
@@ -47,6 +48,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="REQUIREMENT",
         help="such as 'delegated>=98%%', 'arena<=4MiB', 'gap.max_abs<=1e-3' or"
         " 'latency<=1.1x baseline'; may be repeated",
+    )
+    parser.add_argument(
+        "--gates",
+        metavar="FILE",
+        help="a file with a requirement on each line; # begins a comment",
     )
     parser.add_argument(
         "--baseline",
@@ -163,6 +169,9 @@ def _run(options: Namespace) -> Answer:
 
 
 def _requirements(options: Namespace) -> list[Requirement]:
+    if options.gates:
+        listed = read_gates(Path(options.gates))
+        options.require = [*(one.text for one in listed), *options.require]
     if not options.require:
         raise CommandError("no requirements: use --require 'delegated>=98%'", USAGE)
     try:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from inspector.experiments.gates.history import read_history
+from inspector.experiments.gates.history import read_history, trends
 from inspector.experiments.gates.judging import Judgement
+from inspector.experiments.gates.quantities import short
+from inspector.experiments.gates.requirement import parse_requirement, unit_of
+from inspector.experiments.gates.several import MET, NOT_MET, JudgedGate
 from inspector.tables.query import QueryError
 from inspector.tables.rows import RowField, row_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.units import Quantity
 
+_TONES = {MET: "good", NOT_MET: "bad"}
+_JUDGED = (
+    RowField("result", tone=lambda value: _TONES.get(str(value), "warn")),
+    RowField("gate", mono=True),
+    RowField("program"),
+    RowField("value", missing="—", mono=True),
+    RowField("of", width=60),
+)
+_TREND = (
+    RowField("metric", mono=True),
+    RowField("last", mono=True),
+    RowField("change", mono=True, missing=""),
+    RowField("not met", Quantity.COUNT, missing=""),
+    RowField("values, oldest first", mono=True, width=60),
+)
 _NAMES = ("requirement", "met", "value", "unit", "operator", "bound", "ratio", "text", "judged")
 
 
@@ -20,6 +39,49 @@ def requirement_table(found: Sequence[Judgement]) -> Table:
     """Return one row per requirement: whether it is met, the value, and the bound."""
     rows = [tuple(one.content()[name] for name in _NAMES) for one in found]
     return row_table([RowField(name) for name in _NAMES], rows, "requirements")
+
+
+def gate_table(found: Sequence[JudgedGate]) -> Table:
+    """Return one row per requirement and program: result, value, and what it is of."""
+    rows = [
+        (
+            one.result,
+            one.requirement.text,
+            one.side,
+            None if one.judgement is None else one.judgement.value_text(),
+            one.missing if one.judgement is None else one.judgement.details().strip(" ()"),
+        )
+        for one in found
+    ]
+    keys = [(one.requirement.text, one.side) for one in found]
+    return row_table(_JUDGED, rows, "gates", keys=keys)
+
+
+def trend(path: Path, _units: Units) -> Table:
+    """Return a row for each metric in a history of a gate: its last values and their change.
+
+    Raises: QueryError for a folder; FormatError, OSError
+    """
+    if path.is_dir():
+        raise QueryError(f"{path} is a folder: expected the history of a gate, a file")
+    runs = read_history(path)
+    names = tuple(dict.fromkeys(name for run in runs for name in run.figures))
+    failed = Counter(parse_requirement(text).metric for run in runs for text in run.failed)
+    rows = [
+        (
+            one.metric,
+            _figure(one.metric, one.values[-1]),
+            None if one.change is None else f"{one.change:+.3g} %",
+            failed[one.metric] or None,
+            " → ".join(_figure(one.metric, value) for value in one.values),
+        )
+        for one in trends(runs, names)
+    ]
+    return row_table(_TREND, rows, "metrics", keys=[row[0] for row in rows])
+
+
+def _figure(metric: str, value: float | None) -> str:
+    return "unknown" if value is None else short(unit_of(metric), value)
 
 
 def history(path: Path, units: Units) -> Table:

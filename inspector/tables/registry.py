@@ -93,6 +93,7 @@ TABLES: dict[str, TableEntry] = {
         TableEntry("jobs", "a job of the window", "jobs:jobs", TableSubject.FOLDER),
         TableEntry("sweep", "a point of a sweep", "sweep:sweep_points", TableSubject.FOLDER),
         TableEntry("gate-history", "a run of a gate", "gates:history", TableSubject.FOLDER),
+        TableEntry("gate-trend", "a metric of a gate", "gates:trend", TableSubject.FOLDER),
         TableEntry("eval-outputs", "an output", "evaluate:outputs", TableSubject.FOLDER),
         TableEntry("eval-worst", "a bad sample", "evaluate:worst", TableSubject.FOLDER),
         TableEntry("eval-ranges", "a quantized value", "evaluate:ranges", TableSubject.FOLDER),

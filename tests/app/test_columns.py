@@ -35,6 +35,7 @@ CUT = 0.6  # of the width of a name
         ("keyword_spotter_int8.etrecord", "keywo"),
         ("keyword_spotter_int8.etrecord", "….etrecord"),
         ("keyword_spotter/model.pte", "…/model.pte"),
+        ("/home/ada/nets/keyword_spotter/model.pte", "…/model.pte"),
     ],
 )
 def test_names_are_cut_where_they_tell_the_least(theme: Theme, name: str, kept: str) -> None:

@@ -82,6 +82,13 @@ def shown(quantity: BoundUnit, value: float) -> str:
     return f"{value:.6g}{' dB' if quantity is BoundUnit.DECIBELS else ''}"
 
 
+def short(quantity: BoundUnit, value: float) -> str:
+    """Return a value in the base unit as text with its unit, rounded."""
+    if quantity is BoundUnit.BYTES and math.isfinite(value):
+        return format_bytes(value)
+    return shown(quantity, value)
+
+
 def _percent(value: float) -> str:
     """Return percent with one digit, more where that would make it look whole."""
     text = f"{value:.1f}"
