@@ -9,6 +9,7 @@ from typing import Any
 
 from schema import bundled, etdump, etrecord, flat_tensor, program
 from schema.errors import FormatError
+from schema.etrecord.exported import decode_exported, is_exported_file
 
 HEAD_BYTES = 4096
 _SEARCHED_BYTES = 1 << 20  # a buffer may begin with alignment zeros, yet opening stays fast
@@ -43,6 +44,8 @@ FORMATS = (
     Format("etdump", "ETDump", ".etdp", etdump.sniff, etdump.decode),
     Format("etrecord", "ETRecord", ".etrecord", etrecord.sniff, etrecord.decode),
 )
+# not among those that a folder is searched for: it is what a program was compiled from
+EXPORTED = Format("pt2", "exported program", ".pt2", lambda _head: False, decode_exported)
 DEBUG_BUFFER = "debug_buffer"
 _OBJECT = re.compile(rb"\s*\{\s*[\"\w]")
 _JSON_HINT = "; if it is a program as flatc prints it, `etscope json` writes the .pte"
@@ -56,6 +59,8 @@ def recognise(data: memoryview) -> Format | None:
             return entry
     if head[:4] == b"PK\x03\x04" and etrecord.is_record(data):
         return FORMATS[-1]
+    if head[:4] == b"PK\x03\x04" and is_exported_file(data):
+        return EXPORTED
     return None
 
 

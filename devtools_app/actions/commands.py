@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     ActiveView = tuple[ViewSpec, QWidget | None]
 
 _FILES = (
-    "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.etdp *.etdump *.bin *.debug results.json)"
+    "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.pt2 *.etdp *.etdump *.bin *.debug"
+    " results.json)"
     ";;All (*)"
 )
 _GROUPS = {

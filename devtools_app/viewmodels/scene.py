@@ -26,12 +26,15 @@ from devtools_app.viewmodels.scene_clusters import (
     Clusters,
     branch_owner,
     clusters,
+    tagged,
 )
 from inspector.files.session import Session
+from inspector.graph.delegation import partition_tags
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, shape_text
 from inspector.graph.reach import subgraph
 from inspector.join.operator_names import is_compute
+from inspector.join.record_maps import verdicts
 from inspector.profile.node_times import NodeTimes, node_times
 from inspector.tables.boundaries import boundaries
 from inspector.units import (
@@ -88,12 +91,34 @@ def graph_scene(
     graph = model_graph(session, method, name)
     if graph is None:
         return None
-    return scene_of(graph, node_times(session, method, graph), flat=flat)
+    tags = _tags(session, method, graph)
+    return scene_of(graph, node_times(session, method, graph), tags, flat=flat)
 
 
-def scene_of(graph: ModelGraph, times: NodeTimes, *, flat: bool = False) -> GraphScene:
-    """Return the scene of a graph whose times are known."""
-    found = clusters(graph, flat=flat)
+def _tags(session: Session, method: str, graph: ModelGraph) -> dict[int, str]:
+    """Return the tags that a partitioner of this project gave to the delegates."""
+    if session.record is None or graph.source != "record":
+        return {}
+    delegates = {node.name: node.delegate for node in graph.nodes}
+    return partition_tags(verdicts(session.record, method), delegates)
+
+
+def scene_of(
+    graph: ModelGraph,
+    times: NodeTimes,
+    tags: Mapping[int, str] = MappingProxyType({}),
+    *,
+    flat: bool = False,
+) -> GraphScene:
+    """Return the scene of a graph.
+
+    Args:
+        graph: the graph
+        times: of its nodes
+        tags: of delegates, shown in their titles
+        flat: without boxes for modules
+    """
+    found = tagged(clusters(graph, flat=flat), tags)
     names = _unique([node.name for node in graph.nodes])
     delegation = graph.source in ("record", "program")
     nodes = [
@@ -112,7 +137,8 @@ def part_of_scene(
 ) -> GraphScene:
     """Return the scene of some nodes of a graph alone, by their ascending numbers."""
     graph = subgraph(whole.graph, nodes)
-    return scene_of(graph, node_times(session, method, graph), flat=flat)
+    tags = _tags(session, method, graph)
+    return scene_of(graph, node_times(session, method, graph), tags, flat=flat)
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -50,6 +50,16 @@ def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
     return Clusters(tuple(_path(own) for own in regions), titles, kinds)
 
 
+def tagged(found: Clusters, tags: Mapping[int, str]) -> Clusters:
+    """Return the clusters with the tags of delegates in their titles."""
+    titles = dict(found.titles)
+    for path, region in found.regions.items():
+        tag = tags.get(region.delegate) if region.delegate is not None else None
+        if tag and region.kind == DELEGATE:
+            titles[path] = f"{titles[path]} ({tag})"
+    return replace(found, titles=titles)
+
+
 def nested_delegates(regions: Sequence[Regions]) -> list[Regions]:
     """Return the regions of each node with delegates moved into the modules that hold them."""
     common: dict[GraphRegion, Regions] = {}

@@ -190,7 +190,7 @@ class GraphPane(Pane):
         """Show the method, overlay and selection of a state."""
         names = graph_names(session, state.method)
         if self._name not in names:
-            self._name = COMPILED
+            self._name = names[0]
         self.graphs.show_choices([(graph_title(name), name) for name in names], self._name)
         self.graphs.setVisible(len(names) > 1)
         self._mark_edits()

@@ -27,7 +27,7 @@ from schema.errors import Issue, Severity
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_files(parser)
-    parser.add_argument("--graph", default=COMPILED, help="which graph; --list names them")
+    parser.add_argument("--graph", default="", help="which graph, by default the first of --list")
     parser.add_argument(
         "--code", action="store_true", help="print the program as typed code, as torch prints one"
     )
@@ -48,11 +48,12 @@ def run(options: Namespace) -> Answer:
     data: dict[str, Any] = {}
     tables: list[Shown] = []
     for method, found in names.items():
-        if options.graph not in found:
+        name = options.graph or found[0]
+        if name not in found:
             raise CommandError(
-                f"unknown graph {options.graph!r} of {method}; available: {', '.join(found)}", USAGE
+                f"unknown graph {name!r} of {method}; available: {', '.join(found)}", USAGE
             )
-        graph = model_graph(session, method, options.graph)
+        graph = model_graph(session, method, name)
         if graph is not None:
             data[method] = graph_json(graph)
             title = f"{method}: {graph.source}, {plural(len(graph.nodes), 'node')}"
@@ -70,7 +71,7 @@ def _code(session: Session, options: Namespace) -> Answer:
     lines: list[str] = []
     for method in methods(session, options):
         names = text_names(session, method)
-        requested = names if options.graph == COMPILED else (options.graph,)
+        requested = names if options.graph in ("", COMPILED) else (options.graph,)
         for name in requested:
             if name not in names:
                 raise CommandError(

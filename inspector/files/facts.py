@@ -20,6 +20,7 @@ _KINDS = {
     "ptd": "external data (.ptd)",
     "bpte": "a bundled program (.bpte)",
     "etrecord": "an ETRecord",
+    "pt2": "an exported program (.pt2)",
     "etdump": "an ETDump",
     "debug_buffer": "a debug buffer",
     "node_data": "values of nodes",

@@ -7,6 +7,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from inspector.files.mapped import map_file
@@ -71,6 +72,11 @@ def load_session(
             errors[path] = error
             nothing = memoryview(b"")
             files.append(LoadedFile(path, "unknown", _size(path), nothing, None, str(error)))
+    if all(file.kind in (NODE_DATA, "unknown") for file in files):
+        for at, file in enumerate(files):
+            if file.kind == NODE_DATA:  # of which nodes, no other file shows
+                errors[file.path] = error = formats.unrecognised(file.data, file.path)
+                files[at] = replace(file, kind="unknown", artifact=None, error=str(error))
     files = _debug_buffers(files)
     failed = _failed(files)
     if failed and (strict or len(failed) == len(files)):

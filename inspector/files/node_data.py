@@ -130,6 +130,8 @@ def _of_json(content: object, title: str, issues: list[Issue], file: str) -> lis
                 _explored(f"{title} · {name}" if several else title, each, issues, file)
                 for name, each in found.items()
             ]
+    if any(_is_structure(each) for each in tree.values()):
+        raise FormatError(_EXPECTED, "an object of something else than numbers", file=file)
     return [NodeData(title, _numbers(tree.items(), issues, file))]
 
 
@@ -137,6 +139,13 @@ def _has_results(content: object) -> bool:
     if not isinstance(content, dict):
         return False
     return isinstance(cast("dict[str, object]", content).get("results"), dict)
+
+
+def _is_structure(content: object) -> bool:
+    """Return whether JSON is neither a value nor an object with one."""
+    if isinstance(content, dict):
+        return "value" not in cast("dict[str, object]", content)
+    return isinstance(content, list)
 
 
 def _explored(title: str, graph: Mapping[str, Any], issues: list[Issue], file: str) -> NodeData:

@@ -17,6 +17,8 @@ from schema.flat_tensor import FlatTensor
 from schema.program import ProgramFile
 
 T = TypeVar("T")
+FORWARD = "forward"  # the method of a program that was only exported
+_EXPORTED = "pt2"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -25,7 +27,7 @@ class LoadedFile:
 
     Attributes:
         path: as it was given
-        kind: pte, ptd, bpte, etrecord, etdump, debug_buffer, node_data or unknown
+        kind: pte, ptd, bpte, etrecord, pt2, etdump, debug_buffer, node_data or unknown
         size: bytes
         data: the bytes, a view into the mapped file
         artifact: decoded content, None if unreadable
@@ -99,8 +101,11 @@ class Session:
 
     @property
     def record(self) -> RecordFile | None:
-        """Return the ETRecord."""
-        return next(iter(self._all(RecordFile)), None)
+        """Return the ETRecord, else the exported program of a ``.pt2`` file."""
+        found = [file.artifact for file in self.files if isinstance(file.artifact, RecordFile)]
+        exported = [file.artifact for file in self.files if file.kind == _EXPORTED]
+        others = [one for one in found if one not in exported]
+        return next(iter((*others, *found)), None)
 
     @property
     def dumps(self) -> tuple[ETDump, ...]:
@@ -147,7 +152,10 @@ class Session:
         """Return the method names of the program, else of the record."""
         if self.program is not None:
             return tuple(plan.name for plan in self.program.plans)
-        return self.record.methods if self.record is not None else ()
+        if self.record is None:
+            return ()
+        alone = (FORWARD,) if self.record.roles.exported else ()
+        return self.record.methods or alone
 
     def file_of(self, artifact: object) -> LoadedFile | None:
         """Return the file an artifact came from, None for one that is inside another."""

@@ -130,6 +130,23 @@ def verdicts_by_node(verdicts: Iterable[Verdict]) -> dict[str, tuple[Verdict, ..
     }
 
 
+def partition_tags(
+    verdicts: Iterable[Verdict], delegates: Mapping[str, int | None]
+) -> dict[int, str]:
+    """Return the partitioner's tag of each delegate, where a record names it.
+
+    Args:
+        verdicts: on the nodes of a method
+        delegates: delegate of each node by name
+    """
+    found: dict[int, Counter[str]] = {}
+    for verdict in verdicts:
+        delegate = delegates.get(verdict.node)
+        if delegate is not None and verdict.partition:
+            found.setdefault(delegate, Counter())[verdict.partition] += 1
+    return {delegate: counts.most_common(1)[0][0] for delegate, counts in found.items()}
+
+
 def _took(verdict: Verdict) -> bool:
     return verdict.outcome is NodeOutcome.DELEGATED
 

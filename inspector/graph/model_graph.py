@@ -113,13 +113,14 @@ class ModelGraph:
 
 
 def graph_names(session: Session, method: str) -> tuple[str, ...]:
-    """Return the graphs that can be shown for a method, the compiled one first."""
-    names = [COMPILED]
-    if session.program is not None and session.record is not None:
-        names.append("instructions")
-    if session.record is not None:
-        names += [name for name in session.record.program_names if _is_of(name, method)]
-    return tuple(names)
+    """Return the graphs that can be shown for a method, the compiled one first if it exists."""
+    record = session.record
+    recorded = () if record is None else record.program_names
+    exported = [name for name in recorded if _is_of(name, method)]
+    if session.program is None and record is not None and not record.roles.edge and exported:
+        return tuple(exported)
+    both = session.program is not None and record is not None
+    return (COMPILED, *(("instructions",) if both else ()), *exported)
 
 
 def _is_of(name: str, method: str) -> bool:

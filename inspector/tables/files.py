@@ -19,6 +19,7 @@ KIND_WORDS = {
     "ptd": "external data",
     "bpte": "bundled program",
     "etrecord": "ETRecord",
+    "pt2": "exported program",
     "etdump": "trace",
     "debug_buffer": "debug buffer",
     "node_data": "values of nodes",

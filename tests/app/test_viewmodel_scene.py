@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -236,3 +237,13 @@ def test_opened_boxes_are_kept_for_each_graph_alone(flat):
     both = with_opened_boxes(texts, other, ())
     assert opened_boxes(both, other) == frozenset()
     assert opened_boxes(both, one) == boxes
+
+
+def test_delegates_are_titled_with_the_tags_of_their_partitions() -> None:
+    record = Path(devtools_app.sample_data.__file__).parent / "demo/keyword_spotter.etrecord"
+    scene = graph_scene(load_session([record]), "forward")
+    assert scene is not None
+    titles = sorted(one.title for one in scene.scene.info.values() if "delegate" in one.title)
+    found = [re.fullmatch(r"XNNPACK · delegate (\d) \((tag\d)\)", title) for title in titles]
+    assert [one[1] for one in found if one] == list("01234")
+    assert {one[2] for one in found if one} == {f"tag{number}" for number in range(5)}

@@ -82,6 +82,8 @@ def test_what_is_not_a_finite_number_is_an_issue_and_missing_is_not() -> None:
         b"[1, 2]",
         b'[{"value": 1}]',
         b'{"a": "b"}',
+        b'{"version": 0, "execution_plan": []}',
+        b'{"version": 0, "more": {"a": 1}}',
         b"a,b\nc,d\n",
         b"\xff\xfe,1",
         b"[" * 100_000,
@@ -135,6 +137,13 @@ def test_values_join_a_session_and_are_a_table(
     assert any(name in line and "12.5" in line for line in lines)
     assert any("gone" in line and "no node of this name" in line for line in lines)
     assert sum("no value" in line for line in lines) == len(graph().nodes) - 1
+
+
+def test_values_without_a_program_are_not_a_session(tmp_path: Path) -> None:
+    path = values_file(tmp_path, {"a": 1})
+    assert is_node_data(str(path))
+    with pytest.raises(FormatError, match="expected a program"):
+        load_session([path])
 
 
 def test_values_are_taken_only_where_they_are_named(tmp_path: Path) -> None:
