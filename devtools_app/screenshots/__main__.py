@@ -5,28 +5,28 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from devtools_app.sample_data import SAMPLE
+from devtools_app.sample_data import LOOP
 from devtools_app.screenshots import window as shots
 from devtools_app.screenshots.job_panels import write_gap
 from devtools_app.screenshots.walkthrough import write_loop
 from inspector.tables.selection import Selection, SelectionKind
 
 _LARGE = (1440, 900)
-_OF_A_JOB = ("stages", "gap", "compare", "sweep")  # have nothing to show of files alone
+_DARK = ("overview", "graph", "timeline")
+_VIEWS = (*_DARK, "memory", "size", "partitions", "source", "structure")  # of files alone
 
 
 def main() -> int:
-    """Write one screenshot per view, the first three dark as well, and the walk-through."""
+    """Write a screenshot of each view that files fill, some dark as well, and the walk-through."""
     shots.use_no_screen()
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
-    with shots.open_window([str(SAMPLE)]) as window:
+    with shots.open_window(LOOP[:2]) as window:
         method = window.store.state.method
         chosen = Selection(SelectionKind.INSTRUCTION, method=method, instruction=2)
-        views = [name for name in shots.view_names() if name not in _OF_A_JOB]
-        for number, view in enumerate(views):
+        for view in _VIEWS:
             shot = shots.Shot(view, _LARGE, selection=chosen)
             _write(window, shot, folder / f"{view}_light.png")
-            if number < 3:
+            if view in _DARK:
                 dark = shots.Shot(view, _LARGE, dark=True, selection=chosen)
                 _write(window, dark, folder / f"{view}_dark.png")
         write_gap(window, folder)
