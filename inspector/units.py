@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral, Real
@@ -272,6 +272,23 @@ def format_duration(ns: float | None, tick_ns: float, choice: str = "auto") -> s
     if ns is not None and 0 <= ns < tick_ns:
         return below(tick_ns, Quantity.TIME)
     return format_time(ns, choice)
+
+
+def format_total(times_ns: Sequence[float], ticks_ns: Sequence[float], choice: str = "auto") -> str:
+    """Return a sum of measured durations with its unit, bounded where it is below one tick.
+
+    Args:
+        times_ns: mean over runs of each
+        ticks_ns: step of the clock of each, 0 for a difference of times
+        choice: unit
+    """
+    total = sum(times_ns)
+    return format_duration(total, bound_of_total(total, ticks_ns), choice)
+
+
+def bound_of_total(total_ns: float, ticks_ns: Sequence[float]) -> float:
+    """Return what a sum below one tick of its clocks is known to be less than, else 0."""
+    return sum(ticks_ns) if 0 <= total_ns < max(ticks_ns, default=0.0) else 0.0
 
 
 def below(bound: float, quantity: Quantity) -> str:

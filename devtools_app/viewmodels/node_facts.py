@@ -39,7 +39,7 @@ from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.size import part_selection
 from inspector.tables.verdicts import verdict_group
-from inspector.units import Quantity, exact_text, format_bytes, format_share, format_time
+from inspector.units import Quantity, exact_text, format_bytes, format_share, format_total
 from schema.backends import short_backend
 
 
@@ -344,8 +344,8 @@ def _call_times(session: Session, method: str, delegate: int, units: Units) -> l
         if not known:
             continue
         shares = [row.share for row in own if row.share is not None]
-        share = f"  {format_share(sum(shares))}" if len(shares) == len(known) else ""
-        total = sum(known)
-        exact = exact_text(total, Quantity.TIME)
-        facts.append(Fact(label, f"{format_time(total, units.time)}{share}", exact))
+        share = sum(shares) if len(shares) == len(known) else 0.0
+        total = format_total(known, [row.tick_ns for row in own], units.time)
+        exact = exact_text(sum(known), Quantity.TIME)
+        facts.append(Fact(label, f"{total}  {format_share(share)}" if share else total, exact))
     return facts

@@ -31,7 +31,7 @@ from inspector.units import (
     format_duration,
     format_quantity,
     format_share,
-    format_time,
+    format_total,
     plural,
 )
 from schema.dtypes.operator_dtypes import operator_dtypes
@@ -52,8 +52,8 @@ def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:
     lines = [_short_time(row, units) for row in rows]
     known = [row.mean_ns for row in rows if row.mean_ns is not None]
     if len(known) == len(rows) and rows:
-        total = sum(known)
-        lines.insert(0, Fact("together", format_time(total, units.time), _exact(total)))
+        total = format_total(known, [row.tick_ns for row in rows], units.time)
+        lines.insert(0, Fact("together", total, _exact(sum(known))))
     return shortened(title, lines)
 
 
@@ -83,12 +83,14 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
         text = f"{format_duration(row.mean_ns, row.tick_ns, units.time)}{share}"
         facts.append(Fact("mean" if several else "time", text, hover))
         if not np.isnan(middle):
-            facts.append(Fact("p50", format_time(middle, units.time), _exact(middle)))
+            text = format_duration(middle, row.tick_ns, units.time)
+            facts.append(Fact("p50", text, _exact(middle)))
         if several:
-            reach = f"{format_time(low, units.time)} … {format_time(high, units.time)}"
+            ends = (format_duration(end, row.tick_ns, units.time) for end in (low, high))
+            reach = " … ".join(dict.fromkeys(ends))
             facts.append(Fact("min … max", reach, f"{_exact(low)} … {_exact(high)}"))
         if row.kernel_ns is not None:
-            text = format_time(row.kernel_ns, units.time)
+            text = format_duration(row.kernel_ns, row.tick_ns, units.time)
             facts.append(Fact("kernel, mean", text, _exact(row.kernel_ns)))
     if row.passes > 1:
         facts.append(Fact("passes per run", f"{row.passes:,}"))

@@ -285,7 +285,8 @@ class OperatorsPane(PanelActions, Pane):
         if content is not None and samples is not None:
             times, steady = samples
             title = content.rows.table.text(row, 0)
-            self.plot.show_samples(title, times, self.state.units.time, steady)
+            unit, tick = self.state.units.time, content.rows.tick_ns(row)
+            self.plot.show_samples(title, times, unit, steady, tick)
 
     @override
     def show_selection(self, state: State) -> None:

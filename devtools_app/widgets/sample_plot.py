@@ -15,10 +15,11 @@ from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.profile.attribution import mean, spread
 from inspector.units import (
     Quantity,
+    below,
     choose_unit,
     column_formatter,
     exact_text,
-    format_time,
+    format_duration,
     plural,
 )
 
@@ -38,13 +39,19 @@ class SamplePlot(Plot):
         self._samples: Floats = np.zeros(0)
         self._steady: Mask = np.zeros(0, np.bool_)
         self._unit = "auto"
+        self._tick_ns = 0.0
         super().__init__(theme, "Time of each run")
         self.set_hint(210, 120)
         self.setMinimumWidth(150)
         self.show_message("Choose a row to see\nthe time of each run")
 
     def show_samples(
-        self, title: str, samples: Floats | None, unit: str = "auto", steady: Mask | None = None
+        self,
+        title: str,
+        samples: Floats | None,
+        unit: str = "auto",
+        steady: Mask | None = None,
+        tick_ns: float = 0.0,
     ) -> None:
         """Show the runs of another row.
 
@@ -53,12 +60,13 @@ class SamplePlot(Plot):
             samples: time of each run in ns, None when there is none
             unit: how times are shown
             steady: which of them figures are made of; None for all
+            tick_ns: step of the clock, 0 for differences of times
         """
         times = np.zeros(0) if samples is None else samples
         kept = np.isfinite(times)
         self._samples = times[kept]
         self._steady = (np.ones(len(times), np.bool_) if steady is None else steady)[kept]
-        self._unit = unit
+        self._unit, self._tick_ns = unit, tick_ns
         self.title.setText(title)
         out = len(self._samples) - int(self._steady.sum())
         runs = plural(len(self._samples), "run")
@@ -69,7 +77,9 @@ class SamplePlot(Plot):
     def _description(self, title: str) -> str:
         if not len(self._samples):
             return "no times"
-        shown = ", ".join(format_time(float(one), self._unit) for one in self._samples[:20])
+        shown = ", ".join(
+            format_duration(float(one), self._tick_ns, self._unit) for one in self._samples[:20]
+        )
         more = "…" if len(self._samples) > 20 else ""
         return f"{title}, {len(self._samples)} runs: {shown}{more}"
 
@@ -89,9 +99,14 @@ class SamplePlot(Plot):
         chart.show_range((0.0, float(len(self._samples))), (low - 0.1 * room, high + 0.1 * room))
         ends = [(high, "max"), (low, "min")] if high > low else []
         marks = [*ends, (typical, "mean")]
-        unit = choose_unit(Quantity.TIME, high, self._unit)
-        text = column_formatter(Quantity.TIME, unit, high)
-        labels = [(value, f"{name} {text(value)} {unit.symbol}") for value, name in marks]
+        top = max(high, self._tick_ns)
+        unit = choose_unit(Quantity.TIME, top, self._unit)
+        text = column_formatter(Quantity.TIME, unit, top)
+        least = below(self._tick_ns, Quantity.TIME)
+        labels = [
+            (value, f"{name} {least if value < self._tick_ns else f'{text(value)} {unit.symbol}'}")
+            for value, name in marks
+        ]
         wide = QFontMetrics(font).horizontalAdvance("max 000.00 ms") + 12
         chart.axis("left", labels, room=wide, font=font)
         if np.isfinite(p10):

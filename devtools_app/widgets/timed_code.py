@@ -13,7 +13,7 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.share_bar import paint_share
 from inspector.tables.source_lines import SourceLine
-from inspector.units import format_time
+from inspector.units import format_duration
 
 _BAR, _GAP = 46, 8
 _TIME_SAMPLE, _COUNT_SAMPLE = "000.0 µs", "×000"
@@ -83,7 +83,7 @@ class TimedCode(CodeView):
                 share = line.nanoseconds / self._largest
                 paint_share(painter, bar, share, self._theme, strong=share > 0.999)
                 painter.setPen(QColor(palette.text))
-                text = format_time(line.nanoseconds, self._unit)
+                text = format_duration(line.nanoseconds, line.bound_ns, self._unit)
                 painter.drawText(QRect(at + _BAR + _GAP, top, width, height), right, text)
             at += _BAR + _GAP + width + _GAP
         painter.setPen(QColor(palette.muted))

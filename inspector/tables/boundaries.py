@@ -14,7 +14,7 @@ from inspector.profile.operator_rows import OperatorRow, operator_rows
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from inspector.tables.selection import Selection, SelectionKind
-from inspector.units import Quantity, exact_text, format_bytes, format_time
+from inspector.units import Quantity, exact_text, format_bytes, format_total
 from schema.graph import GraphValue
 from schema.objects.identity_cache import identity_cache
 
@@ -156,9 +156,10 @@ def _added(added: Sequence[Inserted]) -> Fact:
     if len(known) == len(sizes):
         words.append(f"{format_bytes(sum(known))} written")
     times = [one.ns for one in added if one.ns is not None]
+    ticks = [one.tick_ns for one in added]
     exact = ", ".join(one.node.node.name for one in added)
     if len(times) == len(added):
-        words.append(format_time(sum(times)))
+        words.append(format_total(times, ticks))
         exact += f": {exact_text(sum(times), Quantity.TIME)}"
     return Fact("added by the compiler", ", ".join(words), exact)
 

@@ -98,6 +98,11 @@ class OperatorsTable:
             rows = [self.by_node[name] for name in related.nodes if name in self.by_node]
         return list(dict.fromkeys(rows))
 
+    def tick_ns(self, row: int) -> float:
+        """Return the step of the clock of a row, 0 for differences of times."""
+        ticks = next((one.least for one in self.table.columns if one.title == "mean"), None)
+        return 0.0 if ticks is None else float(ticks[row])
+
     def selection(self, row: int) -> Selection:
         """Return the selection of a row; empty for unattributed time."""
         key = self.table.key(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
-from inspector.units import Quantity, choose_unit
+from inspector.units import Quantity, bound_of_total, choose_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,18 @@ class SourceLine:
         code: as recorded, may be empty
         nodes: names in the compiled graph, the slowest first
         nanoseconds: mean time of a run, NaN if not measured
+        ticks: steps of the clocks that measured its nodes, in nanoseconds
     """
 
     code: str
     nodes: list[str] = field(default_factory=list[str])
     nanoseconds: float = float("nan")
+    ticks: list[float] = field(default_factory=list[float])
+
+    @property
+    def bound_ns(self) -> float:
+        """Return what its time is known to be less than where it is below a tick, else 0."""
+        return bound_of_total(self.nanoseconds, self.ticks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +116,7 @@ def source_files(session: Session, method: str, units: Units) -> SourceFiles:
         if not np.isnan(own):
             known = line.nanoseconds
             line.nanoseconds = own if np.isnan(known) else known + own
+            line.ticks.append(float(times.tick_ns[node.id]))
     _slowest_first(files, graph, times)
     return _built(files, line_of, times, unplaced, units)
 
@@ -141,6 +149,7 @@ def _tree(
     code: list[str] = []
     nodes: list[int] = []
     spent: list[float] = []
+    bounds: list[float] = []
     parents: list[int] = []
     keys: list[Hashable] = []
     for file, lines in files.items():
@@ -150,6 +159,8 @@ def _tree(
         code.append(file)
         nodes.append(sum(len(line.nodes) for line in lines.values()))
         spent.append(sum(known) if known else float("nan"))
+        ticks = [tick for line in lines.values() for tick in line.ticks]
+        bounds.append(bound_of_total(spent[-1], ticks))
         parents.append(TOP)
         keys.append(LineKey(file))
         for number, line in sorted(lines.items()):
@@ -157,6 +168,7 @@ def _tree(
             code.append(line.code)
             nodes.append(len(line.nodes))
             spent.append(line.nanoseconds)
+            bounds.append(line.bound_ns)
             parents.append(parent)
             keys.append(LineKey(file, number))
     ns = np.array(spent, np.float64)
@@ -164,7 +176,9 @@ def _tree(
     unit = choose_unit(Quantity.TIME, float(np.nanmax(ns, initial=0.0)), units.time)
     columns = (
         text_column("file and line", names, mono=True, total=Total.NONE),
-        number_column("time", ns, Quantity.TIME, unit=unit),
+        replace(
+            number_column("time", ns, Quantity.TIME, unit=unit), least=np.array(bounds, np.float64)
+        ),
         number_column("nodes", np.array(nodes, np.int64), Quantity.COUNT),
         share_column("share of method", ns / whole if whole > 0 else np.full(len(ns), np.nan)),
         text_column("code", code, mono=True, total=Total.NONE, width=48),

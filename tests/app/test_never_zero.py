@@ -1,0 +1,67 @@
+"""A time below a step of its clock is bounded wherever it is shown, never zero."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from pytestqt.qtbot import QtBot
+
+from devtools_app.appearance.theme import Theme
+from devtools_app.sample_data import LOOP
+from devtools_app.viewmodels.node_facts import node_facts
+from devtools_app.widgets.sample_plot import SamplePlot
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.profile.operator_rows import operator_rows
+from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.source_lines import source_tree
+from inspector.units import format_total
+
+_ZERO = re.compile(r"(?<![\d.,])0(\.0+)? (ns|µs|ms|s|%)")
+
+
+def test_sum_below_a_tick_is_bounded_by_all_ticks() -> None:
+    assert format_total([0.0, 0.0], [1000.0, 1000.0]) == "< 2 µs"
+    assert format_total([600.0, 600.0], [1000.0, 1000.0]) == "1.2 µs"
+    assert format_total([0.0], [0.0]) == "0 ns"  # a difference of times may be none
+    assert format_total([], []) == "0 ns"
+
+
+def _selections(session: Session) -> list[Selection]:
+    graph = model_graph(session, "forward")
+    assert graph is not None
+    events = [row.event for row in operator_rows(session, "forward")]
+    return [
+        *[Selection(SelectionKind.DELEGATE, "forward", delegate=at) for at in range(5)],
+        *[Selection(SelectionKind.EVENT, "forward", event=event) for event in events],
+        *[Selection(SelectionKind.NODE, "forward", COMPILED, node.name) for node in graph.nodes],
+    ]
+
+
+def test_node_panel_of_the_sample_never_shows_zero_for_a_measured_time() -> None:
+    session = load_session(LOOP[:2])
+    bounded = 0
+    for chosen in _selections(session):
+        for group in node_facts(session, "forward", chosen, Units()).groups:
+            if group.title.startswith(("Time", "Delegate", "Boundary")):
+                for fact in group.facts:
+                    assert not _ZERO.search(fact.value), (chosen, fact)
+                    bounded += fact.value.startswith("< ")
+    assert bounded > 10
+
+
+def test_lines_of_source_of_the_sample_never_take_zero() -> None:
+    table = source_tree(load_session(LOOP[:2]), "forward", Units()).rows
+    column = next(one for one in table.columns if one.title == "time")
+    cells = [column.cell(row) for row in range(table.length)]
+    assert not any(_ZERO.search(f"{cell} ns") for cell in cells), cells
+    assert any(cell.startswith("< ") for cell in cells)
+
+
+def test_plot_of_runs_bounds_what_is_below_a_step(qtbot: QtBot, theme: Theme) -> None:
+    plot = SamplePlot(theme)
+    qtbot.addWidget(plot)
+    plot.show_samples("conv", np.array([0.0, 0.0, 1000.0, 0.0]), tick_ns=1000.0)
+    assert plot.accessibleDescription() == "conv, 4 runs: < 1 µs, < 1 µs, 1 µs, < 1 µs"
