@@ -135,7 +135,7 @@ def test_operators_begin_below_their_delegates_with_what_the_call_adds(qtbot) ->
     assert isinstance(pane, operators.OperatorsPane)
     tree = pane.tree.model
     top = [tree.index(row, 0).data() for row in range(tree.rowCount())]
-    assert top[0] == "XNNPACK 0  (8)"  # the longest first
+    assert top[0] == "XNNPACK 0  (7)"  # the longest first
     assert "delegate overhead" not in top
     first = tree.index(0, 0)
     below = [tree.index(row, 0, first).data() for row in range(tree.rowCount(first))]
