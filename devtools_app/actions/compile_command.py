@@ -50,12 +50,12 @@ class CompileCommand:
         if self.dialog is not None:
             self.dialog.deleteLater()
         services, settings = self._services, self._services.controller.settings
-        form = form_from(settings.last_compile)
+        form = form_from(settings.last_compile).fresh()
         dialog = CompileDialog(services.theme, form, services.paths, services.parent)
         self.dialog = dialog
         dialog.submitted.connect(self._start)
         dialog.rejected.connect(compiling.cool)
-        compiling.known.connect(dialog.show_names)
+        dialog.finished.connect(dialog.shut_down)
         compiling.warm()
         dialog.open()
 

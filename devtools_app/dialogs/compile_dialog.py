@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -19,19 +15,15 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import Theme
 from devtools_app.dialogs.form_parts import CodeWarning, beside, line
 from devtools_app.dialogs.recipe_fields import RecipeFields
-from devtools_app.state.compile_form import CompileForm
-from devtools_app.viewmodels.recipe_form import sections, with_value
+from devtools_app.jobs.field_names import FieldNamesKnown
+from devtools_app.state.compile_form import FOLDER, CompileForm, proposed_folder
+from devtools_app.viewmodels.recipe_form import with_value
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.files import PathChooser
 from devtools_app.widgets.problem_label import problem_label
-from inspector.jobs.messages import Ready
-from inspector.recipes.compile_job import EXECUTORCH
 from inspector.recipes.python_file import functions_of
-from schema.backends import BACKENDS
 
 _SIZE, _FRAME = (680, 760), 64  # pixels; what the frame of a window and a task bar may take
-_OF_MODES = ("per_tensor", "modules", "operators", "nodes")  # what only a mode needs
-_FIRST = 2  # sections on the first tab: the source, and the program as a whole
 
 
 class CompileDialog(QDialog):
@@ -50,14 +42,14 @@ class CompileDialog(QDialog):
         self._theme = theme
         self._paths = paths
         self._job = form.job
-        self._own_names = ""
+        self._begun = False  # the user has entered something
+        self._proposed = proposed_folder(form.job.source.path)
         self.setWindowTitle("Compile")
         self.setAccessibleName("Compile")
-        self._tabs = QTabWidget()
-        self._tabs.setDocumentMode(True)
-        self._tabs.setAccessibleName("Parts of the recipe")
-        self._tabs.tabBar().setAccessibleName("Parts of the recipe")
-        self._forms = self._add_forms()
+        self.fields = RecipeFields(theme, paths, live=True)
+        self.fields.show_job(self._job)
+        self._names = FieldNamesKnown(self)
+        self._names.changed.connect(self._offer)
         self._folder = line("Output folder", "")
         self._folder.setFont(theme.mono())
         self._folder.setText(form.folder)
@@ -67,23 +59,14 @@ class CompileDialog(QDialog):
         self._runs = CodeWarning(theme)
         self._problem = problem_label()
         self._lay_out()
+        self.fields.edited.connect(self._edited)
+        self._folder.textEdited.connect(self._begin)
         self._folder.textChanged.connect(self._changed)
+        self._replace.clicked.connect(self._begin)
         self._replace.toggled.connect(self._changed)
-        self._show_functions()
+        self._choose_function()
         self._changed()
-        self._forms["source.path"].widgets["source.path"].setFocus()
-
-    def _add_forms(self) -> dict[str, RecipeFields]:
-        """Add a tab for each section; return the form of each field by the path of the field."""
-        titles = [section.title for section in sections(self._job)]
-        found: dict[str, RecipeFields] = {}
-        for shown in (titles[:_FIRST], *([title] for title in titles[_FIRST:])):
-            form = RecipeFields(self._theme, tuple(shown), self._paths)
-            form.show_job(self._job)
-            form.edited.connect(self._edited)
-            self._tabs.addTab(form, shown[-1])
-            found.update(dict.fromkeys(form.widgets, form))
-        return found
+        self.fields.widgets["source.path"].setFocus()
 
     @property
     def runs(self) -> str:
@@ -92,29 +75,20 @@ class CompileDialog(QDialog):
 
     @property
     def problem(self) -> str:
-        """Return why it cannot be started, empty when it can."""
+        """Return why it was not started, may be empty."""
         return self._problem.text()
+
+    def problem_of(self, path: str) -> str:
+        """Return what is shown to be wrong with a field, may be empty."""
+        return self.fields.problem(path)
 
     def form(self) -> CompileForm:
         """Return the form as entered."""
         return CompileForm(self._job, self._folder.text().strip(), self._replace.isChecked())
 
-    def show_names(self, ready: Ready) -> None:
-        """Offer the names reported by a worker."""
-        if ready.planners:
-            self._forms["memory_planner"].offer("memory_planner", ready.planners)
-        if ready.partitioners:
-            self._own_names = ", ".join(name for name in ready.partitioners if name.islower())
-            self._show_partitioners()
-
-    def _show_partitioners(self) -> None:
-        """List the available partitioners; those of another toolchain are unknown until it runs."""
-        names = self._own_names or "NAME, NAME:option=value"
-        if self._job.toolchain == EXECUTORCH:
-            known = ", ".join(one.name.lower() for one in [*BACKENDS.values()][:3])
-            names = f"{known}, … as executorch names them"
-        text = f"one per line, in order of preference: {names}, or file.py:Class"
-        self._forms["partitioners"].explain("partitioners", text)
+    def shut_down(self) -> None:
+        """Stop collecting names."""
+        self._names.close()
 
     def show_problem(self, sentence: str) -> None:
         """Show why it cannot be started."""
@@ -136,7 +110,7 @@ class CompileDialog(QDialog):
         buttons.accepted.connect(self._accept)
         layout = QVBoxLayout(self)
         layout.setSpacing(10)
-        layout.addWidget(self._tabs, 1)
+        layout.addWidget(self.fields, 1)
         layout.addLayout(below)
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
@@ -144,44 +118,52 @@ class CompileDialog(QDialog):
         room = self.screen().availableGeometry().height() - _FRAME
         self.resize(_SIZE[0], min(_SIZE[1], max(room, self.minimumSizeHint().height())))
 
+    def _begin(self) -> None:
+        self._begun = True
+
     def _edited(self, path: str, value: object) -> None:
+        self._begun = True
         self._job = with_value(self._job, path, value)
         if path == "source.path":
-            self._show_functions()
-            source = Path(self._job.source.path)
-            if not self._folder.text() and os.path.isfile(source):
-                self._folder.setText(str(source.with_name(f"{source.stem}_build")))
+            self._choose_function()
+            self._propose_folder()
+        self.fields.show_job(self._job)
         self._changed()
 
-    def _show_functions(self) -> None:
-        """Offer the functions of a Python file, the first one if none is entered."""
-        source, form = self._job.source, self._forms["source.function"]
+    def _propose_folder(self) -> None:
+        """Let the folder follow the source until the user chooses one."""
+        if self._folder.text() in ("", self._proposed):
+            self._proposed = proposed_folder(self._job.source.path)
+            self._folder.setText(self._proposed)
+
+    def _choose_function(self) -> None:
+        """Choose the first function of a Python file unless one of it is entered."""
+        source = self._job.source
         names = functions_of(source.path) if source.path.endswith(".py") else ()
-        form.offer("source.function", names)
+        self._names.set_functions(names)
         if names and source.function not in names:
             self._job = with_value(self._job, "source.function", names[0])
-            form.show_job(self._job)
+            self.fields.show_job(self._job)
+
+    def _offer(self) -> None:
+        self.fields.offer(self._names.known)
 
     def _changed(self) -> None:
-        form, modes = self.form(), self._job.quantising
-        chosen = bool(modes.mode) and not modes.quantizer
-        for path, on in (
-            ("source.function", form.is_python),
-            ("python", form.needs_interpreter),
-            ("quantising.mode", not modes.quantizer),
-            ("quantising.calibration", bool(modes.mode or modes.quantizer)),
-            *((f"quantising.{name}", chosen) for name in _OF_MODES),
-        ):
-            self._forms[path].enable(path, on)
-        self._show_partitioners()
+        form = self.form()
+        self._names.ask(self._job, self.fields.touched)
         self._runs.show_files(form.runs())
-        problem = form.problem()
-        self._ok.setEnabled(not problem)
-        self.show_problem(problem if self._job.source.path else "")
+        problems = form.problems()
+        self.fields.show_problems(problems)
+        self._ok.setEnabled(not problems)
+        folder = problems.get(FOLDER, "") if self._job.source.path else ""
+        waits = next(iter(problems.values()), "")
+        self._ok.setToolTip(waits)
+        self.show_problem(folder if self._begun else "")
 
     def _choose_folder(self) -> None:
         folder = self._paths.open_folder(self, "Folder for the compiled files")
         if folder:
+            self._begun = True
             self._folder.setText(folder)
 
     def _accept(self) -> None:

@@ -1,114 +1,78 @@
-"""The fields of a recipe as widgets, generated from its dataclasses."""
+"""The fields of a recipe as widgets, generated from its dataclasses: panel and dialog show them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import cast
+from collections.abc import Collection, Mapping
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetrics, QShowEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFormLayout,
-    QFrame,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme, set_role
-from devtools_app.dialogs.form_parts import LIBRARY_FILES, beside
-from devtools_app.viewmodels.recipe_form import FieldKind, FormField, sections
-from devtools_app.widgets.fields import ComboBox
+from devtools_app.dialogs.choice_fields import (
+    Editor,
+    FlagField,
+    NameField,
+    NumberField,
+    OptionField,
+    TextField,
+)
+from devtools_app.dialogs.form_files import FormFiles
+from devtools_app.dialogs.form_group import FormGroup
+from devtools_app.dialogs.form_parts import beside
+from devtools_app.dialogs.list_field import ListField
+from devtools_app.viewmodels.field_choices import Vocabulary
+from devtools_app.viewmodels.recipe_form import (
+    FieldKind,
+    FormField,
+    Section,
+    sections,
+    without_meaning,
+)
 from devtools_app.widgets.files import PathChooser
-from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.compile_job import MEMORY, OUTPUT, PARTITION, QUANTIZE, SOURCE, CompileJob
 from inspector.recipes.options import FieldNames
 
-_FILES = (FieldNames.FILE, FieldNames.INTERPRETER, FieldNames.DATA)
-_MOST_LINES = 6
-_OFFERED = ("source.function", "memory_planner")  # whose possible values are known later
-_FILTERS = {
-    "source.path": "Python, exported programs, records (*.py *.pt2 *.etrecord);;All (*)",
-    "libraries": LIBRARY_FILES,
-}
-
-
-class LinesEdit(QPlainTextEdit):
-    """Strings, one per line; as high as its content.
-
-    Signals:
-        left(): it lost the keyboard focus
-    """
-
-    left = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setTabChangesFocus(True)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.textChanged.connect(self.fit)
-
-    def lines(self) -> tuple[str, ...]:
-        """Return the entered lines, without empty ones."""
-        texts = (line.strip() for line in self.toPlainText().splitlines())
-        return tuple(text for text in texts if text)
-
-    def fit(self) -> None:
-        """Resize to the height of the lines."""
-        count = min(_MOST_LINES, max(1, self.blockCount()))
-        self.setFixedHeight(QFontMetrics(self.font()).lineSpacing() * count + 14)
-
-    @override
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.left.emit()
+_OPENED = (SOURCE, QUANTIZE, PARTITION, MEMORY, OUTPUT)
+_CHOSEN = (FieldNames.FILE, FieldNames.INTERPRETER)  # by a button beside the field
+_NARROW = 26  # widths of an M below which labels are above their fields
 
 
 class RecipeFields(QScrollArea):
-    """A form with one field per recipe field; those at their default are muted.
+    """A form with one field per recipe field, in groups; those at their default are muted.
 
     Signals:
-        edited(path, value): the user changed a field and left it; in a dialog, on every key
+        edited(path, value): the user changed a field; a text on every key if the form is live, else
+            when the field is left
     """
 
     edited = Signal(str, object)
 
-    def __init__(
-        self, theme: Theme, titles: tuple[str, ...] = (), paths: PathChooser | None = None
-    ) -> None:
+    def __init__(self, theme: Theme, paths: PathChooser, *, live: bool = False) -> None:
         """Show no recipe yet.
 
         Args:
             theme: the look
-            titles: of the sections to show; all of them without
-            paths: asks for files, in a dialog; without, labels are above their fields
+            paths: asks for files
+            live: whether what is typed is reported on every key
         """
         super().__init__()
         self._theme = theme
-        self._titles = titles
-        self._paths = paths
+        self._files = FormFiles(paths)
+        self._live = live
         self._shown: dict[str, FormField] = {}
         self._labels: dict[str, QWidget] = {}
-        self.widgets: dict[str, QWidget] = {}
+        self._groups: dict[str, FormGroup] = {}
+        self._titles: dict[str, str] = {}
+        self._touched: set[str] = set()
+        self._problems: Mapping[str, str] = {}
+        self.widgets: dict[str, Editor | ListField] = {}
         self._page = QWidget()
         self._page.setObjectName("page")
-        column = QVBoxLayout(self._page)
-        column.setContentsMargins(0, 8, 8, 8)
-        self._form = QFormLayout()
-        column.addLayout(self._form)
-        column.addStretch(1)
-        self._form.setVerticalSpacing(3 if paths is None else 6)
-        self._form.setHorizontalSpacing(16)
-        self._form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        if paths is None:
-            self._form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
+        self._column = QVBoxLayout(self._page)
+        self._column.setContentsMargins(0, 4, 8, 8)
+        self._column.setSpacing(2)
         self.setObjectName("panel")
         self.setAccessibleName("Recipe as form")
         self.setWidgetResizable(True)
@@ -117,183 +81,156 @@ class RecipeFields(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         theme.changed.connect(self._restyle)
 
+    @property
+    def touched(self) -> frozenset[str]:
+        """Return the fields that the user has changed here."""
+        return frozenset(self._touched)
+
     def show_job(self, job: CompileJob) -> None:
         """Show the fields of a recipe."""
-        found = [
-            (section.title, one)
-            for section in sections(job)
-            if not self._titles or section.title in self._titles
-            for one in section.fields
-        ]
+        found = sections(job)
         if not self.widgets:
             self._build(found)
-        for _, one in found:
-            if self._shown.get(one.path) != one:
-                self._shown[one.path] = one
-                _fill(self.widgets[one.path], one)
-                set_role(self._labels[one.path], "role", "muted" if one.is_default else "")
+        for section in found:
+            for one in section.fields:
+                self._show(one)
+            changed = sum(not one.is_default for one in section.fields)
+            self._groups[section.title].set_count(changed if section.title != SOURCE else 0)
+        without = without_meaning(job)
+        for path, widget in self.widgets.items():
+            widget.setEnabled(path not in without)
 
-    def offer(self, path: str, names: Iterable[str]) -> None:
-        """Offer values of a field; its text is kept."""
-        combo = self.widgets[path]
-        assert isinstance(combo, QComboBox)
-        written = combo.currentText()
-        blocked = combo.blockSignals(True)
-        combo.clear()
-        combo.addItems(list(names))
-        combo.setEditText(written)
-        combo.blockSignals(blocked)
+    def _show(self, one: FormField) -> None:
+        if self._shown.get(one.path) != one:
+            self._shown[one.path] = one
+            self.widgets[one.path].show_value(one.value)
+            set_role(self._labels[one.path], "role", "muted" if one.is_default else "")
 
-    def explain(self, path: str, text: str) -> None:
-        """Show a line about a field below it."""
-        name = f"{path} explained"
-        found = self._page.findChild(QLabel, name)
-        if found is None:
-            found = QLabel()
-            found.setObjectName(name)
-            found.setWordWrap(True)
-            set_role(found, "role", "muted")
-            row = self._form.getWidgetPosition(self.widgets[path])[0]  # pyright: ignore[reportIndexIssue]  # the stub has no tuple
-            self._form.insertRow(row + 1, "", found)
-        found.setText(text)
+    def offer(self, known: Vocabulary) -> None:
+        """Offer names in the fields that take them."""
+        for widget in self.widgets.values():
+            widget.offer(known)
 
-    def enable(self, path: str, on: bool) -> None:
-        """Enable a field, or disable one that has no meaning in the recipe."""
-        self.widgets[path].setEnabled(on)
+    def show_problems(self, problems: Mapping[str, str], *, ask: Collection[str] = ()) -> None:
+        """Show what is wrong with fields below them, as soon as the user has changed something.
+
+        Args:
+            problems: sentences by field
+            ask: fields whose problem is shown though they were not changed
+        """
+        self._problems = problems
+        for path in self.widgets:
+            told = path in self._touched or path in ask
+            self._show_problem(path, problems.get(path, "") if told else "")
+
+    def forget_input(self) -> None:
+        """Forget what the user has changed: another recipe is shown."""
+        self._touched.clear()
+
+    def problem(self, path: str) -> str:
+        """Return what is shown to be wrong with a field, may be empty."""
+        return self._group_of(path).problem(path)
+
+    def _show_problem(self, path: str, sentence: str) -> None:
+        self._group_of(path).show_problem(path, sentence)
+        widget = self.widgets[path]
+        if isinstance(widget, QLineEdit):
+            set_role(widget, "wrong", "true" if sentence else "false")
+        widget.setAccessibleDescription(sentence or self._shown[path].help)
+
+    def _group_of(self, path: str) -> FormGroup:
+        return self._groups[self._titles[path]]
+
+    def _build(self, found: tuple[Section, ...]) -> None:
+        self._titles = {one.path: section.title for section in found for one in section.fields}
+        for section in found:
+            changed = any(not one.is_default for one in section.fields)
+            group = FormGroup(
+                self._theme, section.title, opened=changed or section.title in _OPENED
+            )
+            self._groups[section.title] = group
+            self._column.addWidget(group)
+            for one in section.fields:
+                self._add(group, one)
+        self._column.addStretch(1)
+        self.setWidget(self._page)
+        self._restyle()
+
+    def _add(self, group: FormGroup, one: FormField) -> None:
+        self._shown[one.path] = one
+        label = QLabel(f"{one.label[:1].upper()}{one.label[1:]}")
+        widget = self.widgets[one.path] = self._widget(one)
+        widget.setAccessibleName(label.text())
+        widget.setAccessibleDescription(one.help)
+        for part in (label, widget):
+            part.setToolTip(one.help)
+        widget.show_value(one.value)
+        widget.edited.connect(lambda value: self._edited(one.path, value))
+        flag = isinstance(widget, FlagField)
+        self._labels[one.path] = widget if flag else label
+        set_role(self._labels[one.path], "role", "muted" if one.is_default else "")
+        if flag:
+            label.deleteLater()  # the box has the text
+            group.add(one.path, None, widget)
+            return
+        label.setBuddy(widget)
+        group.add(one.path, label, self._with_button(one, widget, label.text()))
+
+    def _with_button(self, one: FormField, widget: Editor | ListField, label: str) -> QWidget:
+        if not isinstance(widget, TextField) or one.names not in _CHOSEN:
+            return widget
+
+        def choose() -> None:
+            files = self._files.choose(one, self)
+            if files:
+                widget.setText(files[0])
+                if not self._live:
+                    widget.edited.emit(files[0])
+
+        return beside(widget, f"Choose: {label}", choose)
+
+    def _edited(self, path: str, value: object) -> None:
+        before = self._shown[path]
+        if value != before.value:
+            self._touched.add(path)
+            self.edited.emit(path, value)
+
+    def _widget(self, one: FormField) -> Editor | ListField:
+        if one.kind is FieldKind.FLAG:
+            return FlagField(one)
+        if one.kind is FieldKind.CHOICE:
+            return OptionField(one)
+        if one.kind is FieldKind.NUMBER:
+            return NumberField(one, live=self._live)
+        if one.kind is FieldKind.LINES:
+            return ListField(self._theme, one, self._files)
+        if one.names in _CHOSEN:
+            return TextField(one, live=self._live)
+        return NameField(one, self._files, live=self._live)
+
+    # -- look ------------------------------------------------------------------------------
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._restyle()  # the style sheet takes a font away that was set before it is applied
 
-    def _build(self, found: list[tuple[str, FormField]]) -> None:
-        last = ""
-        for title, one in found:
-            if title != last and len(self._titles) != 1:
-                head = QLabel(title)
-                head.setFont(self._theme.sans(strong=True))
-                head.setContentsMargins(0, 6 if last else 0, 0, 2)
-                self._form.addRow(head)
-            last = title
-            self._add(one)
-        self.setWidget(self._page)
-        self._restyle()
+    @override
+    def resizeEvent(self, arg__1: QResizeEvent) -> None:
+        super().resizeEvent(arg__1)
+        self._arrange()
 
-    def _add(self, one: FormField) -> None:
-        label = QLabel(f"{one.label[:1].upper()}{one.label[1:]}")
-        widget = self._widget(one)
-        widget.setAccessibleName(label.text())
-        widget.setAccessibleDescription(one.help)
-        for part in (label, widget):
-            part.setToolTip(one.help)
-        self.widgets[one.path] = widget
-        if one.kind is FieldKind.FLAG:
-            label.deleteLater()  # the box has the text
-            self._labels[one.path] = widget
-            self._form.addRow(widget)
-            return
-        self._labels[one.path] = label
-        label.setBuddy(widget)
-        if one.names in _FILES and self._paths is not None:
-            self._form.addRow(
-                label, beside(widget, f"Choose: {label.text()}", lambda: self._choose(one))
-            )
-        else:
-            self._form.addRow(label, widget)
-
-    def _choose(self, one: FormField) -> None:
-        assert self._paths is not None
-        files = self._paths.open_files(self, one.help, _FILTERS.get(one.path, "All (*)"))
-        widget = self.widgets[one.path]
-        if files and isinstance(widget, LinesEdit):
-            widget.setPlainText("\n".join((*widget.lines(), *files)))
-        elif files and isinstance(widget, QLineEdit):
-            widget.setText(files[0])
-
-    def _left(self, path: str, value: object) -> None:
-        before = self._shown[path]
-        if value == before.value:
-            if self._paths is None:
-                _fill(self.widgets[path], before)  # what was typed may be no number
-            return
-        if self._paths is not None:
-            self._shown[path] = replace(before, value=value)
-        self.edited.emit(path, value)
+    def _arrange(self) -> None:
+        """Put labels above their fields where both beside one another have no room."""
+        narrow = self.viewport().width() < _NARROW * self.fontMetrics().horizontalAdvance("M")
+        width = max((group.label_width() for group in self._groups.values()), default=0)
+        for group in self._groups.values():
+            group.set_narrow(width, on=narrow)
 
     def _restyle(self) -> None:
+        for group in self._groups.values():
+            group.restyle()
         for widget in self.widgets.values():
-            if isinstance(widget, QLineEdit | LinesEdit) or _editable(widget):
+            if isinstance(widget, QLineEdit | NameField):
                 widget.setFont(self._theme.mono())
-            if isinstance(widget, LinesEdit):
-                widget.viewport().setFont(self._theme.mono())  # the placeholder's
-                widget.fit()
-
-    def _widget(self, one: FormField) -> QWidget:
-        def left(value: object) -> None:
-            self._left(one.path, value)
-
-        if one.kind is FieldKind.FLAG:
-            box = QCheckBox(f"{one.label[:1].upper()}{one.label[1:]}")
-            box.toggled.connect(left)
-            return box
-        if one.kind is FieldKind.CHOICE:
-            combo = ComboBox()
-            for value, label in one.choices:
-                combo.addItem(label, value)
-            combo.currentIndexChanged.connect(lambda: left(combo.currentData()))
-            return combo
-        if one.kind is FieldKind.LINES:
-            lines = LinesEdit()
-            lines.setPlaceholderText(one.empty or "none")
-            (lines.left if self._paths is None else lines.textChanged).connect(
-                lambda: left(lines.lines())
-            )
-            return lines
-        if self._paths is not None and one.path in _OFFERED:
-            names = ComboBox()
-            names.setEditable(True)
-            names.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-            line = names.lineEdit()
-            assert line is not None
-            line.setPlaceholderText(one.empty)
-            names.editTextChanged.connect(lambda text: left(text.strip()))
-            return names
-        field = QLineEdit()
-        field.setPlaceholderText(one.empty or ("any" if one.optional else ""))
-        (field.editingFinished if self._paths is None else field.textChanged).connect(
-            lambda: left(_typed(one, field.text()))
-        )
-        return field
-
-
-def _editable(widget: QWidget) -> bool:
-    return isinstance(widget, QComboBox) and widget.isEditable()
-
-
-def _typed(one: FormField, text: str) -> object:
-    """Return the value of an input; an invalid number leaves the field unchanged."""
-    text = text.strip()
-    if one.kind is not FieldKind.NUMBER:
-        return text
-    if not text and one.optional:
-        return None
-    return int(text) if text.isdecimal() and 0 < int(text) < 1 << 31 else one.value
-
-
-def _fill(widget: QWidget, one: FormField) -> None:
-    blocked = widget.blockSignals(True)
-    try:
-        if isinstance(widget, QCheckBox):
-            widget.setChecked(bool(one.value))
-        elif isinstance(widget, QComboBox) and widget.isEditable():
-            widget.setEditText(str(one.value))
-        elif isinstance(widget, QComboBox):
-            widget.setCurrentIndex(max(0, widget.findData(one.value)))
-        elif isinstance(widget, LinesEdit):
-            widget.setPlainText("\n".join(cast("tuple[str, ...]", one.value)))
-        elif isinstance(widget, QLineEdit):
-            widget.setText("" if one.value is None else str(one.value))
-    finally:
-        widget.blockSignals(blocked)
-    if isinstance(widget, LinesEdit):
-        widget.fit()
+        self._arrange()

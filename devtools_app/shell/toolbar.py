@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolBar, QWidget
 from typing_extensions import override
 
@@ -22,7 +22,7 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 if TYPE_CHECKING:
     from inspector.files.session import Session
 
-_KEY = "Ctrl P"
+_FIND, _KEY = "Find node, operator, module …", "Ctrl P"
 _ROOM = 28  # around the words
 
 
@@ -46,8 +46,9 @@ class GotoButton(PushButton):
     """Looks like a field; opens the Go to palette."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__("Find node, operator, module …")
+        super().__init__(_FIND)
         self._theme = theme
+        self._wanted = 0
         self.setObjectName("goto")
         self.setAccessibleName("Find node, operator or module")
         theme.changed.connect(self._fit)
@@ -55,8 +56,25 @@ class GotoButton(PushButton):
 
     def _fit(self) -> None:
         self.setFont(self._theme.sans())
-        text = QFontMetrics(self._theme.sans()).horizontalAdvance(self.text())
-        self.setMinimumWidth(max(270, text + key_width(_KEY, self._theme) + _ROOM))
+        metrics, key = QFontMetrics(self._theme.sans()), key_width(_KEY, self._theme)
+        self._wanted = max(270, metrics.horizontalAdvance(_FIND) + key + _ROOM)
+        self.setMinimumWidth(metrics.horizontalAdvance(_FIND[:4]) + key + _ROOM)
+        self._elide()
+        self.updateGeometry()
+
+    def _elide(self) -> None:
+        room = self.width() - key_width(_KEY, self._theme) - _ROOM
+        metrics = QFontMetrics(self._theme.sans())
+        self.setText(metrics.elidedText(_FIND, Qt.TextElideMode.ElideRight, max(0, room)))
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(self._wanted, super().sizeHint().height())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -12,20 +12,20 @@ from typing import Any
 from inspector.jobs.output_folder import FolderError, check_folder
 from inspector.recipes.compile_job import (
     EXECUTORCH,
-    OVERRIDES,
     CompileJob,
     Quantization,
     Source,
     SourceKind,
     code_files,
 )
-from inspector.recipes.data_source import DataSourceError, data_source
-from inspector.recipes.options import AssignmentError, parse_assignment
+from inspector.recipes.job_checks import job_problems, source_problems
 from inspector.recipes.recipe import RecipeError, check_job
+from schema.backends import DEFAULT
 from schema.objects.codec import ContentError, from_json, to_json
 
 _LOG = logging.getLogger(__name__)
 _PLACE = "last_compile"
+FOLDER = "folder"  # the field of the form that is in no recipe
 _BY_WORD = ("methods", "passes", "edge_config", "rules.deny_ops", "rules.deny_nodes")
 _OLD_NAMES = {  # fields of the flat form that earlier versions wrote, and where they are now
     "source": "source.path",
@@ -41,6 +41,9 @@ _OLD_NAMES = {  # fields of the flat form that earlier versions wrote, and where
 }
 
 
+_NEW = CompileJob(Source(""), partitioners=(DEFAULT.partitioners[0].alias,))
+
+
 @dataclass(frozen=True, slots=True)
 class CompileForm:
     """The contents of the dialog.
@@ -51,7 +54,7 @@ class CompileForm:
         replace: whether files in it may be replaced
     """
 
-    job: CompileJob = CompileJob(Source(""))  # noqa: RUF009 - frozen
+    job: CompileJob = _NEW
     folder: str = ""
     replace: bool = False
 
@@ -65,25 +68,18 @@ class CompileForm:
         """Return whether another interpreter runs the function or compiles."""
         return self.is_python or self.job.toolchain == EXECUTORCH
 
+    def problems(self) -> dict[str, str]:
+        """Return what keeps it from being compiled, by field: a sentence each."""
+        sentences = problems_of(self.request())
+        if problem := self._problem_of_folder():
+            sentences[FOLDER] = problem
+        return sentences
+
     def problem(self) -> str:
         """Return the first problem as one sentence, empty if it can be compiled."""
-        if not self.job.source.path:
-            return "Choose a Python file, a .pt2 file or an ETRecord."
-        job = self.request()
-        files = (job.source.path, *job.libraries)
-        gone = next((path for path in files if not os.path.isfile(path)), "")
-        if gone:
-            return f"{gone} not found."
-        if problem := _problem_of_data(job.quantising.calibration):
-            return problem
-        if self.is_python and not job.source.function.isidentifier():
-            return "Name the function that returns the module and its example inputs."
-        return _problem_of_terms(job) or self._problem_of_files()
+        return next(iter(self.problems().values()), "")
 
-    def _problem_of_files(self) -> str:
-        gone = next((path for path in self.runs() if not os.path.isfile(path)), "")
-        if gone:
-            return f"{gone}: file not found."
+    def _problem_of_folder(self) -> str:
         if not self.folder:
             return "Choose a folder for the files."
         try:
@@ -93,6 +89,10 @@ class CompileForm:
                 return "The folder is not empty: choose another or allow replacing files in it."
             return f"{error}."
         return ""
+
+    def fresh(self) -> CompileForm:
+        """Return the form to begin another compile with: into a new folder beside the source."""
+        return replace(self, folder=proposed_folder(self.job.source.path), replace=False)
 
     def runs(self) -> tuple[str, ...]:
         """Return the files whose Python code a compile would run."""
@@ -121,26 +121,26 @@ def _absolute(path: str) -> str:
     return os.path.abspath(path) if path else ""
 
 
-def _problem_of_data(text: str) -> str:
-    """Return why a data source cannot be read, empty if it can or there is none."""
-    if not text:
+def problems_of(job: CompileJob) -> dict[str, str]:
+    """Return what keeps a recipe from being compiled, by field: a sentence each."""
+    found: dict[str, str] = {}
+    for one in (*source_problems(job), *job_problems(job)):
+        found.setdefault(one.path, _sentence(one.sentence))
+    return found
+
+
+def _sentence(text: str) -> str:
+    named = any(sign in text.split(" ", 1)[0] for sign in "./\\'\"")  # a file or what was typed
+    return f"{text if named else text[:1].upper() + text[1:]}."
+
+
+def proposed_folder(source: str) -> str:
+    """Return a folder beside a source that is not in use, empty without a source."""
+    if not source or not os.path.isfile(source):
         return ""
-    try:
-        path = data_source(text).path
-    except DataSourceError as error:
-        return f"{error}."
-    return f"{path} not found." if path and not os.path.exists(path) else ""
-
-
-def _problem_of_terms(job: CompileJob) -> str:
-    modes = job.quantising
-    try:
-        for word in (*modes.modules, *modes.operators, *modes.nodes):
-            parse_assignment(word, "MODE", OVERRIDES)
-        check_job(job, "job")
-    except (AssignmentError, RecipeError) as error:
-        return f"{str(error).removeprefix('job.')}."
-    return ""
+    first = Path(source).absolute().with_suffix("")
+    names = (f"{first.name}_build{number}" for number in ("", *(f"_{n}" for n in range(2, 1000))))
+    return next((str(one) for one in map(first.with_name, names) if not one.exists()), "")
 
 
 def form_content(form: CompileForm) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from inspector.recipes.compile_job import GROUPS, CompileJob
+from inspector.recipes.compile_job import GROUPS, CompileJob, SourceKind
 from inspector.recipes.options import FieldNames, Option, option_of
+from inspector.toolchain.table import toolchain_named
 
 _SEPARATOR = "."
+_OF_MODES = ("per_tensor", "modules", "operators", "nodes")
 _SOURCE = "source"  # whose fields are before those of the job itself
 
 
@@ -91,6 +93,21 @@ def sections(job: CompileJob) -> tuple[Section, ...]:
 def all_fields(job: CompileJob) -> tuple[FormField, ...]:
     """Return the fields of a recipe."""
     return tuple(one for section in sections(job) for one in section.fields)
+
+
+def without_meaning(job: CompileJob) -> frozenset[str]:
+    """Return the fields that have no meaning in a recipe as it is."""
+    python = job.source.kind is SourceKind.PYTHON
+    modes, elsewhere = job.quantising, toolchain_named(job.toolchain).has_interpreter
+    by_mode = bool(modes.mode) and not modes.quantizer
+    known = {
+        "source.function": python,
+        "python": python or elsewhere,
+        "quantising.mode": not modes.quantizer,
+        "quantising.calibration": modes.requested,
+        **{f"quantising.{name}": by_mode for name in _OF_MODES},
+    }
+    return frozenset(path for path, meant in known.items() if not meant)
 
 
 def with_value(job: CompileJob, path: str, value: object) -> CompileJob:

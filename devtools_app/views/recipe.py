@@ -19,6 +19,8 @@ from PySide6.QtWidgets import (
 from devtools_app.appearance.theme import set_role
 from devtools_app.dialogs.form_parts import CodeWarning
 from devtools_app.dialogs.recipe_fields import RecipeFields
+from devtools_app.jobs.field_names import FieldNamesKnown
+from devtools_app.state.compile_form import problems_of
 from devtools_app.state.requests import EditRecipe, Recompile, ShowStatus, UndoRecipe
 from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
@@ -30,6 +32,7 @@ from devtools_app.viewmodels.refusal_fixes import Fix, fixes_of
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.push_button import push_button
 
 _EMPTY = Need(
@@ -55,7 +58,8 @@ class RecipeView(QWidget):
         self._effect = _label("muted")
         self._previews = context.jobs.previews
         self._runs = CodeWarning(context.theme)
-        self.fields = RecipeFields(context.theme)
+        self.fields = RecipeFields(context.theme, context.paths)
+        self._names = FieldNamesKnown(self)
         self.text = _editor("Recipe as text")
         self.script = _editor("Recipe as Python", read_only=True)
         self.suggestions = DotList(context.theme, "Changes that reduce boundaries")
@@ -74,6 +78,7 @@ class RecipeView(QWidget):
         self._buttons()
         self._lay_out()
         self.fields.edited.connect(self._edited)
+        self._names.changed.connect(lambda: self.fields.offer(self._names.known))
         self.text.textChanged.connect(self._typed)
         self._previews.changed.connect(self._show_effect)
         self._previews.changed.connect(self._show_suggestions)
@@ -100,9 +105,13 @@ class RecipeView(QWidget):
         """Show the recipe of the variant of a state."""
         one = shown_variant(state)
         self._pages.setCurrentIndex(0 if one is None else 1)
+        if one is not None:
+            self._names.ask(one.draft.present, self.fields.touched, state)
         if one is None or one == self._variant:
             self._variant = one
             return
+        if self._variant is None or self._variant.id != one.id:
+            self.fields.forget_input()
         self._variant = one
         texts = recipe_texts(one)
         self._title.setText(texts.title)
@@ -118,6 +127,7 @@ class RecipeView(QWidget):
         self._runs.show_files(tuple(PurePath(path).name for path in texts.runs))
         self._runs.setToolTip("\n".join(texts.runs))
         self.fields.show_job(one.draft.present)
+        self.fields.show_problems(problems_of(one.draft.present))
         if self.text.toPlainText() != texts.text:
             self.text.setPlainText(texts.text)
         self.script.setPlainText(texts.script)
@@ -249,19 +259,22 @@ class RecipeView(QWidget):
         # what an edit brings comes below: the fields do not move away from under the pointer
         for widget in (self._changes, self._effect, self._runs):
             layout.addWidget(widget)
-        for row in ((self._undo, self._redo, self._go), (self._python, self._command)):
-            line = QHBoxLayout()
-            line.setSpacing(6)
-            for button in row:
-                line.addWidget(button, 1 if button is self._go else 0)
-            if self._go not in row:
-                line.addStretch(1)
-            layout.addLayout(line)
+        buttons = QWidget()
+        line = FlowLayout(6, 6)
+        line.setContentsMargins(0, 0, 0, 0)
+        buttons.setLayout(line)
+        for button in (self._go, self._undo, self._redo, self._python, self._command):
+            line.addWidget(button)
+        layout.addWidget(buttons)
         self._pages.addWidget(self._empty)
         self._pages.addWidget(page)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._pages)
+
+    def shut_down(self) -> None:
+        """Stop collecting names."""
+        self._names.close()
 
     def _restyle(self) -> None:
         for editor in (self.text, self.script):

@@ -28,7 +28,7 @@ from schema.backends import partitioners, unknown_partitioner
 from schema.dtypes.scalar_type import BY_NAME
 from schema.planners import PLANNERS
 
-_EXPECTED_SOURCE = "expected a Python file, a .pt2 file or an ETRecord"
+_NO_SOURCE = "choose a Python file, a .pt2 file or an ETRecord"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def source_problems(job: CompileJob) -> tuple[FieldProblem, ...]:
     """Return what is wrong with the source of a job, for a form."""
     path, function = job.source.path, job.source.function
     if not path:
-        return (FieldProblem("source.path", _EXPECTED_SOURCE),)
+        return (FieldProblem("source.path", _NO_SOURCE),)
     if not os.path.isfile(path):
         return (FieldProblem("source.path", f"{path}: file not found"),)
     if job.source.kind is not SourceKind.PYTHON:

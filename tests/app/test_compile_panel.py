@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QScrollArea
+from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QScrollArea
 
 from devtools_app.dialogs.compile_dialog import CompileDialog
 from devtools_app.shell.window import MainWindow
@@ -16,7 +16,7 @@ from devtools_app.state.compile_form import CompileForm, form_content, form_from
 from devtools_app.state.requests import OpenSource
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.compile import CompileView
-from inspector.jobs.messages import Ended, Outcome, Ready, StageProgress
+from inspector.jobs.messages import Ended, Outcome, StageProgress
 from inspector.recipes.compile_job import CompileJob, Quantization, Rules, Source
 from inspector.tables.compile_stages import stage_table
 from tests.app.conftest import interactive
@@ -64,7 +64,12 @@ def ask(window: MainWindow, wanted: CompileForm) -> CompileDialog:
     dialog = window.commands.compiles.dialog
     assert dialog is not None
     assert dialog.isVisible()
+    field(dialog, QLineEdit, "Output folder").setText(wanted.folder)
     return dialog
+
+
+def field(dialog: CompileDialog, kind: type, name: str):
+    return next(one for one in dialog.findChildren(kind) if one.accessibleName() == name)
 
 
 def press(dialog: CompileDialog, name: str) -> None:
@@ -99,7 +104,8 @@ def test_compile_from_the_menu_opens_what_it_made(window, qtbot, tmp_path) -> No
     assert set(table.columns[2].values) == {"done"}
     assert "printed by python" in view.printed
     assert form_from(window.controller.settings.last_compile).job.source.function == "prints"
-    again = ask(window, replace(form("good", folder), replace=True))
+    again = ask(window, form("good", folder))
+    field(again, QCheckBox, "Replace files in the folder").setChecked(True)
     press(again, "Compile")
     assert finish(window, qtbot).ended is Ended.FINISHED
     qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=20_000)
@@ -215,7 +221,6 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
     )
     given = CompileForm(job, str(tmp_path), True)
     shown = dialog(given)
-    shown.show_names(Ready(("demo-all", "Demo"), ("naive", "greedy")))
     assert shown.form() == given
     assert given.request() == job
     kept = settings_from(settings_content(Settings(last_compile=form_content(given))))
@@ -277,17 +282,17 @@ def test_dialog_refuses_what_cannot_be_quantized_so(dialog, tmp_path) -> None:
         return replace(given, job=replace(given.job, quantising=Quantization(**fields)))
 
     missing = quantized(mode="static", calibration=str(tmp_path / "none.pt"))
-    assert dialog(missing).problem == f"{tmp_path / 'none.pt'} not found."
+    assert missing.problem() == f"{tmp_path / 'none.pt'}: file not found."
     wrong = quantized(mode="static", modules=("blocks.0",))
-    assert "'blocks.0' is not NAME=MODE" in dialog(wrong).problem
-    assert dialog(quantized(calibration=str(tmp_path / "none.pt"))).problem == ""
+    assert "'blocks.0' is not NAME=MODE" in wrong.problem()
+    assert quantized(calibration=str(tmp_path / "none.pt")).problem() == ""
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"job": CompileJob(Source(""))}, "Choose a Python file"),
-        ({"job": CompileJob(Source("/not/there.py"))}, "/not/there.py not found."),
+        ({"job": CompileJob(Source("/not/there.py"))}, "/not/there.py: file not found."),
         ({"folder": ""}, "Choose a folder"),
         ({"folder": str(SOURCES.parent)}, "The folder is not empty"),
         ({"folder": str(SOURCES)}, "is a file, not a folder."),
@@ -299,7 +304,8 @@ def test_dialog_says_what_is_missing_and_does_not_start(changes, words, dialog, 
     shown = dialog(given)
     button = next(b for b in shown.findChildren(QPushButton) if b.accessibleName() == "Compile")
     assert not button.isEnabled()
-    assert shown.problem == (given.problem() if given.job.source.path else "")
+    assert words in button.toolTip()
+    assert shown.problem == ""  # nothing has been done yet
 
 
 def test_form_needs_the_name_of_a_function(tmp_path) -> None:

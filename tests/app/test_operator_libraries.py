@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton, QWidget
 
 from devtools_app.dialogs.compile_dialog import CompileDialog
-from devtools_app.dialogs.recipe_fields import LinesEdit
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.compile_form import CompileForm, form_from
 from devtools_app.state.run_form import RunForm, run_form_from, runnable
@@ -145,13 +144,12 @@ def test_dialog_says_that_a_library_is_run_and_the_job_has_it(qtbot, theme, made
     assert dialog.problem == ""
     assert f"{made}/operators.py and {made}/source.py" in dialog.runs
     assert dialog.form().request().libraries == paths
-    field = next(
-        one
-        for one in dialog.findChildren(LinesEdit)
-        if one.accessibleName() == "Operator libraries"
-    )
-    field.setPlainText(f"{made}/operators.py\n{made}/absent.py")
-    assert dialog.problem == f"{made}/absent.py not found."
+    (made / "operators.py").rename(made / "elsewhere.py")
+    remove = f"Remove {made}/source.py from operator libraries"
+    next(b for b in dialog.findChildren(QToolButton) if b.accessibleName() == remove).click()
+    assert dialog.form().request().libraries == paths[:1]
+    assert dialog.problem_of("libraries") == f"{made}/operators.py: file not found."
+    (made / "elsewhere.py").rename(made / "operators.py")
 
 
 class _NoPaths:

@@ -227,5 +227,5 @@ def test_compile_form_asks_for_own_parts_and_names_their_code(tmp_path: Path) ->
     again = form_from(old).job
     assert (again.passes, again.quantising.quantizer) == (wanted.passes, f"{OWN}:FirstLayerOnly")
     assert again.edge_config == wanted.edge_config
-    for passes, words in (("nothing", "unknown pass"), ("gone.py:Pass", "file not found")):
+    for passes, words in (("nothing", "Unknown pass"), ("gone.py:Pass", "file not found")):
         assert words in replace(form, job=replace(wanted, passes=(passes,))).problem()

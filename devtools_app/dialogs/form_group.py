@@ -1,0 +1,123 @@
+"""A group of fields below a heading that opens and closes it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFormLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.widgets.fields import ToolButton
+from inspector.units import plural
+
+_INDENT = 6
+
+
+class FormGroup(QWidget):
+    """Rows of label and field, with a line for what is wrong below each."""
+
+    def __init__(self, theme: Theme, title: str, *, opened: bool) -> None:
+        super().__init__()
+        self._theme = theme
+        self._title = title
+        self._set = 0
+        self._opened = opened
+        self._labels: list[QLabel] = []
+        self._problems: dict[str, QLabel] = {}
+        self.head = ToolButton()
+        self.head.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.head.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.head.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.head.clicked.connect(lambda: self.open(on=not self._opened))
+        self._body = QWidget()
+        self.form = QFormLayout(self._body)
+        self.form.setContentsMargins(_INDENT, 2, 0, 8)
+        self.form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.form.setHorizontalSpacing(16)
+        self.form.setVerticalSpacing(4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.head)
+        column.addWidget(self._body)
+        self._body.setVisible(opened)
+        self.restyle()
+
+    def add(self, path: str, label: QLabel | None, field: QWidget) -> None:
+        """Add a row.
+
+        Args:
+            path: of the field
+            label: None for a field that has its own text
+            field: the field, or a widget around it
+        """
+        problem = QLabel()
+        problem.setWordWrap(True)
+        problem.setTextFormat(Qt.TextFormat.PlainText)
+        problem.setObjectName(f"problem {path}")
+        set_role(problem, "role", "bad")
+        problem.hide()
+        self._problems[path] = problem
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(1)
+        column.addWidget(field)
+        column.addWidget(problem)
+        if label is None:
+            self.form.addRow(whole)
+        else:
+            self._labels.append(label)
+            self.form.addRow(label, whole)
+
+    def show_problem(self, path: str, sentence: str) -> None:
+        """Show what is wrong with a field below it; open the group for it."""
+        label = self._problems[path]
+        if sentence != label.text() or label.isHidden() != (not sentence):
+            label.setText(sentence)
+            label.setVisible(bool(sentence))
+            if sentence:
+                self.open()
+
+    def problem(self, path: str) -> str:
+        """Return what is shown to be wrong with a field."""
+        return self._problems[path].text()
+
+    def set_count(self, count: int) -> None:
+        """Show in the heading how many fields differ from their defaults."""
+        if count != self._set:
+            self._set = count
+            self.restyle()
+
+    def set_narrow(self, label_width: int, *, on: bool) -> None:
+        """Put labels above their fields, or beside them in a column of a width."""
+        policies = QFormLayout.RowWrapPolicy
+        self.form.setRowWrapPolicy(policies.WrapAllRows if on else policies.DontWrapRows)
+        for label in self._labels:
+            label.setMinimumWidth(0 if on else label_width)
+
+    def label_width(self) -> int:
+        """Return the width that the labels need."""
+        return max((label.sizeHint().width() for label in self._labels), default=0)
+
+    def restyle(self) -> None:
+        """Use the fonts and icons of the theme."""
+        more = f"   {plural(self._set, 'field')} set" if self._set else ""
+        self.head.setText(f"{self._title}{more}")
+        self.head.setFont(self._theme.sans(strong=True))
+        state = "open" if self._opened else "closed"
+        self.head.setAccessibleName(f"{self._title}{more}, {state}")
+        arrow = Qt.ArrowType.DownArrow if self._opened else Qt.ArrowType.RightArrow
+        self.head.setArrowType(arrow)
+
+    @property
+    def opened(self) -> bool:
+        """Return whether its fields are shown."""
+        return self._opened
+
+    def open(self, *, on: bool = True) -> None:
+        """Show its fields, or hide them."""
+        if on != self._opened:
+            self._opened = on
+            self._body.setVisible(on)
+            self.restyle()
