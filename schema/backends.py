@@ -68,7 +68,8 @@ class Backend:
         recipes: class of the provider of export recipes
         border_moves: a function from a program to the inputs and results that are transposed
         executor: class of the runtime's backend
-        has_engines: it runs on native kernels or torch's, and node by node
+        has_engines: it runs on native kernels or torch's
+        steps: it runs node by node
         bytes_read_past_end: bytes that kernels may read past the end of a tensor
         has_program_handles: debug handles inside payloads are those of the edge program
         logs_kernel_layout: tensors logged inside have the layout of the kernels
@@ -93,6 +94,7 @@ class Backend:
     border_moves: str = ""
     executor: str = ""
     has_engines: bool = False
+    steps: bool = False
     bytes_read_past_end: int = 0
     has_program_handles: bool = False
     logs_kernel_layout: bool = False
@@ -131,6 +133,7 @@ _XNNPACK = Backend(
     border_moves=f"{_C}xnnpack.placement:border_moves",
     executor="runtime.backends.xnnpack:XnnpackBackend",
     has_engines=True,
+    steps=True,
     bytes_read_past_end=64,
     has_program_handles=True,
     logs_kernel_layout=True,
@@ -161,6 +164,8 @@ _ENTRIES = (  # marks are looked up in this order
         decoder=f"{_P}vulkan:decode_payload",
         marks=((4, b"VH00"), (4, b"VK00")),
         spec_readers=f"{_SPECS}VULKAN",
+        executor="runtime.backends.vulkan:VulkanBackend",
+        steps=True,
     ),
     Backend(
         "CoreMLBackend",
@@ -181,6 +186,8 @@ _ENTRIES = (  # marks are looked up in this order
         decoder=f"{_P}tosa:decode_payload",
         marks=((4, b"TOSA"),),
         spec_readers=f"{_SPECS}ARM",
+        executor="runtime.backends.tosa:TosaBackend",
+        steps=True,
     ),
     Backend(
         "EthosUBackend",
@@ -205,8 +212,16 @@ _ENTRIES = (  # marks are looked up in this order
         decoder=f"{_P}mps:decode_payload",
         marks=((4, b"MP00"),),
         spec_readers=f"{_SPECS}MPS",
+        executor="runtime.backends.mps:MpsBackend",
+        steps=True,
     ),
-    Backend("NativeBackend", decoder=f"{_P}native:decode_payload", marks=((4, b"NPTG"),)),
+    Backend(
+        "NativeBackend",
+        decoder=f"{_P}native:decode_payload",
+        marks=((4, b"NPTG"),),
+        executor="runtime.backends.native:NativeBackend",
+        steps=True,
+    ),
     Backend("MLXBackend", decoder=f"{_P}mlx:decode_payload", marks=((4, b"MLX0"),)),
     Backend("CudaBackend", decoder=f"{_P}plain.aoti:decode_payload"),
     Backend("MetalBackend", decoder=f"{_P}plain.aoti:decode_payload"),

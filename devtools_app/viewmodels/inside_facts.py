@@ -51,13 +51,13 @@ def _inside_group(session: Session, method: str, one: InsideNode) -> FactGroup:
 
 
 def step_command(session: Session, method: str, one: InsideNode) -> str:
-    """Return the command that runs to a node of a delegate with engines, empty for others."""
+    """Return the command that runs to a node of a delegate, empty where it does not step."""
     program = session.program
     path = next((file.path for file in session.files if file.kind in ("pte", "bpte")), "")
     if program is None or not path or method not in session.methods:
         return ""
     plan = program.plan(method)
-    if not backend_of(plan.delegates[one.delegate].id).has_engines:
+    if not backend_of(plan.delegates[one.delegate].id).steps:
         return ""
     calls = [
         step.instr_args.delegate_index

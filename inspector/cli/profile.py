@@ -14,7 +14,6 @@ from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
 from inspector.profile.methods import (
-    EMULATION,
     TIMES_WITH_VALUES,
     MethodTime,
     Profile,
@@ -152,6 +151,7 @@ def method_json(time: MethodTime) -> dict[str, Any]:
         "kernels_ms": time.kernels_ms,
         "framework_ms": time.operators_ms - time.kernels_ms,
         "emulated": time.emulated,
+        "origins": {origin.value: spent for origin, spent in time.origins.items()},
         "bare_ms": time.bare_ms,
         "bare_runs": 0 if time.bare is None else len(time.bare.steady),
         "tracing_ms": time.tracing_ms,
@@ -188,8 +188,8 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         )
         if noise := time.headline.noise_words():
             lines.append(f"{time.title}: {noise}")
-        if time.emulated:
-            lines.append(f"{time.title}: delegates are {EMULATION}")
+        if time.origin_words:
+            lines.append(f"{time.title}: {time.origin_words}")
     if profile.values_logged and times:
         lines.append(TIMES_WITH_VALUES[:1].lower() + TIMES_WITH_VALUES[1:])
     if profile.unit_is_time and profile.unit_assumed:

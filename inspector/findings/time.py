@@ -14,7 +14,6 @@ from inspector.findings.finding import Finding, Tone
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
 from inspector.profile.methods import (
-    EMULATION,
     TIMES_WITH_VALUES,
     MethodTime,
     Profile,
@@ -73,7 +72,7 @@ def time_findings(session: Session) -> list[Finding]:
             Finding(Tone.BAD, TIMES_WITH_VALUES, _UNLOGGED, "timeline", weight=89, doubt=True)
         )
     for main in _main_blocks(profile)[:2]:
-        own = _emulated(main) if profile.values_logged else _method(session, main)
+        own = _stood_in(main) if profile.values_logged else _method(session, main)
         found += [_placed(finding, main.time.label) for finding in own]
     found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
     if profile.unit_assumed and profile.methods:
@@ -132,7 +131,7 @@ def _method(session: Session, main: _Main) -> list[Finding]:
         text = f"The trace times {name or 'the run'} in total but none of its operators"
         return [Finding(Tone.WARN, text, view="operators", method=name, weight=50, doubt=True)]
     return [
-        *_emulated(main),
+        *_stood_in(main),
         *_few(main),
         *_noise(main),
         *_outside(session, main, operators, has_delegates=bool(delegates)),
@@ -144,12 +143,15 @@ def _method(session: Session, main: _Main) -> list[Finding]:
     ]
 
 
-def _emulated(main: _Main) -> list[Finding]:
-    if not main.time.emulated:
+def _stood_in(main: _Main) -> list[Finding]:
+    if not main.time.origin_words:
         return []
-    text = f"Delegates are {EMULATION}"
+    text = f"{main.time.origin_words[:1].upper()}{main.time.origin_words[1:]}"
     detail = "times and values of the backend itself are not in this trace"
     name = main.time.method
+    if not main.time.emulated:  # a payload that torch runs has its values, not its times
+        detail = "times of the backend itself are not in this trace"
+        return [Finding(Tone.NEUTRAL, text, detail, "timeline", method=name, weight=30)]
     return [Finding(Tone.WARN, text, detail, "timeline", method=name, weight=58, doubt=True)]
 
 

@@ -6,9 +6,12 @@ its kernel's own event; sums use the outer one only, and show what it adds as fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inspector.files.run_report import run_report
 from inspector.files.session import Session
@@ -19,9 +22,9 @@ from inspector.profile.run_kinds import kind_labels, run_kinds
 from inspector.trace import timing
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.run_times import RunTimes, run_times
-from schema.etdump import EMULATED
 from schema.etdump.clock import marked_clock
 from schema.objects.identity_cache import identity_cache
+from schema.origins import Origin, origin_of_mark, weakest
 from schema.program import instructions
 
 VALUES_LOGGED = "values logged"
@@ -29,7 +32,6 @@ WITH_TRACING = "with tracing"
 TIMES_WITH_VALUES = (
     "Values were logged while the runs were timed: these are not the program's times"
 )
-EMULATION = "emulated: torch ran the recorded graph, not the payload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class MethodTime:
         kernels_ms: the kernels' own events, part of operators_ms
         blocks: which blocks of the profile it is the mean of
         label: where the runs are, when several methods are unknown; else empty
-        emulated: whether torch ran recorded graphs in place of delegates
+        origins: time inside delegate calls in ms, by the weakest origin that their events state
         bare: the runs without a trace; None where none are known
     """
 
@@ -61,8 +63,24 @@ class MethodTime:
     kernels_ms: float
     blocks: tuple[int, ...] = ()
     label: str = ""
-    emulated: bool = False
+    origins: Mapping[Origin, float] = field(default_factory=dict[Origin, float])
     bare: RunTimes | None = None
+
+    @property
+    def emulated(self) -> bool:
+        """Return whether torch ran recorded graphs in place of delegates."""
+        return Origin.EMULATED in self.origins
+
+    @property
+    def origin_words(self) -> str:
+        """Return where the time of delegates comes from unless it is all measured, else empty."""
+        known = [one for one in Origin if one in self.origins]
+        if not known or known == [Origin.MEASURED]:
+            return ""
+        if len(known) == 1:
+            return f"delegates are {known[0].words}"
+        parts = " + ".join(f"{one.value} {self.origins[one]:.4g}" for one in known)
+        return f"delegates are of several origins, {parts} ms; {known[-1].words}"
 
     @property
     def headline(self) -> RunTimes:
@@ -247,15 +265,30 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
         control_ms=control,
         unattributed_ms=total - (delegates + operators + control),
         kernels_ms=float(means[parts.kernels].sum()),
-        emulated=_is_emulated(block),
+        origins=_origins(block, parts.delegates, means),
     )
 
 
-def _is_emulated(block: Block) -> bool:
+def _origins(block: Block, delegates: NDArray[Any], means: NDArray[Any]) -> Mapping[Origin, float]:
+    """Return the time of delegate calls by the weakest origin of the events inside."""
+    found: dict[int, set[Origin]] = {}
     for table in block.runs[:1]:
-        places: list[int] = np.unique(table.metadata[table.metadata >= 0]).tolist()
-        return any(bytes(table.blobs[place]) == EMULATED for place in places)
-    return False
+        marked = np.flatnonzero(table.metadata >= 0)
+        blobs = table.metadata[marked]
+        places: set[int] = set(blobs.tolist())
+        known = {place: origin_of_mark(bytes(table.blobs[place])) for place in places}
+        pairs = np.unique(np.stack((table.instruction_id[marked], blobs), 1), axis=0)
+        for instruction, blob in pairs.tolist():
+            origin = known[blob]
+            if origin is not None:
+                found.setdefault(int(instruction), set()).add(origin)
+    total: dict[Origin, float] = {}
+    for event in np.flatnonzero(delegates).tolist() if found else ():
+        number = int(block.runs[0].instruction_id[block.layouts[0].last[event]])
+        origin = weakest(found.get(number, ()))
+        if origin is not None:
+            total[origin] = total.get(origin, 0.0) + float(means[event])
+    return total
 
 
 def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
@@ -275,5 +308,10 @@ def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
         mean("unattributed_ms"),
         mean("kernels_ms"),
         tuple(block for part in parts for block in part.blocks),
-        emulated=any(part.emulated for part in parts),
+        origins={
+            origin: sum(len(part.traced.steady) * part.origins.get(origin, 0.0) for part in parts)
+            / runs
+            for origin in Origin
+            if any(origin in part.origins for part in parts)
+        },
     )

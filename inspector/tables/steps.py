@@ -60,8 +60,7 @@ def calls_of(session: Session, method: str) -> tuple[StepCall, ...]:
     return tuple(
         StepCall(number, delegate, len(inside_delegate(session, method, delegate).nodes))
         for number, delegate in enumerate(found)
-        if 0 <= delegate < len(plan.delegates)
-        and backend_of(plan.delegates[delegate].id).has_engines
+        if 0 <= delegate < len(plan.delegates) and backend_of(plan.delegates[delegate].id).steps
     )
 
 

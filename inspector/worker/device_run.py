@@ -33,6 +33,7 @@ from inspector.worker.toolchain_trace import EXECUTE, cut_buffer, measured_only
 from runtime.memory.slots import dtype_of
 from schema import etdump
 from schema.dtypes.scalar_type import tensor_nbytes
+from schema.origins import Origin
 from schema.program import model as m
 from schema.version import __version__
 
@@ -403,8 +404,8 @@ def _report(
 def partitions_of(program: DeviceProgram) -> list[dict[str, str]]:
     """Return what ran each delegate of the method."""
     source = f"ExecuTorch on {program.remote.device.name}"
-    delegates = program.given.plan.delegates
-    return [{"backend": one.id, "engine": "", "source": source, "note": ""} for one in delegates]
+    ran = {"engine": "", "source": source, "note": "", "origin": Origin.DEVICE.value}
+    return [{"backend": one.id, **ran} for one in program.given.plan.delegates]
 
 
 def _text(value: int | None) -> str | None:

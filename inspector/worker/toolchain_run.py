@@ -38,6 +38,7 @@ from runtime.tracing.sinks import ALIGNMENT
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etdump, program
 from schema.dtypes.scalar_type import tensor_nbytes
+from schema.origins import Origin
 from schema.program import model as m
 from schema.version import __version__
 
@@ -292,7 +293,12 @@ def _report(
 
 def partitions_of(given: GivenProgram, versions: Mapping[str, str]) -> list[dict[str, str]]:
     """Return what ran each delegate of a program."""
-    where = {"engine": "", "source": _place(versions), "note": ""}
+    where = {
+        "engine": "",
+        "source": _place(versions),
+        "note": "",
+        "origin": Origin.MEASURED.value,
+    }
     return [{"backend": one.id, **where} for one in given.plan.delegates]
 
 

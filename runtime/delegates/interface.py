@@ -16,6 +16,7 @@ from runtime.kernels.registry import KernelRegistry
 from runtime.program.named_data import NamedDataMap
 from runtime.program.values import ValueTable
 from runtime.tracing.tracer import DelegateRow, EventTracer, clock
+from schema.origins import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +137,14 @@ class PartitionEngine:
         engine: name of the backend's engine, empty if it has only one
         source: of the times; times of different sources are never added up
         note: why the preferred engine does not run it, empty if it does
+        origin: of times and values
     """
 
     backend: str
     engine: str = ""
     source: str = HOST_EMULATION
     note: str = ""
+    origin: Origin = Origin.INTERPRETED
 
 
 class BackendInterface(ABC):

@@ -17,6 +17,7 @@ from runtime.emulation.graph import GraphRun
 from runtime.emulation.recorded import RecordedGraph, Scope, Sides
 from runtime.errors import ErrorCode, ExecutionError
 from schema import etdump
+from schema.origins import Origin
 
 EMULATED = "emulated"
 
@@ -48,8 +49,8 @@ class EmulatedBackend(BackendInterface):
 
     def measurement(self, name: str, handle: Any) -> PartitionEngine:  # noqa: ANN401
         """Return that the partition is emulated."""
-        note = f"{name} {self._why}; its original subgraph is run with torch's kernels"
-        return PartitionEngine(name, EMULATED, note=note)
+        note = f"{name} {self._why}"
+        return PartitionEngine(name, EMULATED, Origin.EMULATED.words, note, Origin.EMULATED)
 
     def execute(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
@@ -86,9 +87,13 @@ def load_partitions(
             refused = error.code is ErrorCode.DelegateInvalidCompatibility
             if record is None or not refused or backends.backend(entry.id).payload_is_all:
                 raise
-            stand_in = EmulatedBackend("has a payload that does not describe the computation")
+            stand_in = EmulatedBackend(f"does not run the payload: {_reason(error)}")
             found.append(_emulated(plan, number, Emulation(record, program), stand_in))
     return found
+
+
+def _reason(error: ExecutionError) -> str:
+    return error.why if isinstance(error, DelegateError) else error.reason
 
 
 def _emulated(

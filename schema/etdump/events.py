@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schema.etdump.values import DebugValue, DebugValues
+from schema.origins import EMULATED as EMULATED  # metadata of events, re-exported
 
 Array = NDArray[Any]
-# Metadata of events that torch computed from a recorded graph in place of a delegate's payload.
-EMULATED = b"emulated"
 
 
 class EventKind(IntEnum):

@@ -209,7 +209,7 @@ def test_profile_and_summary_say_whether_delegates_were_emulated(
     asked = ("run", folder / "model.pte", "-o", tmp_path, "--debug-level", level, "--runs", "2")
     assert run(*asked, "--force", "--record", folder / "model.etrecord").code == 0
     files = (folder / "model.pte", folder / "model.etrecord", tmp_path / "run.etdp")
-    words = "emulated: torch ran the recorded graph, not the payload"
+    words = "emulated by the recorded graph: not what the payload computes"
     data = valid(run("profile", *files, "--format", "json"), "profile")["data"]
     assert [one["emulated"] for one in data["methods"].values()] == [emulated]
     for verb in ("profile", "summary"):

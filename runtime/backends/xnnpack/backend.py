@@ -28,6 +28,7 @@ from runtime.delegates.interface import (
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.program.named_data import NamedDataMap
 from schema.errors import FormatError
+from schema.origins import Origin
 
 _DTYPES = STORED
 _CONTIGUOUS = tuple(range(16))  # more dimensions than any payload has
@@ -89,8 +90,9 @@ class XnnpackBackend(BackendInterface):
     def measurement(self, name: str, handle: XnnpackPartition) -> PartitionEngine:
         """Return the engine of a partition."""
         engine = handle.engine
-        name_of_engine = TORCH if engine.time_source is TimeSource.HOST else NATIVE
-        return PartitionEngine(name, name_of_engine, engine.time_source.value, handle.note)
+        is_torch = engine.time_source is TimeSource.HOST
+        kind, origin = (TORCH, Origin.INTERPRETED) if is_torch else (NATIVE, Origin.MEASURED)
+        return PartitionEngine(name, kind, engine.time_source.value, handle.note, origin)
 
     @override
     def destroy(self, handle: XnnpackPartition) -> None:

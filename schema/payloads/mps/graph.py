@@ -88,6 +88,8 @@ def _node(name: str, node: t.Node, types: Types) -> GraphNode:
                 outputs += _names(item)
             else:
                 arguments.append(Argument(_argument(field, inner.kind), tuple(_names(item))))
+            if field == "indices_id":  # -1 stands for dimensions that are not indexed
+                facts["axis"] = next((at for at, one in enumerate(item) if one >= 0), 0)
     if node.min_max is not None:
         facts["min_value"], facts["max_value"] = node.min_max.min_value, node.min_max.max_value
     return GraphNode(

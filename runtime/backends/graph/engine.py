@@ -1,0 +1,332 @@
+"""Runs one payload: a register for each value, a bound call for each node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+
+from runtime.backends.graph.operation import Operand, Operation, OperatorTable
+from runtime.delegates.errors import DelegateError
+from runtime.delegates.interface import DelegateTracer
+from runtime.errors import ErrorCode, ExecutionError
+from runtime.memory.slots import dtype_of
+from runtime.untyped import from_buffer
+from schema.dtypes.scalar_type import numel
+from schema.graph import Graph, GraphNode, GraphValue, NodeKind
+from schema.origins import INTERPRETED
+from schema.payloads import Payload
+
+_HALF = (torch.float16, torch.bfloat16)
+_PASSIVE = (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT)
+_SCALARS: dict[str, Callable[[Any], Any]] = {"symint": int, "int": int, "float": float}
+
+
+class GraphEngine:
+    """A payload that is ready to run.
+
+    Attributes:
+        graph: of the payload
+        places: register of each value, by name
+
+    Args:
+        payload: decoded
+        table: its operators
+        partition: index among the delegates of the method
+
+    Raises: DelegateError naming the operators that are not in the table
+    """
+
+    def __init__(self, payload: Payload, table: OperatorTable, partition: int) -> None:
+        if payload.graph is None:
+            why = payload.issues[0].message if payload.issues else "the payload has no graph"
+            raise _refused(why, partition)
+        self.graph: Graph = payload.graph
+        self.places = {name: place for place, name in enumerate(self.graph.values)}
+        self._partition = partition
+        self._dtypes = [_dtype(one, table, partition) for one in self.graph.values.values()]
+        self._fixed: list[Any] = _constants(payload, table, partition)
+        operations = _operations(self.graph, table, partition)
+        written = {name for node in self.graph.nodes for name in node.outputs}
+        constants = {name for name, value in self.graph.values.items() if value.constant}
+        self._state = [self.places[name] for name in sorted(written & constants)]
+        self._mains = [0 if one is None else one.main for one in operations]
+        reads = [
+            () if one is None else (*_places(one.operands, self.places),) for one in operations
+        ]
+        self._dropped = self._last_uses(reads)
+        self._held: list[Any] = []
+        self._calls = [
+            None if one is None else self._call(node, one)
+            for node, one in zip(self.graph.nodes, operations, strict=True)
+        ]
+
+    # ---- binding
+    def _call(self, node: GraphNode, operation: Operation) -> Callable[[], None]:
+        """Return the call of a node: registers in, registers out."""
+        arguments = [self._source(operand) for operand in operation.operands]
+        run = self._widened(node, operation)
+        targets = [self.places[name] for name in node.outputs]
+        finish = [self._finisher(name) for name in node.outputs]
+        held = self._held
+        plain = [place for place in arguments if isinstance(place, int)]
+        if len(plain) == len(arguments):
+
+            def take() -> Any:  # noqa: ANN401 - whatever the operator returns
+                return run(*[held[place] for place in plain])
+
+        else:
+
+            def take() -> Any:  # noqa: ANN401
+                return run(*[_taken(held, place) for place in arguments])
+
+        if len(targets) != 1:
+
+            def several() -> None:
+                for target, done, made in zip(targets, finish, take(), strict=False):
+                    held[target] = done(made)
+
+            return several
+        (target,), (done,) = targets, finish
+
+        def one() -> None:
+            held[target] = done(take())
+
+        return one
+
+    def _source(self, operand: Operand) -> Any:  # noqa: ANN401 - a register, or several in a list
+        if isinstance(operand, str):
+            return self.places[operand]
+        if isinstance(operand, tuple):
+            return [self._source(one) for one in operand]
+        self._fixed.append(operand.value)
+        return len(self._fixed) - 1
+
+    def _finisher(self, name: str) -> Callable[[Any], Any]:
+        """Return what turns a result into the payload's value: its dtype is where it rounds."""
+        value, dtype = self.graph.values[name], self._dtypes[self.places[name]]
+        if dtype is None:
+            return _SCALARS.get(value.kind, _same)
+
+        def cast_to_value(made: Any) -> Any:  # noqa: ANN401
+            if isinstance(made, torch.Tensor):
+                return made if made.dtype is dtype else made.to(dtype)
+            first = cast("Any", made)[0] if isinstance(made, (tuple, list)) else made
+            return None if first is None else torch.as_tensor(first).to(dtype)
+
+        return cast_to_value
+
+    def _widened(self, node: GraphNode, operation: Operation) -> Callable[..., Any]:
+        """Return the function, in float32 where the payload holds halves: results are rounded."""
+        names = (*_names(operation.operands), *node.outputs)
+        if not any(self._dtypes[self.places[name]] in _HALF for name in names):
+            return operation.run
+        run = operation.run
+
+        def wide(*given: Any) -> Any:  # noqa: ANN401
+            return run(*[_wide(one) for one in given])
+
+        return wide
+
+    def _last_uses(self, reads: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+        """Return the registers without a later use, for each node."""
+        last: dict[int, int] = {}
+        for index, (node, own) in enumerate(zip(self.graph.nodes, reads, strict=True)):
+            for place in (*own, *(self.places[name] for name in node.outputs)):
+                last[place] = index
+        kept = {self.places[name] for name in self.graph.outputs}
+        kept |= {self.places[name] for name, one in self.graph.values.items() if one.constant}
+        dropped: list[list[int]] = [[] for _ in reads]
+        for place, index in last.items():
+            if place not in kept:
+                dropped[index].append(place)
+        return [tuple(places) for places in dropped]
+
+    # ---- running
+    def run(self, inputs: Sequence[Any], tracer: DelegateTracer) -> list[Any]:
+        """Run all nodes and return the results.
+
+        Raises: DelegateError naming the node that failed
+        """
+        self.begin(inputs)
+        if tracer.records:
+            self._run_traced(tracer)
+        else:
+            self._run_plain()
+        return self.results()
+
+    def begin(self, inputs: Sequence[Any]) -> None:
+        """Set the inputs."""
+        self._held[:] = self._fixed
+        for name, given in zip(self.graph.inputs, inputs, strict=True):
+            place = self.places[name]
+            self._held[place] = self._entered(self.graph.values[name], given, self._dtypes[place])
+
+    @staticmethod
+    def _entered(value: GraphValue, given: Any, dtype: torch.dtype | None) -> Any:  # noqa: ANN401
+        if isinstance(given, torch.Tensor):
+            if dtype is not None:
+                return given.to(dtype)
+            return given.item() if value.kind in _SCALARS else given
+        return given if dtype is None else torch.as_tensor(given).to(dtype)
+
+    def _run_plain(self) -> None:
+        held = self._held
+        index = 0
+        try:
+            for index, call in enumerate(self._calls):
+                if call is not None:
+                    call()
+                for place in self._dropped[index]:
+                    held[place] = None
+        except Exception as error:
+            raise self._at(error, index) from error
+
+    def _run_traced(self, tracer: DelegateTracer) -> None:
+        for index, node in enumerate(self.graph.nodes):
+            if self._calls[index] is not None:
+                started = tracer.start()
+                self.run_node(index)
+                tracer.end(node.name, started, INTERPRETED)
+                if tracer.logs_values:
+                    self._log(node, self._mains[index], tracer)
+            for place in self._dropped[index]:
+                self._held[place] = None
+
+    def _log(self, node: GraphNode, main: int, tracer: DelegateTracer) -> None:
+        values = [self._held[self.places[name]] for name in node.outputs]
+        tensors = [one.contiguous() for one in values if isinstance(one, torch.Tensor)]
+        if len(tensors) == len(values) and values:
+            own = [tensors[main], *tensors[:main], *tensors[main + 1 :]]
+            tracer.log_value(node.name, own[0] if len(own) == 1 else own)
+
+    def run_node(self, index: int) -> None:
+        """Run one node; those before it have run.
+
+        Raises: DelegateError naming the node
+        """
+        call = self._calls[index]
+        try:
+            if call is not None:
+                call()
+        except Exception as error:
+            raise self._at(error, index) from error
+
+    def value(self, place: int) -> Any:  # noqa: ANN401 - a tensor or a scalar
+        """Return the content of a register, None before it is computed."""
+        return self._held[place]
+
+    def replace(self, place: int, value: Any) -> None:  # noqa: ANN401
+        """Replace the content of a register."""
+        self._held[place] = value
+
+    def results(self) -> list[Any]:
+        """Return the results; state that nodes have written stays for the next run."""
+        for place in self._state:
+            self._fixed[place] = self._held[place]
+        return [self._held[self.places[name]] for name in self.graph.outputs]
+
+    def _at(self, error: Exception, index: int) -> DelegateError:
+        if isinstance(error, DelegateError):
+            return error
+        node = self.graph.nodes[index]
+        code, reason = ErrorCode.InvalidArgument, str(error).splitlines()[0] if str(error) else ""
+        if isinstance(error, ExecutionError):
+            code, reason = error.code, error.reason
+        return DelegateError(
+            code,
+            reason or type(error).__name__,
+            partition=self._partition,
+            node=index,
+            kind=node.target,
+            debug_handle=node.debug_handle,
+        )
+
+
+def _same(made: Any) -> Any:  # noqa: ANN401
+    return made
+
+
+def _wide(one: Any) -> Any:  # noqa: ANN401
+    if isinstance(one, torch.Tensor):
+        return one.float() if one.dtype in _HALF else one
+    return [_wide(item) for item in cast("list[Any]", one)] if isinstance(one, list) else one
+
+
+def _taken(held: Sequence[Any], source: Any) -> Any:  # noqa: ANN401
+    return held[source] if isinstance(source, int) else [_taken(held, one) for one in source]
+
+
+def _names(operands: Sequence[Operand]) -> list[str]:
+    found: list[str] = []
+    for operand in operands:
+        if isinstance(operand, str):
+            found.append(operand)
+        elif isinstance(operand, tuple):
+            found += _names(operand)
+    return found
+
+
+def _places(operands: Sequence[Operand], places: Mapping[str, int]) -> list[int]:
+    return [places[name] for name in _names(operands)]
+
+
+def _dtype(value: GraphValue, table: OperatorTable, partition: int) -> torch.dtype | None:
+    if value.tensor is None:
+        return None
+    try:
+        return table.dtypes.get(value.tensor.dtype) or dtype_of(value.tensor.scalar_type)
+    except ExecutionError:
+        why = f"value {value.name} has dtype {value.tensor.dtype}, which is not supported"
+        raise _refused(why, partition) from None
+
+
+def _operations(graph: Graph, table: OperatorTable, partition: int) -> list[Operation | None]:
+    found: list[Operation | None] = []
+    unknown: set[str] = set()
+    for node in graph.nodes:
+        if node.kind in _PASSIVE:
+            found.append(None)
+            continue
+        operation = table.bind(node, graph) if node.kind is NodeKind.CALL else None
+        if operation is None:
+            unknown.add(node.target or node.kind.value)
+        found.append(operation)
+    if unknown:
+        raise _refused(f"operators that are not known: {', '.join(sorted(unknown))}", partition)
+    return found
+
+
+def _constants(payload: Payload, table: OperatorTable, partition: int) -> list[Any]:
+    """Return the registers before a run: constants and literals, None for computed values."""
+    assert payload.graph is not None
+    bytes_of = {one.name: one.data for one in payload.constants}
+    found: list[Any] = []
+    for value in payload.graph.values.values():
+        if not value.constant:
+            found.append(value.literal)
+            continue
+        data = bytes_of.get(value.constant)
+        if data is None:
+            why = f"the bytes of constant {value.constant} are missing"
+            raise DelegateError(ErrorCode.InvalidExternalData, why, partition=partition)
+        found.append(value.literal if value.tensor is None else _constant(value, data, table))
+    return found
+
+
+def _constant(value: GraphValue, data: memoryview, table: OperatorTable) -> torch.Tensor:
+    assert value.tensor is not None
+    unpack = table.unpack.get(value.tensor.dtype)
+    if unpack is not None:
+        return unpack(value, data)
+    sizes = tuple(int(size) for size in value.tensor.sizes)
+    dtype = dtype_of(value.tensor.scalar_type)
+    if not numel(sizes):
+        return torch.empty(sizes, dtype=dtype)
+    # A copy: operators may write to it, and payloads lie at any address
+    return from_buffer(data, dtype, numel(sizes)).clone().reshape(sizes)
+
+
+def _refused(reason: str, partition: int) -> DelegateError:
+    return DelegateError(ErrorCode.DelegateInvalidCompatibility, reason, partition=partition)

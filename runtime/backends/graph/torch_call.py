@@ -1,0 +1,116 @@
+"""Binds payload nodes that are calls of torch's own operators."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+
+from runtime.backends.graph.operation import Fixed, Operand, Operation
+from schema.graph import Argument
+
+_ops: Any = torch.ops
+_LISTED_IN = {
+    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
+    "torchao": "torchao.quantization.quant_primitives",
+}
+_LARGEST = 1.797e308  # FlatBuffers' JSON has no infinity: writers store the largest double
+_CASTS: Mapping[str, Callable[[Any], Any]] = {
+    "int": int,
+    "SymInt": int,
+    "float": float,
+    "bool": bool,
+}
+
+
+def torch_operator(target: str) -> Any:  # noqa: ANN401 - torch's operators have no type
+    """Return the functional operator ``namespace.name.overload``, None if torch has none."""
+    namespace, _, rest = target.partition(".")
+    name, _, overload = rest.rpartition(".")
+    if namespace in _LISTED_IN:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(_LISTED_IN[namespace])
+    try:
+        found = getattr(getattr(getattr(_ops, namespace), name), overload)
+    except AttributeError:
+        return None
+    writes = any(one.alias_info and one.alias_info.is_write for one in found._schema.arguments)
+    return None if writes else found
+
+
+def call_of(
+    run: Any,  # noqa: ANN401 - of torch
+    arguments: Sequence[Argument],
+    missing: Callable[[str, str], Any],
+) -> Operation:
+    """Return the call of an operator, whose literals become those that its schema wants.
+
+    Args:
+        run: the operator
+        arguments: by name, or in the order of the schema
+        missing: returns the dtype for an argument that the payload leaves out, by name and type
+    """
+    entries: list[Any] = list(run._schema.arguments)
+    operands: list[Operand] = []
+    keywords: dict[str, Operand] = {}
+    by_name = {one.name: one for one in arguments if one.name}
+    for place, entry in enumerate(entries):
+        given = by_name.get(entry.name)
+        if not by_name and place < len(arguments):
+            given = arguments[place]
+        kind = str(getattr(entry, "real_type", entry.type))
+        operand = _operand(given, kind)
+        if operand == Fixed(None) and "Optional" not in kind:
+            operand = Fixed(missing(entry.name, kind))
+        absent = given is None or operand == Fixed(None)
+        if absent and entry.has_default_value() and isinstance(operand, Fixed):
+            if entry.kwarg_only:
+                continue
+            operand = Fixed(entry.default_value)
+        if entry.kwarg_only:
+            keywords[entry.name] = operand
+        else:
+            operands.append(operand)
+    if not keywords:
+        return Operation(run, tuple(operands))
+    names, count = tuple(keywords), len(operands)
+
+    def with_keywords(*given: Any) -> Any:  # noqa: ANN401 - whatever the operator returns
+        return run(*given[:count], **dict(zip(names, given[count:], strict=True)))
+
+    return Operation(with_keywords, (*operands, *keywords.values()))
+
+
+def _operand(argument: Argument | None, kind: str) -> Operand:
+    if argument is None:
+        return Fixed(None)
+    if argument.values:
+        several = kind.startswith(("List", "Optional[List")) or "[]" in kind
+        return tuple(argument.values) if several else argument.values[0]
+    return Fixed(literal(argument.literal, kind))
+
+
+def literal(value: object, kind: str) -> Any:  # noqa: ANN401 - as the schema wants it
+    """Return a literal of the payload in the type of an operator's argument.
+
+    Writers store equal numbers once: 1.0 may be read as 1, and 0 as 0.0.
+    """
+    inner = kind.removeprefix("Optional[").removesuffix("]") if "Optional" in kind else kind
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[object]", value)
+        element = inner.removeprefix("List[").removesuffix("]").removesuffix("[]")
+        return [literal(one, element) for one in items]
+    if isinstance(value, str) and ("float" in inner or "number" in inner):
+        value = float(value)
+    if isinstance(value, str) and ("ScalarType" in inner or "MemoryFormat" in inner):
+        return getattr(torch, value.removeprefix("torch."), None)
+    if isinstance(value, float) and abs(value) >= _LARGEST:
+        return math.copysign(math.inf, value)
+    if "Layout" in inner or "Device" in inner:
+        return None  # of the values, which are dense and here
+    cast_to = _CASTS.get(inner)
+    return cast_to(value) if cast_to is not None and isinstance(value, (int, float)) else value

@@ -1,0 +1,200 @@
+"""Small networks whose payloads are kept here, by name: functions that return a module and inputs."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+
+class M1(nn.Module):
+    """Its activation has the same size in all dimensions: a wrong layout shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+        self.fc = nn.Linear(512, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sin(self.fc(torch.relu(self.conv(x)).flatten(1)))
+
+
+class M2(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.emb = nn.Embedding(50, 16)
+        self.a = nn.Linear(16, 32)
+        self.norm = nn.LayerNorm(32)
+        self.b = nn.Linear(32, 16)
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        x = torch.erf(self.a(self.emb(tokens)))
+        x = torch.cumsum(self.b(self.norm(x)), 1)
+        values, indices = torch.topk(x, 4, dim=-1)
+        return torch.softmax(values, -1), indices
+
+
+class ConvNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.bn = nn.BatchNorm2d(8)
+        self.b = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.c = nn.Conv2d(8, 8, 1)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.fc = nn.Linear(12, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.bn(self.a(x)))
+        x = x + F.hardtanh(self.c(self.b(x)), 0.0, 6.0)
+        y = torch.cat([F.max_pool2d(x, 2, 2), F.avg_pool2d(x, 3, stride=2, padding=1)], 1)
+        z = self.up(y[:, :8]).mean((2, 3))
+        return torch.softmax(self.fc(torch.cat([z, y.mean((2, 3))[:, 4:12]], 1)), -1)
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+        self.out = nn.Linear(16, 16)
+        self.norm = nn.LayerNorm(16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, c = x.shape
+        q, k, v = self.qkv(self.norm(x)).reshape(b, t, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        mask = torch.triu(torch.full((t, t), -10000.0), 1)
+        a = torch.softmax(q @ k.transpose(-2, -1) * 8**-0.5 + mask, -1)
+        return x + F.gelu(self.out((a @ v).transpose(1, 2).reshape(b, t, c)))
+
+
+class Unary(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        p = x.abs() + 0.5
+        return (
+            x.abs(), x.cos(), x.exp(), F.gelu(x), F.gelu(x, approximate="tanh"), F.hardshrink(x),
+            F.hardswish(x), F.hardtanh(x, -0.5, 0.7), x.neg(), x.relu(), x.sigmoid(), x.sin(),
+            p.sqrt(), p.rsqrt(), x.tanh(), x.round(), F.leaky_relu(x, 0.2), p.log10(),
+            x.clamp(min=-0.3), x.clamp(-0.2, 0.4), x.pow(2.0), p.log(), x.floor(), x.ceil(), x.erf(),
+            p.reciprocal(), x.tan(), x.sign(),
+        )  # fmt: skip
+
+
+class Binary(nn.Module):
+    def forward(self, a: Tensor, b: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, ...]:
+        return (
+            a + b, torch.add(a, b, alpha=3), a - b, torch.sub(a, b, alpha=0.5), a * b, a / (b.abs() + 1),
+            torch.minimum(a, b), torch.div(a, b.abs() + 1, rounding_mode="floor"),
+            torch.pow(a.abs() + 0.1, b), a == a.round(), a < b, a <= b, a > b, a >= b, a + 2, a * 0.5,
+            n + m, n * 3, n - m, n == m, n < 2, n >= m, (a > 0) & (b > 0), (a > 0) | (b > 0), ~(a > 0),
+            torch.where(a > b, a, b), torch.logical_not(a > 0), a != 0, torch.maximum(a, b),
+            torch.fmod(a, b.abs() + 1), torch.remainder(a, b.abs() + 1),
+        )  # fmt: skip
+
+
+class Shapes(nn.Module):
+    def forward(self, x: Tensor, i: Tensor) -> tuple[Tensor, ...]:
+        first, second = torch.split(x, [1, 3], dim=1)
+        return (
+            x.permute(0, 2, 3, 1), x.reshape(2, -1), x.unsqueeze(1).squeeze(1), x[:, 1], x[:, 1:3],
+            x[:, ::2, 1:-1], x.expand(2, 4, 6, 6) + 0, torch.cat([x, x * 2], 2), first, second,
+            x.flip([1, 3]), x.index_select(1, i), F.pad(x, (1, 2, 0, 1), value=0.5), x.repeat(1, 2, 1, 1),
+            F.pixel_shuffle(x, 2), F.interpolate(x, scale_factor=2.0), x.mean((2, 3), keepdim=True),
+            F.interpolate(x, size=[9, 9], mode="bilinear", align_corners=True), x.sum(1), x.amax(-1),
+            x.amin(2, keepdim=True), x.argmax(1), torch.full_like(x, 2.0) + x, x.view(2, 4, 36).transpose(1, 2),
+            torch.arange(0, 6, 1) + i.sum(), torch.zeros(2, 2) + x.mean(), torch.ones(3) * x.amax(),
+            x.unfold(2, 3, 2) + 0, torch.gather(x.reshape(8, 36), 1, i.reshape(1, 2).expand(8, 2) + 3),
+        )  # fmt: skip
+
+
+class Norms(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.bn = nn.BatchNorm2d(8)
+        self.gn = nn.GroupNorm(2, 8)
+        self.ln = nn.LayerNorm([6, 6])
+        self.conv1d = nn.Conv1d(8, 4, 3, stride=2, padding=1)
+
+    def forward(self, x: Tensor, grid: Tensor) -> tuple[Tensor, ...]:
+        return (
+            self.bn(x), self.gn(x), self.ln(x), self.conv1d(x[:, :, 0]), torch.log_softmax(x, 1),
+            torch.softmax(x, -1), torch.bmm(x[:, 0], x[:, 1]), F.max_pool2d(x, 3, 2, 1),
+            F.avg_pool2d(x, 2, 2, ceil_mode=True, count_include_pad=False),
+            F.grid_sample(x, grid, padding_mode="border", align_corners=True),
+        )  # fmt: skip
+
+
+class Mlp(nn.Module):
+    """For quantizers: convolutions, a residual sum, pooling and linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Conv2d(3, 8, 3, padding=1)
+        self.b = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.c = nn.Conv2d(8, 8, 1)
+        self.d = nn.Conv2d(8, 8, 3, padding=1)
+        self.fc = nn.Linear(128, 32)
+        self.out = nn.Linear(32, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.a(x))
+        x = x + self.c(torch.relu(self.b(x)))
+        x = F.max_pool2d(self.d(x), 2)
+        return self.out(torch.relu(self.fc(x.flatten(1))))
+
+
+class Linears(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(64, 32)
+        self.b = nn.Linear(32, 12)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.b(torch.relu(self.a(x)))
+
+
+class Dynamic(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.fc(x).reshape(x.shape[0] * 2, -1), 0)
+
+
+def _seeded(net: nn.Module, *inputs: Tensor) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.normal_(module.running_mean)
+            nn.init.uniform_(module.running_var, 0.5, 2.0)
+            nn.init.uniform_(module.weight, 0.5, 2.0)
+    return net.eval(), inputs
+
+
+def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    """Return a network and its inputs."""
+    torch.manual_seed(0)
+    if name == "m1":
+        return _seeded(M1(), torch.randn(1, 3, 8, 8))
+    if name == "m2":
+        return _seeded(M2(), torch.randint(0, 50, (1, 6)))
+    if name == "conv":
+        return _seeded(ConvNet(), torch.randn(1, 3, 16, 16))
+    if name == "attention":
+        return _seeded(Attention(), torch.randn(1, 6, 16))
+    if name == "unary":
+        return _seeded(Unary(), torch.randn(2, 3, 5) * 3)
+    if name == "binary":
+        ints = torch.randint(-3, 4, (2, 2, 3), dtype=torch.int32)
+        return _seeded(Binary(), torch.randn(2, 1, 4), torch.randn(3, 4), ints[0], ints[1])
+    if name == "shapes":
+        return _seeded(Shapes(), torch.randn(2, 4, 6, 6), torch.tensor([2, 0]))
+    if name == "norms":
+        grid = torch.rand(2, 4, 5, 2) * 2.4 - 1.2
+        return _seeded(Norms(), torch.randn(2, 8, 6, 6), grid)
+    if name == "quantized":
+        return _seeded(Mlp(), torch.randn(1, 3, 8, 8))
+    if name == "linears":
+        return _seeded(Linears(), torch.randn(3, 64))
+    if name == "dynamic":
+        return _seeded(Dynamic(), torch.randn(5, 8))
+    raise KeyError(name)

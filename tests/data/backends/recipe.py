@@ -1,0 +1,126 @@
+"""Writes the payloads beside it: python recipe.py BACKEND NETWORK [OPTION], in an environment with the stock package.
+
+Vulkan and native need executorch 1.5.1 alone, TOSA tosa-tools 2026.5.0, MPS the folder backends/apple of
+release 1.4.1 as MPS_SOURCES. Each NAME.pte has a NAME.pt: [inputs, outputs of the module, or of the quantized
+program]. Networks are in nets.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import torch
+from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+from nets import network
+
+HERE = Path(__file__).resolve().parent
+
+
+def partitioner(backend: str, option: str):
+    if backend == "vulkan":
+        from executorch.backends.vulkan.partitioner.vulkan_partitioner import VulkanPartitioner
+
+        return VulkanPartitioner({"force_fp16": True} if option == "fp16" else {})
+    if backend == "native":
+        from executorch.backends.native.partitioner import NativePartitioner
+
+        return NativePartitioner(external_constants_tag=None)
+    if backend == "mps":
+        import executorch.backends.apple as apple
+
+        apple.__path__.append(os.environ["MPS_SOURCES"])
+        from executorch.backends.apple.mps.partition.mps_partitioner import MPSPartitioner
+        from executorch.exir.backend.compile_spec_schema import CompileSpec
+
+        return MPSPartitioner([CompileSpec("use_fp16", bytes([option == "fp16"]))])
+    from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
+    from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
+
+    kind = "INT" if option in ("int8", "int16") else "FP"
+    return TOSAPartitioner(
+        TosaCompileSpec(f"TOSA-1.0+{kind}{'+int16' if option == 'int16' else ''}")
+    )
+
+
+def quantizer(backend: str, option: str):
+    if backend == "vulkan":
+        from executorch.backends.vulkan.quantizer.vulkan_quantizer import (
+            VulkanQuantizer,
+            get_symmetric_quantization_config,
+        )
+
+        config = get_symmetric_quantization_config(
+            is_dynamic=option == "dynamic8", weight_bits=4 if option == "weight4" else 8
+        )
+        return VulkanQuantizer().set_global(config)
+    from executorch.backends.arm.quantizer import (
+        TOSAQuantizer,
+        get_symmetric_a16w8_quantization_config,
+        get_symmetric_quantization_config,
+    )
+    from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
+
+    spec = TosaCompileSpec("TOSA-1.0+INT" + ("+int16" if option == "int16" else ""))
+    make = (
+        get_symmetric_a16w8_quantization_config
+        if option == "int16"
+        else get_symmetric_quantization_config
+    )
+    return TOSAQuantizer(spec).set_global(make())
+
+
+def exported(backend: str, name: str, option: str):
+    module, inputs = network(name)
+    shapes = None
+    if name == "dynamic":
+        shapes = ({0: torch.export.Dim("rows", min=2, max=9)},)
+    program = torch.export.export(module, inputs, dynamic_shapes=shapes, strict=True)
+    if option.startswith("torchao"):
+        from torchao.quantization.granularity import PerGroup
+        from torchao.quantization.quant_api import (
+            Int8DynamicActivationIntxWeightConfig,
+            IntxWeightOnlyConfig,
+            quantize_,
+        )
+
+        config = (
+            Int8DynamicActivationIntxWeightConfig(
+                weight_dtype=torch.int4, weight_granularity=PerGroup(32)
+            )
+            if option == "torchao8da4w"
+            else IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=PerGroup(32))
+        )
+        quantize_(module, config, filter_fn=lambda one, _: isinstance(one, torch.nn.Linear))
+        program = torch.export.export(module, inputs, strict=True)
+    elif option and option != "fp16":
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+        prepared = prepare_pt2e(program.module(check_guards=False), quantizer(backend, option))
+        prepared(*inputs)
+        program = torch.export.export(convert_pt2e(prepared), inputs, strict=True)
+    with torch.no_grad():
+        expected = program.module(check_guards=False)(*inputs)
+    several = isinstance(expected, (tuple, list))
+    return program, list(inputs), list(expected) if several else [expected]
+
+
+def main() -> None:
+    backend, name, option = (*sys.argv[1:], "")[:3]
+    program, inputs, expected = exported(backend, name, option)
+    target = HERE / "_".join(filter(None, (backend, name, option)))
+    lowered = to_edge_transform_and_lower(
+        program,
+        partitioner=[partitioner(backend, option)],
+        compile_config=EdgeCompileConfig(_check_ir_validity=False),
+        generate_etrecord=True,
+    )
+    built = lowered.to_executorch()
+    built.save(str(target.with_suffix(".pte")))
+    if name in ("m1", "m2"):
+        built.get_etrecord().save(str(target.with_suffix(".etrecord")))
+    torch.save([inputs, expected], target.with_suffix(".pt"))
+
+
+main()

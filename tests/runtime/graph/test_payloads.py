@@ -1,0 +1,113 @@
+"""Payloads that vendors' tools wrote are executed: see tests/data/backends/recipe.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from runtime import ErrorCode, ExecutionError, Runtime
+from runtime.backends.vulkan.backend import OWN
+from schema import etrecord
+from schema.origins import Origin
+from tests.conftest import DATA
+
+FOLDER = DATA / "backends"
+PAYLOADS = sorted(path.stem for path in FOLDER.glob("*.pte"))
+# Floating point differs by the order of sums; halves round to 11 bits; `tan` becomes sin / cos.
+TOLERANCE = {"vulkan_m1_fp16": 5e-4, "tosa_unary": 1e-4}
+
+
+def _expected(name: str) -> tuple[list[Any], list[Any]]:
+    inputs, outputs, *_ = torch.load(FOLDER / f"{name}.pt")
+    return inputs, outputs
+
+
+def _is_exact(value: torch.Tensor) -> bool:
+    return not value.is_floating_point()
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_payload_computes_what_its_vendor_compiled(name: str) -> None:
+    method = Runtime().load_program(FOLDER / f"{name}.pte").load_method("forward")
+    inputs, outputs = _expected(name)
+    for _ in range(2):  # state and registers of a run do not leak into the next one
+        results = method.execute(inputs)
+        assert len(results) == len(outputs)
+        for result, expected in zip(results, outputs, strict=True):
+            assert result.dtype == expected.dtype
+            bound = 0.0 if _is_exact(expected) else TOLERANCE.get(name, 2e-6)
+            torch.testing.assert_close(result, expected, rtol=bound, atol=bound)
+    assert {one.origin for one in method.measurements} == {Origin.INTERPRETED}
+    assert {one.source for one in method.measurements} == {"interpreted: torch ran the payload"}
+
+
+@pytest.mark.parametrize("name", [name for name in PAYLOADS if name.endswith("_m1")])
+def test_payload_runs_node_by_node_to_the_same_result_and_a_replaced_value_reaches_it(
+    name: str,
+) -> None:
+    inputs, (expected,) = _expected(name)
+    method = Runtime().load_program(FOLDER / f"{name}.pte").load_method("forward")
+    method.set_inputs(inputs)
+    steps = method.step_into()
+    assert steps is not None
+    last = steps.nodes[-1] if steps.nodes[-1].outputs else steps.nodes[-2]
+    with pytest.raises(ExecutionError, match="not computed yet"):
+        steps.value(last.outputs[0])
+    steps.run_to(len(steps.nodes))
+    value = steps.value(last.outputs[0])
+    torch.testing.assert_close(value.reshape(expected.shape), expected, rtol=1e-6, atol=1e-6)
+    with pytest.raises(ExecutionError, match=r"is torch\.float32, found torch\.int32"):
+        steps.replace(last.outputs[0], value.int())
+    steps.replace(last.outputs[0], torch.ones_like(value))
+    steps.finish()
+    assert not method.at_delegate
+    assert method.get_outputs()[0].tolist() == [[1.0] * expected.numel()]
+
+
+def test_operator_outside_of_the_table_is_refused_by_name_and_the_record_stands_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from runtime.backends.vulkan import backend
+
+    known = backend.bind
+    table = backend.VulkanBackend.table
+    monkeypatch.setattr(
+        backend.VulkanBackend,
+        "table",
+        replace(table, bind=lambda node, g: None if "sin" in node.target else known(node, g)),
+    )
+    program = Runtime().load_program(FOLDER / "vulkan_m1.pte")
+    with pytest.raises(ExecutionError, match=r"not known: aten\.sin\.default") as refused:
+        program.load_method("forward")
+    assert refused.value.code == ErrorCode.DelegateInvalidCompatibility
+    record = etrecord.decode((FOLDER / "vulkan_m1.etrecord").read_bytes())
+    method = program.load_method("forward", emulate=record)
+    (measured,) = method.measurements
+    assert measured.origin is Origin.EMULATED
+    assert measured.source == "emulated by the recorded graph: not what the payload computes"
+    assert "aten.sin.default" in measured.note
+    inputs, (expected,) = _expected("vulkan_m1")
+    torch.testing.assert_close(method.execute(inputs)[0], expected)
+
+
+def test_literals_take_the_type_that_an_operator_wants() -> None:
+    from runtime.backends.graph.torch_call import literal
+
+    assert literal(1.797693134862315e308, "Optional[number]") == float("inf")
+    assert literal(-1.797693134862315e308, "float") == float("-inf")
+    assert literal((1.0, 2), "List[int]") == [1, 2]
+    assert isinstance(literal(2.0, "int"), int)
+    assert isinstance(literal(0, "bool"), bool)
+    assert literal("float16", "Optional[ScalarType]") is torch.float16
+    assert literal("torch.strided", "Optional[Layout]") is None
+
+
+def test_slice_ends_that_were_stored_as_real_numbers_are_indices() -> None:
+    x = torch.arange(6)
+    run = OWN["aten.slice_copy.Tensor"]
+    assert run(x, 0.0, 1.0, float(2**63 - 1), 2.0).tolist() == [1, 3, 5]
+    assert run(x, 0, None, 2, 1).tolist() == [0, 1]
