@@ -24,7 +24,7 @@ from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.run_times import RunTimes, run_times
 from schema.etdump.clock import marked_clock
 from schema.objects.identity_cache import identity_cache
-from schema.origins import Origin, origin_of_mark, weakest
+from schema.origins import ValueOrigin, origin_of_mark, weakest
 from schema.program import instructions
 
 VALUES_LOGGED = "values logged"
@@ -63,19 +63,19 @@ class MethodTime:
     kernels_ms: float
     blocks: tuple[int, ...] = ()
     label: str = ""
-    origins: Mapping[Origin, float] = field(default_factory=dict[Origin, float])
+    origins: Mapping[ValueOrigin, float] = field(default_factory=dict[ValueOrigin, float])
     bare: RunTimes | None = None
 
     @property
     def emulated(self) -> bool:
         """Return whether torch ran recorded graphs in place of delegates."""
-        return Origin.EMULATED in self.origins
+        return ValueOrigin.EMULATED in self.origins
 
     @property
     def origin_words(self) -> str:
         """Return where the time of delegates comes from unless it is all measured, else empty."""
-        known = [one for one in Origin if one in self.origins]
-        if not known or known == [Origin.MEASURED]:
+        known = [one for one in ValueOrigin if one in self.origins]
+        if not known or known == [ValueOrigin.MEASURED]:
             return ""
         if len(known) == 1:
             return f"delegates are {known[0].words}"
@@ -269,9 +269,11 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
     )
 
 
-def _origins(block: Block, delegates: NDArray[Any], means: NDArray[Any]) -> Mapping[Origin, float]:
+def _origins(
+    block: Block, delegates: NDArray[Any], means: NDArray[Any]
+) -> Mapping[ValueOrigin, float]:
     """Return the time of delegate calls by the weakest origin of the events inside."""
-    found: dict[int, set[Origin]] = {}
+    found: dict[int, set[ValueOrigin]] = {}
     for table in block.runs[:1]:
         marked = np.flatnonzero(table.metadata >= 0)
         blobs = table.metadata[marked]
@@ -282,7 +284,7 @@ def _origins(block: Block, delegates: NDArray[Any], means: NDArray[Any]) -> Mapp
             origin = known[blob]
             if origin is not None:
                 found.setdefault(int(instruction), set()).add(origin)
-    total: dict[Origin, float] = {}
+    total: dict[ValueOrigin, float] = {}
     for event in np.flatnonzero(delegates).tolist() if found else ():
         number = int(block.runs[0].instruction_id[block.layouts[0].last[event]])
         origin = weakest(found.get(number, ()))
@@ -311,7 +313,7 @@ def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
         origins={
             origin: sum(len(part.traced.steady) * part.origins.get(origin, 0.0) for part in parts)
             / runs
-            for origin in Origin
+            for origin in ValueOrigin
             if any(origin in part.origins for part in parts)
         },
     )

@@ -16,7 +16,7 @@ from inspector.tables.table import Table, badge_column, number_column, text_colu
 from inspector.units import Quantity, choose_unit, format_change, format_share, plural
 from schema.errors import FormatError
 from schema.objects.codec import read_json
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 
 _LARGEST = 1 << 26  # bytes of a report
 _TONES = {"passed": "good", "failed": "bad", "error": "bad", "not compared": "muted"}
@@ -246,8 +246,8 @@ def delegate_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _ran(partition: Mapping[str, Any]) -> str:
-    is_emulated = partition["engine"] == Origin.EMULATED.value  # of older releases too
-    return Origin.EMULATED.words if is_emulated else str(partition["source"])
+    is_emulated = partition["engine"] == ValueOrigin.EMULATED.value  # of older releases too
+    return ValueOrigin.EMULATED.words if is_emulated else str(partition["source"])
 
 
 def described(value: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ from inspector.worker.toolchain_trace import EXECUTE, cut_buffer, measured_only
 from runtime.memory.slots import dtype_of
 from schema import etdump
 from schema.dtypes.scalar_type import tensor_nbytes
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 from schema.program import model as m
 from schema.version import __version__
 
@@ -404,7 +404,7 @@ def _report(
 def partitions_of(program: DeviceProgram) -> list[dict[str, str]]:
     """Return what ran each delegate of the method."""
     source = f"ExecuTorch on {program.remote.device.name}"
-    ran = {"engine": "", "source": source, "note": "", "origin": Origin.DEVICE.value}
+    ran = {"engine": "", "source": source, "note": "", "origin": ValueOrigin.DEVICE.value}
     return [{"backend": one.id, **ran} for one in program.given.plan.delegates]
 
 

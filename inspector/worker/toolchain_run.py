@@ -38,7 +38,7 @@ from runtime.tracing.sinks import ALIGNMENT
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etdump, program
 from schema.dtypes.scalar_type import tensor_nbytes
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 from schema.program import model as m
 from schema.version import __version__
 
@@ -297,7 +297,7 @@ def partitions_of(given: GivenProgram, versions: Mapping[str, str]) -> list[dict
         "engine": "",
         "source": _place(versions),
         "note": "",
-        "origin": Origin.MEASURED.value,
+        "origin": ValueOrigin.MEASURED.value,
     }
     return [{"backend": one.id, **where} for one in given.plan.delegates]
 

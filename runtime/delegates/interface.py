@@ -16,7 +16,7 @@ from runtime.kernels.registry import KernelRegistry
 from runtime.program.named_data import NamedDataMap
 from runtime.program.values import ValueTable
 from runtime.tracing.tracer import DelegateRow, EventTracer, clock
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class PartitionEngine:
     engine: str = ""
     source: str = HOST_EMULATION
     note: str = ""
-    origin: Origin = Origin.INTERPRETED
+    origin: ValueOrigin = ValueOrigin.INTERPRETED
 
 
 class BackendInterface(ABC):

@@ -17,7 +17,7 @@ from runtime.emulation.graph import GraphRun
 from runtime.emulation.recorded import RecordedGraph, Scope, Sides
 from runtime.errors import ErrorCode, ExecutionError
 from schema import etdump
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 
 EMULATED = "emulated"
 
@@ -50,7 +50,9 @@ class EmulatedBackend(BackendInterface):
     def measurement(self, name: str, handle: Any) -> PartitionEngine:  # noqa: ANN401
         """Return that the partition is emulated."""
         note = f"{name} {self._why}"
-        return PartitionEngine(name, EMULATED, Origin.EMULATED.words, note, Origin.EMULATED)
+        return PartitionEngine(
+            name, EMULATED, ValueOrigin.EMULATED.words, note, ValueOrigin.EMULATED
+        )
 
     def execute(
         self,

@@ -20,7 +20,7 @@ from runtime.delegates.interface import (
 )
 from runtime.errors import invalid_argument
 from schema import payloads
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 
 
 class GraphBackend(BackendInterface):
@@ -72,7 +72,9 @@ class GraphBackend(BackendInterface):
     def measurement(self, name: str, handle: GraphEngine) -> PartitionEngine:
         """Return that torch interprets the payload."""
         del handle
-        return PartitionEngine(name, source=Origin.INTERPRETED.words, origin=Origin.INTERPRETED)
+        return PartitionEngine(
+            name, source=ValueOrigin.INTERPRETED.words, origin=ValueOrigin.INTERPRETED
+        )
 
 
 def _inputs(engine: GraphEngine, args: Sequence[Any]) -> Sequence[Any]:

@@ -86,7 +86,7 @@ class GraphSteps(DelegateSteps):
             raise _refused(f"value {ident} not found")
         value = self._engine.value(ident)
         if not isinstance(value, torch.Tensor):
-            raise _refused(f"value {ident} is not computed yet, or is no tensor")
+            raise _refused(f"value {ident} is not computed yet, or is not a tensor")
         return value
 
 

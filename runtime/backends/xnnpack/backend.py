@@ -28,7 +28,7 @@ from runtime.delegates.interface import (
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.program.named_data import NamedDataMap
 from schema.errors import FormatError
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 
 _DTYPES = STORED
 _CONTIGUOUS = tuple(range(16))  # more dimensions than any payload has
@@ -91,7 +91,9 @@ class XnnpackBackend(BackendInterface):
         """Return the engine of a partition."""
         engine = handle.engine
         is_torch = engine.time_source is TimeSource.HOST
-        kind, origin = (TORCH, Origin.INTERPRETED) if is_torch else (NATIVE, Origin.MEASURED)
+        kind, origin = (
+            (TORCH, ValueOrigin.INTERPRETED) if is_torch else (NATIVE, ValueOrigin.MEASURED)
+        )
         return PartitionEngine(name, kind, engine.time_source.value, handle.note, origin)
 
     @override

@@ -35,13 +35,15 @@ class M2(nn.Module):
 
 
 class ConvNet(nn.Module):
-    def __init__(self) -> None:
+    """Without its transposed convolution for MPS, whose compiler writes a plain one in its place."""
+
+    def __init__(self, up: bool = True) -> None:
         super().__init__()
         self.a = nn.Conv2d(3, 8, 3, padding=1, stride=2)
         self.bn = nn.BatchNorm2d(8)
         self.b = nn.Conv2d(8, 8, 3, padding=1, groups=8)
         self.c = nn.Conv2d(8, 8, 1)
-        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2) if up else nn.Conv2d(8, 4, 1)
         self.fc = nn.Linear(12, 5)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -179,6 +181,8 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(M2(), torch.randint(0, 50, (1, 6)))
     if name == "conv":
         return _seeded(ConvNet(), torch.randn(1, 3, 16, 16))
+    if name == "convs":
+        return _seeded(ConvNet(up=False), torch.randn(1, 3, 16, 16))
     if name == "attention":
         return _seeded(Attention(), torch.randn(1, 6, 16))
     if name == "unary":

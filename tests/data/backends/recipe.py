@@ -8,7 +8,9 @@ program]. Networks are in nets.py.
 from __future__ import annotations
 
 import os
+import re
 import sys
+import zipfile
 from pathlib import Path
 
 import torch
@@ -106,6 +108,16 @@ def exported(backend: str, name: str, option: str):
     return program, list(inputs), list(expected) if several else [expected]
 
 
+def scrubbed(path: Path) -> None:
+    """Make the file names in stack traces relative to tests/data and to site-packages."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in members.items():
+            data = data.replace(f"{HERE.parent}/".encode(), b"")
+            file.writestr(name, re.sub(rb"/[-\w./]*/site-\w+/", b"", data))
+
+
 def main() -> None:
     backend, name, option = (*sys.argv[1:], "")[:3]
     program, inputs, expected = exported(backend, name, option)
@@ -120,6 +132,7 @@ def main() -> None:
     built.save(str(target.with_suffix(".pte")))
     if name in ("m1", "m2"):
         built.get_etrecord().save(str(target.with_suffix(".etrecord")))
+        scrubbed(target.with_suffix(".etrecord"))
     torch.save([inputs, expected], target.with_suffix(".pt"))
 
 

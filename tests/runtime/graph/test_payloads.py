@@ -12,13 +12,22 @@ import torch
 from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.backends.vulkan.backend import OWN
 from schema import etrecord
-from schema.origins import Origin
+from schema.origins import ValueOrigin
 from tests.conftest import DATA
 
 FOLDER = DATA / "backends"
 PAYLOADS = sorted(path.stem for path in FOLDER.glob("*.pte"))
 # Floating point differs by the order of sums; halves round to 11 bits; `tan` becomes sin / cos.
-TOLERANCE = {"vulkan_m1_fp16": 5e-4, "tosa_unary": 1e-4}
+# With 16-bit activations TOSA's own rounding differs from the quantized program by a last bit.
+# Vulkan's compiler leaves dynamic quantization of activations out where weights have 8 bits: the
+# payload computes with real activations, which a run of the recorded graph would not show.
+TOLERANCE = {
+    "mps_m1_fp16": 5e-4,
+    "tosa_quantized_int16": 5e-4,
+    "tosa_unary": 1e-4,
+    "vulkan_linears_dynamic8": 1e-2,
+    "vulkan_m1_fp16": 5e-4,
+}
 
 
 def _expected(name: str) -> tuple[list[Any], list[Any]]:
@@ -41,7 +50,7 @@ def test_payload_computes_what_its_vendor_compiled(name: str) -> None:
             assert result.dtype == expected.dtype
             bound = 0.0 if _is_exact(expected) else TOLERANCE.get(name, 2e-6)
             torch.testing.assert_close(result, expected, rtol=bound, atol=bound)
-    assert {one.origin for one in method.measurements} == {Origin.INTERPRETED}
+    assert {one.origin for one in method.measurements} == {ValueOrigin.INTERPRETED}
     assert {one.source for one in method.measurements} == {"interpreted: torch ran the payload"}
 
 
@@ -87,7 +96,7 @@ def test_operator_outside_of_the_table_is_refused_by_name_and_the_record_stands_
     record = etrecord.decode((FOLDER / "vulkan_m1.etrecord").read_bytes())
     method = program.load_method("forward", emulate=record)
     (measured,) = method.measurements
-    assert measured.origin is Origin.EMULATED
+    assert measured.origin is ValueOrigin.EMULATED
     assert measured.source == "emulated by the recorded graph: not what the payload computes"
     assert "aten.sin.default" in measured.note
     inputs, (expected,) = _expected("vulkan_m1")
