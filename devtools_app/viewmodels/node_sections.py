@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -34,10 +35,12 @@ from inspector.units import (
     format_total,
     plural,
 )
-from schema.dtypes.operator_dtypes import operator_dtypes
+from schema.dtypes.operator_dtypes import OperatorDtypes, operator_dtypes
 from schema.dtypes.operator_schemas import operator_schema
 from schema.graph import GraphNode, GraphValue
 
+_MOST_ROWS = 6  # of combinations of dtypes that are listed
+_ARGUMENT = re.compile(r"(?:[^,(\[]|\([^)]*\)|\[[^\]]*\])+")  # commas in brackets do not end one
 _HIDDEN = frozenset(
     {"instruction", "chain", "raw_target", "outputs", "debug_handle", "nn_module_stack", "torch_fn"}
 )
@@ -252,7 +255,20 @@ def schema_group(node: GraphNode) -> FactGroup:
     text = operator_schema(node.target)
     if text is None:
         return FactGroup("Schema")
-    return FactGroup("Schema", (Fact("", text, text),))
+    facts = [Fact(name, words, text) for name, words in schema_parts(text)]
+    return shortened("Schema", facts)
+
+
+def schema_parts(schema: str) -> list[tuple[str, str]]:
+    """Return name and type, with its default, of each argument of a schema, then the result."""
+    inside, _, result = schema.partition("(")[2].rpartition(") -> ")
+    found: list[tuple[str, str]] = []
+    for part in _ARGUMENT.findall(inside):
+        words, _, name = part.strip().rpartition(" ")
+        name, equals, default = name.partition("=")
+        if words:  # "*" alone begins those that are given by name
+            found.append((name, f"{words} = {default}" if equals else words))
+    return [*found, ("returns", result or "()")]
 
 
 def dtype_group(node: GraphNode) -> FactGroup:
@@ -268,7 +284,22 @@ def dtype_group(node: GraphNode) -> FactGroup:
         )
         for name, dtypes in found.allowed().items()
     )
-    return shortened("Allowed dtypes", sorted(facts, key=lambda fact: "result" in fact.label))
+    listed = sorted(facts, key=lambda fact: "result" in fact.label)
+    return shortened("Allowed dtypes", [*listed, *_combinations(found)])
+
+
+def _combinations(found: OperatorDtypes) -> list[Fact]:
+    """Return which dtypes go together, if there are few: in a row one alias is one dtype."""
+    if not 1 < len(found.rows) <= _MOST_ROWS:
+        return []
+    facts: list[Fact] = []
+    for number, row in enumerate(found.rows):
+        named = {name.replace("__ret_0", "result"): alias for name, alias in row.items()}
+        words = ", ".join(f"{name} {alias}" for name, alias in named.items())
+        used = dict.fromkeys(row.values())
+        hover = "; ".join(f"{alias}: {', '.join(found.aliases[alias])}" for alias in used)
+        facts.append(Fact(f"row {number + 1}", words, hover))
+    return facts
 
 
 def _short(text: str, most: int = 120) -> str:

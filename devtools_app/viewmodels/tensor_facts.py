@@ -11,6 +11,8 @@ from inspector.tables.facts import Fact, FactSheet, shortened
 from inspector.tables.selection import Selection
 from inspector.tensors.sources import TensorSource
 
+_BEFORE = "Tensors"  # group of shapes that the values follow
+
 
 def with_tensors(
     sheet: FactSheet, session: Session, method: str, selection: Selection
@@ -21,7 +23,10 @@ def with_tensors(
     facts = [_link(one) for one in selected_tensors(session, method, selection)]
     if not facts:
         return sheet
-    return replace(sheet, groups=(*sheet.groups, shortened("Values in Tensor", facts)))
+    titles = [group.title for group in sheet.groups]
+    place = titles.index(_BEFORE) + 1 if _BEFORE in titles else min(1, len(titles))
+    groups = (*sheet.groups[:place], shortened("Values", facts), *sheet.groups[place:])
+    return replace(sheet, groups=groups)
 
 
 def _link(one: TensorSource) -> Fact:

@@ -13,7 +13,6 @@ from inspector.tables.facts import FactGroup
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Units
 from inspector.tables.tensor import (
-    MOST_ROWS,
     difference_group,
     has_all_values,
     statistics_group,
@@ -178,7 +177,7 @@ def tensor_picture(
     if values:
         table = values_table(elements, chosen, real)
         if not has_all_values(elements, chosen):
-            table = replace(table, noun=f"elements, the first {MOST_ROWS:,} of the slice")
+            table = replace(table, noun="elements, the first rows of the slice")
         order = RowOrder(table)
 
     def describe(place: tuple[int, ...]) -> str:

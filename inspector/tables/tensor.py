@@ -21,7 +21,7 @@ from inspector.tensors.summary import ClippedRange, ElementPlace, TensorSummary,
 from inspector.units import Quantity, format_bytes, format_share
 from schema.dtypes.scalar_type import BY_NAME
 
-MOST_ROWS = 1_000_000  # of a table of values; the image shows all
+MOST_ROWS = 250_000  # of a table of values; the image shows all
 _CLIPPED = 0.01  # share of the values at the limits from which it is worth a mark
 _LISTED = 3  # places of NaN, infinity and extremes that are shown
 

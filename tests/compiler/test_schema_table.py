@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import torch
+
 from devtools_app.viewmodels.node_facts import node_facts
-from devtools_app.viewmodels.node_sections import dtype_group, schema_group
+from devtools_app.viewmodels.node_sections import dtype_group, schema_group, schema_parts
 from inspector.graph.model_graph import COMPILED
 from inspector.profile.join_index import join_index
 from inspector.tables.selection import AUTOMATIC, Selection, SelectionKind
@@ -36,9 +38,16 @@ def test_schemas_are_found_by_the_names_of_graphs_and_of_kernels() -> None:
 
 def test_node_panel_has_schema_and_dtypes_of_an_operator() -> None:
     node = GraphNode("n", NodeKind.CALL, "aten.sigmoid.default")
-    (fact,) = schema_group(node).facts
-    assert fact.value == "aten::sigmoid(Tensor self) -> Tensor"
-    assert dtype_group(node).facts
+    facts = schema_group(node).facts
+    assert [(fact.label, fact.value) for fact in facts] == [
+        ("self", "Tensor"),
+        ("returns", "Tensor"),
+    ]
+    assert facts[0].exact == "aten::sigmoid(Tensor self) -> Tensor"
+    dtypes = {fact.label: fact for fact in dtype_group(node).facts}
+    assert dtypes["row 1"].value == "self T0, result T0"
+    assert dtypes["row 2"].value == "self T1, result T2"
+    assert dtypes["row 1"].exact.startswith("T0: ")
     assert not schema_group(GraphNode("n", NodeKind.CALL, "my_ops.mine.default")).facts
     session = opened("corpus/v1.5.1/convnet_portable")
     graph = join_index(session, "forward").graph
@@ -47,4 +56,14 @@ def test_node_panel_has_schema_and_dtypes_of_an_operator() -> None:
     chosen = Selection(SelectionKind.NODE, "forward", COMPILED, one.name)
     sheet = node_facts(session, "forward", chosen, AUTOMATIC)
     schema = next(group for group in sheet.groups if group.title == "Schema")
-    assert schema.facts[0].value.startswith("aten::convolution(Tensor input, Tensor weight")
+    assert [fact.label for fact in schema.facts[:3]] == ["input", "weight", "bias"]
+
+
+def test_parts_of_any_schema_are_its_arguments() -> None:
+    for name in json.loads(TABLE.read_text("utf-8")):
+        text = operator_schema(name)
+        assert text is not None
+        parsed = torch._C.parse_schema(text)
+        assert [part for part, _ in schema_parts(text)][:-1] == [a.name for a in parsed.arguments]
+    text = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    assert schema_parts(text)[2:] == [("alpha", "Scalar = 1"), ("returns", "Tensor")]

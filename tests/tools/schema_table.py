@@ -19,7 +19,7 @@ _OURS = ("quantized_decomposed", "dim_order_ops")
 def schemas() -> dict[str, str]:
     """Return the schema of each overload of the operators that programs call, by target."""
     named = [name.partition("::")[2] for name in KERNELS if name.startswith("aten::")]
-    wanted = {name.partition(".")[0] for name in named} | set(_core())
+    wanted = {name.partition(".")[0] for name in named} | _core()
     import_module("torch.ao.quantization.fx._decomposed")  # registers operators
     found: dict[str, str] = {}
     for full in torch._C._dispatch_get_all_op_names():
@@ -35,15 +35,16 @@ def _schema(packet: Any, overload: str) -> str:
     return str(getattr(packet, overload or "default")._schema)
 
 
-def _core() -> list[str]:
-    packets = (getattr(torch.ops.aten, name) for name in dir(torch.ops.aten))
-    return [
-        packet.__name__
-        for packet in packets
-        if isinstance(packet, torch._ops.OpOverloadPacket)
-        for overload in packet.overloads()
-        if torch.Tag.core in getattr(packet, overload).tags
-    ]
+def _core() -> set[str]:
+    """Return the names of the core operators."""
+    found: set[str] = set()
+    for full in torch._C._dispatch_get_all_op_names():
+        space, _, rest = full.partition("::")
+        name, _, overload = rest.partition(".")
+        if space == "aten":
+            tags = getattr(getattr(torch.ops.aten, name), overload or "default").tags
+            found |= {name} if torch.Tag.core in tags else set()
+    return found
 
 
 def text() -> str:
