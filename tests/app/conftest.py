@@ -6,10 +6,13 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+from pytestqt.wait_signal import SignalBlocker
 
 import devtools_app.widgets.chart  # noqa: F401  # plots draw at once where it is imported
 from devtools_app.appearance.look import ThemeMode
@@ -21,6 +24,33 @@ from devtools_app.state.settings import SettingsFile
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import ViewSpec
 from inspector.files.load import load_session
+
+PATIENCE = 60_000  # ms
+
+
+class PatientBot(QtBot):
+    """Waits a minute for what is sure to come: on a busy machine seconds are not enough.
+
+    A test that passes waits no longer for that.
+    """
+
+    def waitUntil(  # noqa: N802
+        self, callback: Callable[[], bool | None], *, timeout: int = PATIENCE
+    ) -> None:
+        super().waitUntil(callback, timeout=max(timeout, PATIENCE))
+
+    def waitSignal(  # noqa: N802
+        self, signal: Any, *, timeout: int = PATIENCE, raising: bool | None = None, **options: Any
+    ) -> SignalBlocker:
+        if raising is not False:  # else it shall not come
+            timeout = max(timeout, PATIENCE)
+        return super().waitSignal(signal, timeout=timeout, raising=raising, **options)
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    """The robot of pytest-qt with more patience."""
+    return PatientBot(request)
 
 
 @pytest.fixture(autouse=True)

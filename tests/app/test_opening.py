@@ -73,7 +73,7 @@ def test_opener_newest_request_wins(qtbot, opener_with):
     results = []
     opener.loaded.connect(lambda found: results.append(found[0].session.name))
     opener.open((OpenTarget(("slow",)),), OPTIONS)
-    assert slow.begun.wait(5)
+    assert slow.begun.wait(60)
     with qtbot.waitSignal(opener.loaded):
         opener.open((OpenTarget(("fast",)),), OPTIONS)
     qtbot.wait(50)
@@ -86,7 +86,7 @@ def test_opener_cancel_ends_without_result(qtbot, opener_with):
     opener = opener_with(slow)
     with qtbot.assertNotEmitted(opener.loaded, wait=50):
         opener.open((OpenTarget(("slow",)),), OPTIONS)
-        assert slow.begun.wait(5)
+        assert slow.begun.wait(60)
         with qtbot.waitSignal(opener.ended):
             opener.cancel()
     assert not opener.busy

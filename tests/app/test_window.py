@@ -476,6 +476,6 @@ def test_window_closed_while_opening_stops_reading(make_window, qtbot):
 
     window = make_window(load=load, views=RECORDER_VIEWS)
     window.controller.open(("x.pte",))
-    assert begun.wait(5)
+    assert begun.wait(60)
     window.close()
     assert stopped.wait(5)
