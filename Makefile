@@ -39,7 +39,7 @@ demo: setup-demo
 	@$(BIN)/python -m devtools_app.demo --output $(OUTPUT)
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p no:randomly
 
 test-shuffled: setup  # pytest-randomly prints the seed of the order; SEED=N takes it again
 	for turn in 1 2 3; do $(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--randomly-seed=$(SEED)) || exit 1; done
@@ -54,8 +54,8 @@ check-source:
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 check-fast:
-	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly -m "not slow and not interop" \
-	  --hypothesis-profile=quick
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p no:randomly \
+	  -m "not slow and not interop" --hypothesis-profile=quick
 
 format: setup
 	$(BIN)/ruff check --fix

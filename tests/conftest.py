@@ -17,6 +17,8 @@ from tests.seeding import seed, seed_imports, seeded
 from tests.tools.forked import WORKER, Forks
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# Each core has a test process of its own; threads that wait for one another would spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background; children would inherit that, and tests interrupt some of them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
