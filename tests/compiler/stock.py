@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.tools.line_server import LineServer
+
 Call = tuple[str, tuple[Any, ...]]
 
 
 class Stock:
     """Asks the stock tools; a process that ended is started anew at the next question."""
 
+    module = "tests.compiler.stock_server"
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._process: subprocess.Popen[str] | None = None
+        self._server = LineServer(self.module)
 
     def run(
         self, buffer: bytes, calls: Sequence[Call], trace: str = "", data: str = ""
@@ -77,39 +76,11 @@ class Stock:
 
     def ask(self, verb: str, **arguments: str | int) -> dict[str, Any]:
         """Return the answer to one question, `{"error": …}` where the stock tool failed."""
-        process = self._process or self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps({"verb": verb, **arguments}) + "\n")
-        process.stdin.flush()
-        answer = process.stdout.readline()
+        answer = self._server.ask(json.dumps({"verb": verb, **arguments}))
         if answer:
             return json.loads(answer)
         return {"error": f"the stock runtime's process ended with code {self.close()}"}
 
-    def _command(self) -> list[str]:
-        return [sys.executable, "-m", "tests.compiler.stock_server"]
-
-    def _start(self) -> subprocess.Popen[str]:
-        self._process = subprocess.Popen(
-            self._command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
-            cwd=ROOT,
-            env={**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"},
-        )
-        return self._process
-
     def close(self) -> int | None:
         """End the child process and return its exit code."""
-        process, self._process = self._process, None
-        if process is None:
-            return None
-        for stream in (process.stdin, process.stdout):
-            with contextlib.suppress(BrokenPipeError):
-                if stream is not None:
-                    stream.close()
-        return process.wait(timeout=60)
+        return self._server.close()

@@ -14,6 +14,7 @@ import pytest
 
 from inspector.compat.porting.files import port_file
 from tests.architecture.tree import ROOT
+from tests.tools.forked import run_stock
 from tests.tools.scripts import Scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -43,7 +44,6 @@ assert not [name for name in sys.modules if name.partition(".")[0] == "executorc
 """
 TORCH = ["torch", "torch.export", "torch._dynamo", "torchao.quantization.pt2e.quantize_pt2e"]
 OURS = [*TORCH, "compiler", "compiler.backends.xnnpack.quantizer", "inspector", "runtime"]
-STOCK = [*TORCH, "executorch.exir", "executorch.backends.xnnpack.partition.xnnpack_partitioner"]
 
 
 @pytest.fixture(scope="module")
@@ -53,24 +53,17 @@ def ours() -> Iterator[Scripts]:
     scripts.close()
 
 
-@pytest.fixture(scope="module")
-def stock() -> Iterator[Scripts]:
-    scripts = Scripts(STOCK)
-    yield scripts
-    scripts.close()
-
-
 def ported_numbers(name: str, folder: Path, ours: Scripts) -> dict[str, object]:
     file = port_file(SNIPPETS[name])
     assert file.ported.missing == ()
     script = folder / f"{name}.py"
     script.write_bytes(file.data)
-    return numbers_of(ours, script, folder)
+    return numbers_in(ours.output(script, folder))
 
 
-def numbers_of(scripts: Scripts, script: Path, folder: Path) -> dict[str, object]:
-    """Run a script and return the JSON of its last line."""
-    return json.loads(scripts.output(script, folder).splitlines()[-1])
+def numbers_in(output: str) -> dict[str, object]:
+    """Return the JSON of the last line."""
+    return json.loads(output.splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", sorted(STOCK_CANNOT))
@@ -81,10 +74,10 @@ def test_ported_snippet_runs_without_the_package(name: str, tmp_path: Path, ours
 @pytest.mark.interop
 @pytest.mark.parametrize("name", sorted(set(SNIPPETS) - set(STOCK_CANNOT)))
 def test_ported_snippet_runs_without_the_package_and_gives_the_numbers_of_stock(
-    name: str, tmp_path: Path, ours: Scripts, stock: Scripts
+    name: str, tmp_path: Path, ours: Scripts
 ) -> None:
     numbers = ported_numbers(name, tmp_path, ours)
-    expected = numbers_of(stock, SNIPPETS[name], tmp_path)
+    expected = numbers_in(run_stock([SNIPPETS[name]], cwd=tmp_path).stdout)
     assert numbers.keys() == expected.keys()
     for key, value in numbers.items():
         found, wanted = flat(value), flat(expected[key])

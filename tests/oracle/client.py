@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.tools.line_server import LineServer
 
 
 class Oracle:
@@ -26,7 +23,7 @@ class Oracle:
 
     def __init__(self, cache: Path | None = None) -> None:
         self._cache = cache
-        self._process: subprocess.Popen[str] | None = None
+        self.server = LineServer("tests.oracle.server")
 
     def __call__(self, folder: Path | str) -> dict[str, Any]:
         """Return all facts of a session folder (see tests.oracle.session)."""
@@ -44,44 +41,11 @@ class Oracle:
         return json.loads(answer)
 
     def _question(self, line: str) -> str:
-        process = self._process or self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
+        answer = self.server.ask(line)
         if answer:
             return answer
-        sentence = f"the stock tool's process ended with code {self.close()}"
+        sentence = f"the stock tool's process ended with code {self.server.close()}"
         return json.dumps({"error": sentence, "error_type": "ProcessEnded"})
-
-    def _start(self) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.oracle.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
-            cwd=ROOT,
-            env=environment,
-        )
-        return self._process
-
-    def close(self) -> int | None:
-        """End the child process and return its exit code."""
-        process, self._process = self._process, None
-        if process is None:
-            return None
-        for stream in (process.stdin, process.stdout):
-            with contextlib.suppress(BrokenPipeError):  # what was written and never read
-                if stream is not None:
-                    stream.close()
-        return process.wait(timeout=60)
 
     def __enter__(self) -> Oracle:
         return self
@@ -92,7 +56,7 @@ class Oracle:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.server.close()
 
 
 def _absolute(value: Any) -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.oracle import facts
 from tests.oracle.client import Oracle
-from tests.tools.forked import run_stock
 
 pytestmark = pytest.mark.interop
 
@@ -40,7 +40,7 @@ def test_run_same_program_twice_gives_the_same_outputs(oracle: Oracle, corpus: P
 def test_ask_after_the_process_died_starts_another(tmp_path: Path, corpus: Path) -> None:
     program = corpus / "v1.5.1" / "mm_portable" / "model.pte"
     with Oracle() as own:
-        process = own._start()
+        process = own.server.start()
         process.kill()
         process.wait()
         dead = own.ask("program", path=program)
@@ -57,10 +57,13 @@ def test_ask_changed_file_is_not_answered_from_the_cache(tmp_path: Path, corpus:
         assert "error" in own.ask("program", path=program)
 
 
-def test_facts_module_prints_json(corpus: Path) -> None:
+def test_facts_module_prints_json(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = corpus / "payloads"  # holds no session: every part is absent, nothing is loaded
-    printed = run_stock(["-m", "tests.oracle.facts", folder])
-    assert json.loads(printed.stdout)["files"] == {}
+    monkeypatch.setattr("sys.argv", ["facts", str(folder)])
+    assert facts.main() == 0
+    assert json.loads(capsys.readouterr().out)["files"] == {}
 
 
 @pytest.mark.parametrize("name", ["lstm_portable", "xnnpack_split", "map_rows"])

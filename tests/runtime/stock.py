@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.compiler.stock import Stock as Child
 
-ROOT = Path(__file__).resolve().parents[2]
 CRASHED = "the stock runtime's process ended"
 
 
 class Stock(Child):
     """The stock tools in a child process, which is started anew when it has ended."""
+
+    module = "tests.runtime.stock_server"
 
     def each(self, programs: Sequence[tuple[bytes, Sequence[Any]]]) -> list[list[Any] | str]:
         """Return the outputs of `forward` of each program, or the error's text.
@@ -65,9 +65,6 @@ class Stock(Child):
         )
         assert "error" not in answer, answer["error"]
         return answer["rows"], pickle.loads(outputs.read_bytes())
-
-    def _command(self) -> list[str]:
-        return [sys.executable, "-m", "tests.runtime.stock_server"]
 
 
 def _stream(path: Path) -> list[Any]:

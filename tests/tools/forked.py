@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import array
 import atexit
+import contextlib
 import functools
+import io
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +22,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = Path(__file__).with_name("forking.py")
@@ -29,6 +32,7 @@ STOCK = (
     "executorch.devtools",
     "executorch.runtime",
     "executorch.backends.xnnpack.partition.xnnpack_partitioner",
+    "tests.tools.stock_patterns",
 )
 # What a process that runs already does not look at again.
 _READ_AT_START = ("PYTHON", "LD_", "OMP_", "MKL_", "KMP_", "TORCH", "OPENBLAS")
@@ -41,9 +45,9 @@ class Forked:
         self.pid = pid
         self.args: list[str] = []
         self.returncode: int | None = None
-        self.stdin: IO[bytes] = os.fdopen(streams[0], "wb", 0)
-        self.stdout: IO[bytes] = os.fdopen(streams[1], "rb", 0)
-        self.stderr: IO[bytes] = os.fdopen(streams[2], "rb", 0)
+        self.stdin = io.FileIO(streams[0], "w")
+        self.stdout = io.FileIO(streams[1], "r")
+        self.stderr = io.FileIO(streams[2], "r")
         self._ended = threading.Event()
         threading.Thread(target=self._listen, args=(answer,), daemon=True).start()
 
@@ -56,6 +60,11 @@ class Forked:
     def poll(self) -> int | None:
         """Return the exit code, None while it runs."""
         return self.returncode
+
+    def kill(self) -> None:
+        """End it now."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> int:
         """Return the exit code as soon as there is one."""
@@ -105,12 +114,17 @@ class Forks:
                 start_new_session=True,
             )
 
-    def forked(self, command: Sequence[str], cwd: Path | None = None, **env: str) -> Forked:
-        """Start a fork that runs what ``python COMMAND…`` runs."""
+    def forked(
+        self, command: Sequence[str], cwd: Path | None = None, *, quiet: bool = False, **env: str
+    ) -> Forked:
+        """Start a fork that runs what ``python COMMAND…`` runs; a quiet one drops its errors."""
         if self._door is None:
             self._open()
         assert self._door is not None
         pipes = [os.pipe() for _ in range(3)]
+        if quiet:
+            os.close(pipes[2][1])
+            pipes[2] = (pipes[2][0], os.open(os.devnull, os.O_WRONLY))
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
         ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
         answer, other = socket.socketpair()
@@ -140,7 +154,7 @@ def run_stock(
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python ARGUMENTS…`` where the stock tool is loaded already, to the end."""
     words = [str(word) for word in arguments]
-    process = _stock().forked(words, cwd)
+    process = stock_forks().forked(words, cwd)
     process.stdin.close()
     with process.stdout, process.stderr, ThreadPoolExecutor(2) as readers:
         output, errors = (readers.submit(one.read) for one in (process.stdout, process.stderr))
@@ -151,7 +165,8 @@ def run_stock(
 
 
 @functools.cache
-def _stock() -> Forks:
+def stock_forks() -> Forks:
+    """Return what starts forks of a process that has loaded the stock tool."""
     forks = Forks(subprocess.Popen, STOCK, OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
     atexit.register(forks.close)
     return forks
