@@ -74,15 +74,20 @@ def absolute_runs(session: Session, runs: tuple[TimelineRun, ...]) -> Timeline:
 
 def _timeline(session: Session, runs: tuple[TimelineRun, ...], *, aligned: bool) -> Timeline:
     blocks = trace_blocks(session.timed_dumps).blocks
-    facts = {run.block: event_facts(session, blocks[run.block]) for run in runs}
+    numbers = dict.fromkeys(run.block for run in runs)
+    facts = {number: event_facts(session, blocks[number]) for number in numbers}
     bag = EventBag()
     first_name = {number: bag.add_names(fact.names) for number, fact in facts.items()}
     source = session.options.source_time_scale
     scale = scale_factor(source, "ns") if is_time(source) else 1.0
     origin = clock_origins(blocks, runs)
-    for place, run in enumerate(runs):
+    # by the clock, runs that are alike share their lanes
+    shared = [[run] for run in runs] if aligned else _by_block(runs)
+    for place, alike in enumerate(shared):
+        run = alike[0]
         block = blocks[run.block]
-        start, end, event = occurrences(block, run.run)
+        found = [occurrences(block, one.run) for one in alike]
+        start, end, event = (np.concatenate(column) for column in zip(*found, strict=True))
         begin = float(start.min()) if aligned and len(start) else origin.get(block.dump, 0.0)
         group = run.label if len(runs) > 1 and aligned else ""
         where = (place if aligned else 0, group)
@@ -92,6 +97,13 @@ def _timeline(session: Session, runs: tuple[TimelineRun, ...], *, aligned: bool)
     data, rows = bag.data(Quantity.TIME if is_time(source) else Quantity.TICKS)
     data = replace(data, logged=session.times_with_values)
     return Timeline(data, rows, timeline_legend(data, facts.values()), _note(session, facts))
+
+
+def _by_block(runs: Iterable[TimelineRun]) -> list[list[TimelineRun]]:
+    found: dict[int, list[TimelineRun]] = {}
+    for run in runs:
+        found.setdefault(run.block, []).append(run)
+    return list(found.values())
 
 
 def timeline_legend(

@@ -129,8 +129,12 @@ def _owners(links: BlockLinks, numbers: Ints) -> Ints:
             for step, args in calls
             if isinstance(args, m.DelegateCall) and args.delegate_index >= 0
         }
-    owners = [found.get(step, NO_DELEGATE) for step in steps.tolist()]
-    return np.array(owners, np.int64)[inverse]
+    if not found:
+        return np.full(len(numbers), NO_DELEGATE, np.int64)
+    called = np.array(sorted(found), np.int64)
+    delegates = np.array([found[step] for step in called.tolist()], np.int64)
+    place = np.minimum(np.searchsorted(called, steps), len(called) - 1)
+    return np.where(called[place] == steps, delegates[place], NO_DELEGATE)[inverse]
 
 
 def _backend_of(links: BlockLinks, index: int) -> str:

@@ -12,9 +12,13 @@ from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TimelineDat
 from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.timeline_events import UNKNOWN_DELEGATE
 from inspector.files.session import Session
+from inspector.profile.attribution import attribution, steady_set
 from inspector.profile.node_times import run_count
 from inspector.profile.operator_columns import UNATTRIBUTED
 from inspector.profile.operator_rows import OperatorRow, operator_rows
+from inspector.profile.timeline_runs import timeline_runs
+from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.timing import is_time
 from inspector.units import Quantity
 from schema.backends import short_backend
 
@@ -70,10 +74,21 @@ class _Bars:
 
 def has_flame(session: Session, method: str) -> bool:
     """Return whether any time was measured, without building the flame."""
+    if not is_time(session.options.source_time_scale):
+        return False
+    blocks = trace_blocks(session.timed_dumps).blocks
+    runs = {run.block for run in timeline_runs(session, method) if run.executes}
+    if any(_takes_time(blocks[number]) for number in runs):
+        return True  # most traces: their operators are not needed for it
     return any(
         bool((np.nansum(part.samples[part.timed], axis=1) > 0).any())
         for part in operator_rows(session, method).parts
     )
+
+
+def _takes_time(block: Block) -> bool:
+    parts, steady = attribution(block), steady_set(block)
+    return bool(np.nansum(block.total[steady][:, parts.whole | parts.calls]) > 0)
 
 
 def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64]]:

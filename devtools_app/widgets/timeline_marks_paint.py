@@ -14,6 +14,7 @@ from devtools_app.widgets.graph_canvas_text import TextCache
 
 FLAG = 15.0  # width and height of the number of a mark
 _LINE = 1.6
+_STRIP = 4.0  # height
 
 
 def paint_found(
@@ -24,7 +25,7 @@ def paint_found(
     area: QRectF,
     colours: CanvasColours,
 ) -> None:
-    """Draw rings around found events of a lane.
+    """Draw rings around found events of a lane, and a strip below those that are narrow.
 
     Args:
         painter: to draw with
@@ -34,11 +35,19 @@ def paint_found(
         area: of the lane, beside its name
         colours: the palette
     """
-    sides = found.view(lane, camera.x, camera.sx, max(int(area.width()), 1))
-    if not len(sides):
+    wide, narrow = found.view(lane, camera.x, camera.sx, max(int(area.width()), 1))
+    if len(narrow):
+        strips = np.empty((len(narrow), 4))
+        strips[:, 0] = area.left() + narrow[:, 0]
+        strips[:, 2] = np.maximum(narrow[:, 1] - narrow[:, 0], 2.0)
+        strips[:, 1], strips[:, 3] = area.bottom() - _STRIP, _STRIP
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(qcolor(colours.warn))
+        draw_rects(painter, strips)
+    if not len(wide):
         return
-    boxes = np.empty((len(sides), 4))
-    left, right = np.maximum(sides[:, 0], -4.0), np.minimum(sides[:, 1], area.width() + 4.0)
+    boxes = np.empty((len(wide), 4))
+    left, right = np.maximum(wide[:, 0], -4.0), np.minimum(wide[:, 1], area.width() + 4.0)
     boxes[:, 0], boxes[:, 2] = area.left() + left + 0.5, np.maximum(right - left - 1.5, 1.5)
     boxes[:, 1], boxes[:, 3] = area.top() + 0.5, area.height() - 1.0
     painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
+from devtools_app.viewmodels.layout.lane_sums import MANY
 from devtools_app.viewmodels.layout.timeline_bins import (
     WIDE,
     TimelineIndex,
     flame_view,
     nested_depth,
 )
+from devtools_app.viewmodels.layout.timeline_found import FoundEvents, search_events
 
 
 def timeline(spans: list[tuple[float, float]], colours: list[int] | None = None) -> TimelineData:
@@ -149,3 +151,80 @@ def test_nested_depth_counts_what_holds_an_event() -> None:
     start = np.array([0.0, 10.0, 11.0, 15.0, 40.0, 10.0])
     end = np.array([100.0, 30.0, 12.0, 20.0, 50.0, 30.0])
     assert nested_depth(start, end).tolist() == [0, 1, 3, 3, 1, 2]
+
+
+def _many(overlapping: bool) -> TimelineData:
+    pick = np.random.default_rng(7)
+    count = 2 * MANY
+    long = pick.lognormal(2, 1.5, count)
+    end = np.cumsum(long + pick.exponential(3, count))
+    start = end - long
+    if overlapping:
+        start = start - pick.exponential(30, count)
+        order = np.argsort(start)
+        start, end = start[order], end[order]
+    return dataclasses.replace(
+        timeline([(0.0, 1.0)]),
+        lane=np.zeros(count, np.int64),
+        start=start,
+        end=end,
+        colour=pick.integers(-2, 4, count),
+        label=np.zeros(count, np.int64),
+        unattributed=np.zeros(count, np.bool_),
+    )
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+@pytest.mark.parametrize("part", [1.0, 0.6, 0.51])
+def test_a_long_lane_looks_as_if_its_events_were_added_up(overlapping: bool, part: float) -> None:
+    index = TimelineIndex(_many(overlapping))
+    assert index.lane(0).sums is not None
+    low = index.start + (index.end - index.start) * (1 - part) / 2
+    scale = 1000 / ((index.end - index.start) * part)
+    fast = index.view(0, low, scale, 1000)
+    index._lanes[0] = dataclasses.replace(index.lane(0), sums=None)
+    plain = index.view(0, low, scale, 1000)
+    assert fast.event.tolist() == plain.event.tolist()
+    assert fast.left.tolist() == plain.left.tolist()
+    np.testing.assert_allclose(fast.cover[1:], plain.cover[1:], atol=1e-5)
+    assert (fast.colour == plain.colour)[plain.cover > 0.01].mean() > 0.995  # ties may differ
+
+
+def test_found_events_have_rings_or_mark_their_pixels() -> None:
+    data = timeline([(0.0, 10.0), (20.0, 20.4), (20.5, 20.6), (40.0, 41.0), (90.0, 99.0)])
+    found = FoundEvents(data, np.array([4, 3, 2, 1]))
+    assert found.rows.tolist() == [1, 2, 3, 4]
+    wide, narrow = found.view(0, 0.0, 1.0, 100)
+    assert wide.tolist() == [[90.0, 99.0]]
+    assert narrow.tolist() == [[20.0, 21.0], [40.0, 41.0], [90.0, 91.0]]
+    assert found.next(3, 0.0, 1) == 3
+    assert found.next(4, 0.0, 1) == 0
+    assert found.next(0, 30.0, 1) == 2
+    assert found.next(0, 30.0, -1) == 1
+
+
+def test_search_knows_names_lanes_and_durations() -> None:
+    data = dataclasses.replace(
+        timeline([(0.0, 10.0), (20.0, 50.0), (60.0, 61.0)]),
+        names=("conv", "gelu"),
+        label=np.array([0, 1, 0]),
+    )
+    for text, rows in (
+        ("conv", [0, 2]),
+        ("CONV lane", [0, 2]),
+        ("/^(gelu|conv)$/", [0, 1, 2]),
+        ("duration>=10ns", [0, 1]),
+        ("conv duration<2", [2]),
+        ("nothing", []),
+    ):
+        found = search_events(data, text)
+        assert found is not None
+        assert found.tolist() == rows, text
+    assert search_events(data, "  ") is None
+
+
+def test_a_border_near_a_time_is_found_on_both_sides() -> None:
+    index = TimelineIndex(timeline([(0.0, 10.0), (20.0, 50.0)]))
+    assert index.border(0, 11.0, 2.0) == 10.0
+    assert index.border(0, 19.0, 2.0) == 20.0
+    assert index.border(0, 30.0, 2.0) == 30.0

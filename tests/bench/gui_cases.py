@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.bench import files
 from tests.bench.child import ask
 from tests.bench.result import Result
 
@@ -164,4 +165,74 @@ def large_table(_folder: Path) -> Iterable[Result]:
         yield Result(f"{rows:,} rows, {kind}", 1e3 * of_kind[slowest], "ms", limit, detail=detail)
 
 
-GUI_CASES = (window_start, large_graph, large_table)
+_TIMELINE = """
+import json, sys, time
+from PySide6.QtWidgets import QApplication
+from devtools_app.appearance.theme import Theme
+from devtools_app.appearance.look import ThemeMode
+from devtools_app.viewmodels.layout.timeline_found import search_events
+from devtools_app.viewmodels.timeline_content import timeline_content
+from devtools_app.views.timeline_range import range_content
+from devtools_app.widgets.timeline_canvas import TimelineCanvas
+from inspector.files.load import load_session
+from inspector.profile.time_range import TimeRange
+from inspector.tables.selection import Units
+app = QApplication([])
+canvas = TimelineCanvas(Theme(app, ThemeMode.LIGHT).canvas)
+canvas.resize(2560, 1440)
+canvas.show()
+app.processEvents()
+def timed(act):
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start
+def opened():
+    global session, content
+    session = load_session([sys.argv[1]])
+    content = timeline_content(session, "", sys.argv[2])
+    canvas.set_data(content.timeline.data, content.places)
+    canvas.repaint()
+def frames():
+    found = []
+    for step in range(120):
+        start = time.perf_counter()
+        if step % 3 == 2:
+            canvas.zoom(1.25 if step % 2 else 0.8)
+        else:
+            canvas.pan(37 if step % 4 < 2 else -31, 0)
+        canvas.repaint()
+        found.append(time.perf_counter() - start)
+    return sorted(found)[int(len(found) * 0.95)]
+figures = {"opened": timed(opened), "events": len(content.timeline.data.start)}
+canvas.fit()
+figures["whole"] = frames()
+for _ in range(12):
+    canvas.zoom(1.4)
+figures["near"] = frames()
+canvas.fit()
+data = content.timeline.data
+name = data.names[int(data.label[len(data.label) // 2])]
+def search():
+    canvas.set_found(search_events(data, name))
+figures["search"] = timed(search)
+figures["found"] = frames()
+span = TimeRange(content.places.end * 0.1, content.places.end * 0.9, content.run)
+figures["range"] = timed(lambda: range_content(session, "", span, Units()))
+print(json.dumps(figures))
+"""
+
+
+def large_timeline(folder: Path) -> Iterable[Result]:
+    """A timeline of a million events at 2560x1440: opened, drawn, moved, searched, with a range."""
+    for runs, chosen in ((1, ""), (1000, "clock")):
+        figures = ask(_TIMELINE, str(files.million_events(folder, runs=runs)), chosen)
+        name = f"timeline of {figures['events']:,} events in {runs} runs"
+        yield Result(f"{name}, opened and drawn", figures["opened"], "s", 2.0)
+        moved = max(figures["whole"], figures["near"], figures["found"])
+        detail = ", ".join(f"{one} {1e3 * figures[one]:.1f}" for one in ("whole", "near", "found"))
+        yield Result(f"{name}, p95 of pan and zoom", 1e3 * moved, "ms", 16.7, detail=detail)
+        yield Result(f"{name}, search", 1e3 * figures["search"], "ms", 50.0)
+        yield Result(f"{name}, range", figures["range"], "s", 2.0)
+
+
+GUI_CASES = (window_start, large_graph, large_table, large_timeline)

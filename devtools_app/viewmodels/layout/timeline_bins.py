@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
+from devtools_app.viewmodels.layout.lane_sums import MANY, LaneSums, lane_sums
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,8 +31,10 @@ class LaneIndex:
         end: end
         reach: largest end so far, so that overlapping events are found
         colour: number among the colours of the timeline
+        length: end less begin
+        sums: of a long lane
 
-    Shapes: event, colour int64[n]; start, end, reach float64[n]
+    Shapes: event, colour int64[n]; start, end, reach, length float64[n]
     """
 
     event: Ints
@@ -39,6 +42,8 @@ class LaneIndex:
     end: Floats
     reach: Floats
     colour: Ints
+    length: Floats
+    sums: LaneSums | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +115,8 @@ class TimelineIndex:
         high = low + pixels / scale
         first = int(np.searchsorted(index.reach, low, side="right"))
         last = int(np.searchsorted(index.start, high, side="left"))
+        if index.sums is not None and last - first >= MANY:
+            return self._many(index, index.sums, slice(first, last), (low, scale, pixels))
         start, end = index.start[first:last], index.end[first:last]
         left, right = (start - low) * scale, (end - low) * scale
         wide = right - left >= WIDE
@@ -117,6 +124,18 @@ class TimelineIndex:
         seen = boxes[right[boxes] > 0]
         cover, colour = self._summed(left, right, ~wide, index.colour[first:last], pixels)
         return LaneView(index.event[first:last][seen], left[seen], right[seen], cover, colour)
+
+    def _many(
+        self, index: LaneIndex, sums: LaneSums, seen: slice, screen: tuple[float, float, int]
+    ) -> LaneView:
+        """Return the visible part of a long lane without adding up its events again."""
+        low, scale, pixels = screen
+        wide = np.flatnonzero(index.length[seen] >= WIDE / scale) + seen.start
+        start, end = index.start[wide], index.end[wide]
+        cover, colour = sums.view(low, scale, pixels, (start, end, index.colour[wide]))
+        left, right = (start - low) * scale, (end - low) * scale
+        boxes = right > 0
+        return LaneView(index.event[wide][boxes], left[boxes], right[boxes], cover, colour)
 
     def _summed(
         self, left: Floats, right: Floats, narrow: NDArray[np.bool_], colour: Ints, pixels: int
@@ -184,7 +203,9 @@ def _lane(data: TimelineData, number: Ints, rows: Ints) -> LaneIndex:
     """Return the lane of some events, given by their begin."""
     end = data.end[rows]
     reach = np.maximum.accumulate(end) if len(end) else end
-    return LaneIndex(rows, data.start[rows], end, reach, number[rows])
+    start, colour = data.start[rows], number[rows]
+    sums = lane_sums(start, end, colour)
+    return LaneIndex(rows, start, end, reach, colour, end - start, sums)
 
 
 def _widest(at: Ints, colour: Ints, width: Floats, pixels: int) -> tuple[Floats, Ints]:

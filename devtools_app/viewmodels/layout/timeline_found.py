@@ -14,7 +14,7 @@ from inspector.units import Quantity
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-NARROW = 3.0  # pixels below which a found event is a mark of its pixel
+NARROW = 3.0  # pixels from which a found event has a ring
 
 
 class FoundEvents:
@@ -33,7 +33,12 @@ class FoundEvents:
         lane = data.lane[self.rows]
         by_lane = np.argsort(lane, kind="stable")
         bounds = np.searchsorted(lane[by_lane], np.arange(len(data.lanes) + 1)).tolist()
-        self._lanes = [by_lane[low:high] for low, high in itertools.pairwise(bounds)]
+        self._lanes = [self._lane(by_lane[low:high]) for low, high in itertools.pairwise(bounds)]
+
+    def _lane(self, places: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return begin, end and largest end so far of matches in a lane."""
+        start, end = self._start[places], self._end[places]
+        return start, end, np.maximum.accumulate(end) if len(end) else end
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,20 +62,33 @@ class FoundEvents:
         after = int(np.searchsorted(self._start, time))
         return (after if step > 0 else after - 1) % len(self.rows)
 
-    def view(self, lane: int, low: float, scale: float, pixels: int) -> Floats:
-        """Return left and right side in pixels of what is seen in a lane, one mark a pixel.
+    def view(self, lane: int, low: float, scale: float, pixels: int) -> tuple[Floats, Floats]:
+        """Return left and right side in pixels of wide events of a lane, and of runs of pixels.
 
-        Shapes: float64[n, 2]
+        In each pixel of such a run some event begins.
+
+        Shapes: float64[n, 2] each
         """
-        places = self._lanes[lane] if lane < len(self._lanes) else np.zeros(0, np.int64)
-        left = (self._start[places] - low) * scale
-        right = (self._end[places] - low) * scale
-        seen = (right >= 0) & (left < pixels)
-        left, right = left[seen], right[seen]
-        wide = right - left >= NARROW
-        marks = np.unique(np.floor(left[~wide]))
-        narrow = np.stack([marks, marks + NARROW], axis=1)
-        return np.concatenate([np.stack([left[wide], right[wide]], axis=1), narrow])
+        none = np.zeros((0, 2))
+        if lane >= len(self._lanes):
+            return none, none
+        start, end, reach = self._lanes[lane]
+        first = int(np.searchsorted(reach, low, side="left"))
+        last = int(np.searchsorted(start, low + pixels / scale, side="left"))
+        start, end = start[first:last], end[first:last]
+        wide = np.flatnonzero(end - start >= NARROW / scale)
+        boxes = np.stack([start[wide] - low, end[wide] - low], axis=1) * scale
+        if len(wide) == len(start):
+            return boxes, none
+        # begins are sorted: a pixel has some where the places of its edges differ
+        edges = np.searchsorted(start, low + np.arange(pixels + 1) / scale)
+        return boxes, _runs(np.diff(edges) > 0)
+
+
+def _runs(marked: NDArray[np.bool_]) -> Floats:
+    """Return the first pixel and the one after the last of each run of marked pixels."""
+    change = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
+    return np.stack([change[::2], change[1::2]], axis=1).astype(np.float64)
 
 
 def search_events(data: TimelineData, text: str) -> Ints | None:
