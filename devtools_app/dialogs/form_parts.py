@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.fields import PushButton
+from devtools_app.widgets.text_label import breakable
 
 LIBRARY_FILES = "Python, shared libraries (*.py *.so *.dylib *.dll);;All (*)"
 
@@ -26,6 +27,7 @@ class CodeWarning(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("notice")
+        self._words = ""
         icon = QLabel()
         icon.setPixmap(theme.icon("warning", "warn").pixmap(16, 16))
         self._text = QLabel()
@@ -39,14 +41,16 @@ class CodeWarning(QFrame):
     @property
     def text(self) -> str:
         """Return its text, empty while it is hidden."""
-        return "" if self.isHidden() else self._text.text()
+        return "" if self.isHidden() else self._words
 
     def show_files(self, files: tuple[str, ...]) -> None:
         """List the files whose code will be run; hide an empty list."""
         self.setVisible(bool(files))
         text = f"This runs the code in {' and '.join(files)}, with your rights."
-        self._text.setText(text if files else "")
-        self.setAccessibleName(self._text.text())
+        self._words = text if files else ""
+        self._text.setText(breakable(self._words))
+        self._text.setToolTip(self._words)  # in a low panel the last line may have no room
+        self.setAccessibleName(self._words)
 
 
 def line(name: str, example: str) -> QLineEdit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMargins, Qt
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import (
     QDialog,
@@ -21,11 +21,13 @@ from typing_extensions import override
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 
-_GAP, _KEY_GAP = 28, 14
-_LETTERS = 25  # of a description, before it wraps
+_GAP, _KEY_GAP = 24, 12
+_BETWEEN = "  "  # keys for the same thing
+_LETTERS = 21  # of a description, before it wraps
 _MOST = 4  # columns
 _EDGE = 48  # of the window that stays visible around the page
 _LEAST = 320
+_BELOW = 5  # lines of text that the button and the margins take
 
 
 class KeySheet(QDialog):
@@ -47,14 +49,17 @@ class KeySheet(QDialog):
         self.setAccessibleName("Keys")
         keys = QFontMetrics(theme.mono())
         self._key_width = max(
-            keys.horizontalAdvance(key) for lines in sections.values() for key, _ in lines
+            keys.horizontalAdvance(one)
+            for lines in sections.values()
+            for key, _ in lines
+            for one in key.split(_BETWEEN)
         )
         letters = QFontMetrics(theme.sans()).averageCharWidth() * _LETTERS
         self._column_width = self._key_width + _KEY_GAP + letters
         self._sections = [
             _section(theme, title, lines, self._key_width) for title, lines in sections.items()
         ]
-        self._weights = [len(lines) + 2 for lines in sections.values()]
+        self._weights = [sum(map(_lines, lines)) + 2 for lines in sections.values()]
         self._columns: list[QVBoxLayout] = []
         self._page = QWidget()
         self._page.setObjectName("page")
@@ -78,20 +83,28 @@ class KeySheet(QDialog):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._arrange(self._fitting(self._area.viewport().width()))
+        self._arrange(self._fitting(event.size().width() - self._around()))
+
+    def _around(self) -> int:
+        """Return the width of margins and of the scroll bar."""
+        bar = self._area.verticalScrollBar().sizeHint().width()
+        layout = self.layout()
+        edges = layout.contentsMargins() if layout is not None else QMargins()
+        inner = self._row.contentsMargins()
+        return bar + edges.left() + edges.right() + inner.left() + inner.right() + 2
 
     def _fitting(self, room: int) -> int:
         return max(1, min(_MOST, (room + _GAP) // (self._column_width + _GAP)))
 
     def _size_for(self, parent: QWidget) -> None:
         """Take the size that shows all keys, as far as the window has it."""
-        bar = self._area.verticalScrollBar().sizeHint().width()
         room = max(parent.window().width() - _EDGE, _LEAST)
-        count = self._fitting(room - 2 * bar)
+        count = self._fitting(room - self._around())
         self._arrange(count)
-        width = min(room, count * (self._column_width + _GAP) + 4 * bar)
-        height = self._row.totalHeightForWidth(width) if self._row.hasHeightForWidth() else 0
-        height = max(height, self._page.sizeHint().height()) + 6 * bar
+        width = min(room, count * (self._column_width + _GAP) - _GAP + self._around())
+        inside = width - self._around()
+        rows = self._row.totalHeightForWidth(inside) if self._row.hasHeightForWidth() else 0
+        height = max(rows, self._row.sizeHint().height()) + _BELOW * self.fontMetrics().height()
         self.resize(width, min(height, max(parent.window().height() - _EDGE, _LEAST)))
 
     def _arrange(self, count: int) -> None:
@@ -117,6 +130,12 @@ class KeySheet(QDialog):
             column.addStretch(1)
 
 
+def _lines(line: tuple[str, str]) -> int:
+    """Return about how many lines of text a key and its description take."""
+    key, text = line
+    return max(key.count(_BETWEEN) + 1, -(-len(text) // _LETTERS))
+
+
 def _section(theme: Theme, title: str, lines: Sequence[tuple[str, str]], key_width: int) -> QWidget:
     box = QWidget()
     grid = QGridLayout(box)
@@ -127,7 +146,7 @@ def _section(theme: Theme, title: str, lines: Sequence[tuple[str, str]], key_wid
     head.setFont(theme.sans(strong=True))
     grid.addWidget(head, 0, 0, 1, 2)
     for row, (key, text) in enumerate(lines, 1):
-        label = QLabel(key)
+        label = QLabel(key.replace(_BETWEEN, "\n"))
         label.setFont(theme.mono())
         set_role(label, "role", "accent")
         label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QStatusBar, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QStackedWidget,
+    QStatusBar,
+    QWidget,
+)
+from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.jobs.computed import Computed
@@ -23,6 +31,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the readers 
     from inspector.files.session import Session
 
 _SAY_MS = 6000
+_BESIDE = 28  # margins around the sum
 
 _TAGS = (
     "values logged: the timed runs logged values, so these are not the program's times.\n"
@@ -61,7 +70,10 @@ class StatusLine(QStatusBar):
         self._message = ElidedLabel()
         self._message.setAccessibleName("Last message")
         # not what a status bar does by itself: it draws its words over parts that show themselves
+        self._parts: Sequence[StatusPart] = ()
+        self._time.setMinimumWidth(1)  # a long sum does not widen the window
         self._left = QStackedWidget()
+        self._left.installEventFilter(self)
         self._left.addWidget(_together(self._time, self._unit))
         self._left.addWidget(_padded(self._message))
         self._quiet = QTimer(self)
@@ -115,6 +127,7 @@ class StatusLine(QStatusBar):
         self.show_job(self._running)
         one, method = self._state.open_session, self._state.method
         if one is None:
+            self._parts = ()
             self._time.clear()
             self._arena.clear()
             self._unit.set_badge("")
@@ -132,12 +145,38 @@ class StatusLine(QStatusBar):
         from devtools_app.viewmodels.status import memory_part, time_parts
         from inspector.tables.glossary import definition, with_definition
 
-        self._time.setText(self._markup(time_parts(facts, self._state.units)))
+        self._parts = time_parts(facts, self._state.units)
+        self._fit_parts()
         arena = memory_part(facts, self._state.units)
         self._arena.setText(self._markup([arena] if arena else []))
         self._arena.setToolTip(definition("planned"))
         self._time.setToolTip("\n".join(with_definition(one, one) for one in _PARTS))
         self._unit.set_badge(", ".join(facts.tags), "", _TAGS)
+
+    def _fit_parts(self) -> None:
+        """Show as many parts of the sum as fit; hovering has the glossary and all of them."""
+        room = self._left.width() - self._unit.sizeHint().width() - _BESIDE
+        shown = len(self._parts)
+        while shown > 1 and self._wide(shown) > room:
+            shown -= 1
+        cut = shown < len(self._parts)
+        parts = [*self._parts[:shown], *([StatusPart("", "…")] if cut else [])]
+        self._time.setText(self._markup(parts))
+        self._time.setAccessibleName(" ".join(f"{one.value} {one.label}" for one in self._parts))
+
+    def _wide(self, count: int) -> int:
+        mono = QFontMetrics(self._theme.mono(FontSize.SMALL))
+        sans = QFontMetrics(self._theme.sans(FontSize.SMALL))
+        return sum(
+            mono.horizontalAdvance(one.value) + sans.horizontalAdvance(f"{one.label}      = ")
+            for one in self._parts[:count]
+        )
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self._parts:
+            self._fit_parts()
+        return super().eventFilter(watched, event)
 
     def _failed(self, error: BaseException) -> None:
         self._time.setText(self._markup([StatusPart("", f"times cannot be shown: {error}")]))

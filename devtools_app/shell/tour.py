@@ -25,11 +25,11 @@ class Tour(QObject):
         theme: Theme,
         store: Store,
         controller: SessionController,
-        show_view: Callable[[str], object],
+        bring_up: Callable[[str], object],
     ) -> None:
         super().__init__(page)
         self._page, self._theme = page, theme
-        self._store, self._controller, self._show_view = store, controller, show_view
+        self._store, self._controller, self._bring_up = store, controller, bring_up
         self._card: TourCard | None = None
         self._at = -1
         self._waits = False  # for the sample to be open
@@ -97,6 +97,6 @@ class Tour(QObject):
         if step.selects and state.session is not None:
             found = slowest_outside(state.session, state.method)
             self._store.put(transitions.select(state, found))
-        self._show_view(step.view)
+        self._bring_up(step.view)
         self._card.show_step(step.title, step.text, number + 1, len(STEPS))
         self._card.forward.setFocus(Qt.FocusReason.OtherFocusReason)

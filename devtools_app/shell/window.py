@@ -178,7 +178,7 @@ class MainWindow(QMainWindow):
         self.strip.float_over(middle)
         self.setCentralWidget(middle)
         self.areas = FocusAreas(self._areas)
-        self.tour = Tour(middle, self.theme, self.store, self.controller, self.show_view)
+        self.tour = Tour(self._pages, self.theme, self.store, self.controller, self._bring_up)
 
     def _build_panels(self, views: tuple[ViewSpec, ...]) -> None:
         around = [view for view in views if view.area is not Area.CENTRE]
@@ -294,6 +294,12 @@ class MainWindow(QMainWindow):
             self._show_page()
             if self.centre.current is not None:
                 self.centre.current.give_focus()
+
+    def _bring_up(self, name: str) -> None:
+        """Bring a view to the front; the keyboard stays where it is."""
+        self._start_requested = False
+        self.store.update(view=name)
+        self._show_page()
 
     def show_start_page(self) -> None:
         """Show the start page over the views until one is chosen or something is opened."""

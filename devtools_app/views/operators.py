@@ -108,7 +108,6 @@ class OperatorsPane(PanelActions, Pane):
         self.panels = QStackedWidget()
         for panel in (self.table, self.tree):
             self.panels.addWidget(panel)
-            panel.fold_columns()
             offer_edits_of_rows(panel, self.context)
             panel.row_chosen.connect(self._row_chosen)
             panel.row_activated.connect(self._row_activated)

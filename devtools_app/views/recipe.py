@@ -34,6 +34,7 @@ from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.text_label import breakable
 
 _EMPTY = Need(
     "No recipe",
@@ -114,7 +115,7 @@ class RecipeView(QWidget):
             self.fields.forget_input()
         self._variant = one
         texts = recipe_texts(one)
-        self._title.setText(texts.title)
+        self._title.setText(breakable(texts.title))
         self._changes.setText(texts.changes)
         self._changes.setVisible(bool(texts.changes))
         if one.changed:

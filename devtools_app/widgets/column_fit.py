@@ -101,9 +101,9 @@ class ColumnFit(QObject):
         metrics = self._head.fontMetrics()
         return metrics.horizontalAdvance(f"{heading} ▾") + _HEADING_PAD
 
-    def fold(self) -> None:
+    def fold(self, *, on: bool = True) -> None:
         """Hide the last columns where there is no room, instead of a scroll bar."""
-        self._folds = True
+        self._folds = on
         self.fit()
 
     def is_hidden(self, index: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QTimer, QUrl, Signal
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -14,7 +14,6 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
-    QTextImageFormat,
 )
 from PySide6.QtWidgets import QTextBrowser
 from typing_extensions import override
@@ -23,6 +22,7 @@ from devtools_app.appearance.theme import Theme
 
 _MARGIN = 10
 _EDGE = 4  # beside an image
+_IMAGE = "!["
 
 
 class DocumentView(QTextBrowser):
@@ -41,7 +41,7 @@ class DocumentView(QTextBrowser):
         self._markdown = ""
         self._later = QTimer(self)
         self._later.setSingleShot(True)
-        self._later.timeout.connect(self._fit_images)
+        self._later.timeout.connect(self._refit)
         self.setObjectName("plain")
         self.setAccessibleName(name)
         self.setOpenLinks(False)
@@ -59,21 +59,39 @@ class DocumentView(QTextBrowser):
     def loadResource(self, type: int, name: QUrl | str) -> object:
         url = QUrl(name) if isinstance(name, str) else name
         if type == QTextDocument.ResourceType.ImageResource.value and url.isRelative():
-            return QImage(str(self._folder / url.path()))
+            return self._image(url.path())
         return None
+
+    def _image(self, path: str) -> QImage:
+        """Return an image, no wider than the view; Qt itself would leave out rows to shrink it."""
+        image = QImage(str(self._folder / path))
+        ratio = self.devicePixelRatioF()
+        room = round(max(self.viewport().width() - 2 * (_MARGIN + _EDGE), 1) * ratio)
+        if image.width() > room:
+            image = image.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation)
+        image.setDevicePixelRatio(ratio)
+        return image
 
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:
         super().resizeEvent(e)
-        self._later.start(0)
+        if _IMAGE in self._markdown and e.oldSize().width() != e.size().width():
+            self._later.start(0)
+
+    def _refit(self) -> None:
+        """Shrink images to the width of the view, at the same place of the text."""
+        bar = self.verticalScrollBar()
+        share = bar.value() / max(bar.maximum(), 1)
+        self._render()
+        bar.setValue(round(share * bar.maximum()))
 
     def _render(self) -> None:
         document = self.document()
         document.setDocumentMargin(_MARGIN)
         document.setDefaultFont(self._theme.sans())
+        document.clear()  # and what it has loaded
         document.setMarkdown(self._markdown)
         self._style()
-        self._fit_images()
 
     def _style(self) -> None:
         """Use the mono font for code and the accent for links, as everywhere in the window."""
@@ -90,18 +108,6 @@ class DocumentView(QTextBrowser):
             if block.blockFormat().headingLevel():
                 self._merge(block.position(), block.length() - 1, _bold(self._theme.sans()))
             block = block.next()
-
-    def _fit_images(self) -> None:
-        """Shrink images to the width of the view."""
-        room = max(self.viewport().width() - 2 * (_MARGIN + _EDGE), 1)
-        for at, length, style in self._fragments():
-            if not style.isImageFormat():
-                continue
-            image = QTextImageFormat(style.toImageFormat())
-            width = QImage(str(self._folder / image.name())).width()
-            if width > 0 and image.width() != min(width, room):
-                image.setWidth(min(width, room))
-                self._merge(at, length, image)
 
     def _merge(self, at: int, length: int, style: QTextCharFormat) -> None:
         cursor = QTextCursor(self.document())

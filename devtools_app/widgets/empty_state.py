@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
@@ -41,6 +48,7 @@ class EmptyState(QWidget):
         self._need = Need("")
         self._title = _label()
         self._text = _label()
+        self._title.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         set_role(self._text, "role", "muted")
         self._command: CommandText | None = None  # most never have one, and it is slow to make
         self._copy = PushButton("Copy")
@@ -57,6 +65,7 @@ class EmptyState(QWidget):
     def show_need(self, need: Need) -> None:
         """Replace the message."""
         self._title.setText(need.title)
+        self._title.setToolTip(need.title)  # a panel may be too low for all of it
         self._text.setText(need.text)
         self._text.setVisible(bool(need.text))
         self._show_command(need.command)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
+from PySide6.QtGui import (
+    QAction,
+    QFontMetrics,
+    QGuiApplication,
+    QKeySequence,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -14,16 +20,21 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.link_button import LinkButton
 from devtools_app.widgets.text_label import breakable, text_label
+from devtools_app.widgets.value_label import ValueLabel
 from inspector.tables.facts import Fact, FactGroup, FactSheet
 from inspector.tables.glossary import definition
 
 _LABEL_WIDTH = 88
+_LETTERS = 13  # of a value that fit beside its label at least
+_FEWER, _BADGE = 8, 26  # letters beside a badge, and what its outline takes
+_AROUND = 32  # margins and the space between both
 
 
 class FactPanel(QScrollArea):
@@ -39,6 +50,7 @@ class FactPanel(QScrollArea):
         super().__init__()
         self._theme = theme
         self._sheet = FactSheet()
+        self._stacked = False  # labels over their values, where there is no room beside them
         self.setObjectName("panel")
         self.setAccessibleName(name)
         self.setWidgetResizable(True)
@@ -69,7 +81,29 @@ class FactPanel(QScrollArea):
         """Copy all facts to the clipboard, unrounded."""
         QGuiApplication.clipboard().setText(self._sheet.as_text())
 
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._is_narrow() != self._stacked:
+            self._rebuild()
+
+    def _is_narrow(self) -> bool:
+        """Return whether some letters of a value do not fit beside the labels."""
+        letter = QFontMetrics(self._theme.mono()).averageCharWidth()
+        badges = QFontMetrics(self._theme.sans(FontSize.SMALL))
+        groups = [group for group in self._sheet.groups if group.facts]
+        widest = max((self._label_width(group) for group in groups), default=_LABEL_WIDTH)
+        needs = [
+            letter * _FEWER + badges.horizontalAdvance(fact.badge) + _BADGE
+            if fact.badge
+            else letter * _LETTERS
+            for group in groups
+            for fact in group.facts
+        ]
+        return self.viewport().width() - widest - _AROUND < max(needs, default=0)
+
     def _rebuild(self) -> None:
+        self._stacked = self._is_narrow()
         page = QWidget()
         page.setObjectName("page")
         layout = QVBoxLayout(page)
@@ -118,7 +152,8 @@ class FactPanel(QScrollArea):
             grid = QGridLayout()
             grid.setHorizontalSpacing(8)
             grid.setVerticalSpacing(4)
-            grid.setColumnMinimumWidth(0, self._label_width(group))
+            if not self._stacked:
+                grid.setColumnMinimumWidth(0, self._label_width(group))
             grid.setColumnStretch(1, 1)
             for row, fact in enumerate(group.facts):
                 self._add_fact(grid, row, fact)
@@ -148,20 +183,26 @@ class FactPanel(QScrollArea):
         label = _label(fact.label, self._theme)
         label.setToolTip(definition(fact.label))
         set_role(label, "role", "muted")
+        value = self._value(fact)
+        badge = Badge(self._theme, fact.badge, fact.badge_tone, fact.exact) if fact.badge else None
+        if self._stacked:
+            parts = (label, value) if badge is None else (label, value, badge)
+            for number, part in enumerate(parts):
+                grid.addWidget(part, 3 * row + number, 0, 1, 2)
+            return
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         line = QHBoxLayout()
         line.setSpacing(6)
-        value = self._value(fact)
-        line.addWidget(value, 0 if fact.badge else 1)
-        if fact.badge:
+        line.addWidget(value, 0 if badge else 1)
+        if badge is not None:
             value.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-            line.addWidget(Badge(self._theme, fact.badge, fact.badge_tone, fact.exact))
+            line.addWidget(badge)
             line.addStretch(1)
         grid.addLayout(line, row, 1)
 
     def _value(self, fact: Fact) -> QWidget:
         if fact.link is None:
-            value: QWidget = _fact_text(fact.value, self._theme)
+            value: QWidget = ValueLabel(fact.value)
         else:
             value = LinkButton(self._theme, fact.value)
             link = fact.link
@@ -187,18 +228,6 @@ def _label(text: str, theme: Theme) -> QLabel:
     label.setWordWrap(True)
     label.setFont(theme.sans(FontSize.NORMAL))
     return label
-
-
-def _fact_text(text: str, theme: Theme) -> QLabel:
-    """Return a focusable value; a long name is elided rather than widening the panel."""
-    value = text_label(theme, text)
-    value.setTextInteractionFlags(
-        Qt.TextInteractionFlag.TextSelectableByMouse
-        | Qt.TextInteractionFlag.TextSelectableByKeyboard
-    )
-    value.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-    return value
 
 
 def _rule() -> QFrame:

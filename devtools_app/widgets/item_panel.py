@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QMenu,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -26,6 +27,7 @@ from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.widgets.badge import BadgeDelegate
 from devtools_app.widgets.column_fit import ColumnFit
+from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.elision import CellDelegate, NameDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.fields import ToolButton
@@ -80,11 +82,13 @@ class ItemPanel(QWidget):
             ColumnKind.TEXT: NameDelegate(self),
         }
         self._filter = FilterBox(f"Filter {name}")
-        self._count = QLabel()
+        self._count = ElidedLabel()
+        self._count.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self._more = ToolButton()
         self._more.setVisible(False)
         self._more.clicked.connect(self._show_columns_menu)
         self._fit.folded.connect(self._columns_folded)
+        self._fit.fold()
         self._empty = EmptyState(theme, Need(f"No {name}"))
         self._need = Need(f"No {name}")
         self._marked: Mapping[int, str] = {}
@@ -129,12 +133,9 @@ class ItemPanel(QWidget):
         self._marked = words
         self._any_model.set_marks(RowMarks(words, self._theme.icon("pencil", "accent")))
 
-    def fold_columns(self) -> None:
-        """Hide the last columns where there is no room for them, behind a button that lists all."""
-        self._fit.fold()
-
     def hide_tools(self) -> None:
-        """Hide the filter line, for short lists."""
+        """Hide the filter line, for short lists; without it all columns are shown."""
+        self._fit.fold(on=False)
         self._bar.setVisible(False)
 
     def start_find(self) -> None:
@@ -272,10 +273,9 @@ class ItemPanel(QWidget):
         self._columns_menu().popup(at)
 
     def _columns_folded(self, count: int) -> None:
-        words = f"+{plural(count, 'column')}"
-        self._more.setText(words)
+        self._more.setText(f"+{count}")
         self._more.setAccessibleName(f"{plural(count, 'column')} hidden for lack of room")
-        self._more.setToolTip("Columns without room: a click lists all, to show or hide them")
+        self._more.setToolTip("Columns without room: a click lists all to show or hide")
         self._more.setVisible(count > 0)
 
     def _filter_by(self, cell: str) -> None:

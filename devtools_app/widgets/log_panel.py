@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, QtMsgType, Signal, Slot
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from devtools_app.appearance.theme import Theme, set_role
 from devtools_app.viewmodels.log_lines import ALL_JOBS, NO_JOB, LogLine, shown_line
+from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.fields import PushButton
 from devtools_app.widgets.log_text import KEPT_LINES, LogText
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -100,7 +101,8 @@ class LogPanel(QWidget):
         self.jobs.activated.connect(
             lambda _index: self._text.show_job(str(self.jobs.currentData()))
         )
-        self._count = QLabel()
+        self._count = ElidedLabel()
+        self._count.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         set_role(self._count, "role", "muted")
         self._added: list[LogLine] = []
         self._soon = QTimer(self)

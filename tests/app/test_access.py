@@ -6,15 +6,19 @@ import threading
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QApplication, QComboBox, QSpinBox, QWidget
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QSpinBox, QWidget
 
 from devtools_app.appearance.look import ThemeMode
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
+from devtools_app.shell.focus_areas import stops
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.shell.window import MainWindow
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
+from devtools_app.widgets.canvas import Canvas
 from tests.app.conftest import interactive
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -176,3 +180,35 @@ def test_view_that_was_still_at_work_has_the_keyboard_when_it_is_ready(window, q
         assert focus.focusPolicy() & Qt.FocusPolicy.TabFocus, name
         assert window.centre.current is not None
         assert window.centre.current.isAncestorOf(focus), name
+
+
+def test_everything_that_takes_the_keyboard_has_a_role(window, qtbot) -> None:
+    plain = {QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Pane}
+    found = set()
+    for name in CENTRE + DOCKS:
+        settle(window, qtbot, name)
+        for one in interactive(host_of(window, name)):
+            interface = QAccessible.queryAccessibleInterface(one)
+            drawn = isinstance(one, (Canvas, QLineEdit))  # a name and a description only
+            if interface.role() in plain and interface.childCount() == 0 and not drawn:
+                found.add((name, type(one).__name__, interface.role().name))
+    assert found == set()
+
+
+def test_f6_goes_through_the_areas_and_tab_reaches_all_of_each(window, qtbot) -> None:
+    window.activateWindow()
+    for name in ("overview", "graph", "partitions", "run", "compare"):
+        settle(window, qtbot, name)
+        areas = window._areas()
+        visited = []
+        for _ in areas:
+            QTest.keyClick(window, Qt.Key.Key_F6)
+            visited.append(window.areas.current)
+        assert {id(one) for one in visited if one is not None} >= {
+            id(one) for one in areas if stops(one)
+        }, name
+        QTest.keyClick(window, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)
+        assert window.areas.current is visited[-2], name
+        counts = {type(one).__name__: len(stops(one)) for one in areas}
+        # a step of Tab forwards, or of Shift+Tab backwards
+        assert max(counts.values()) <= 40, (name, counts)

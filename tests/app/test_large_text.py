@@ -1,0 +1,86 @@
+"""Text of 150 % and 200 %: nothing is cut without a sign at 1280x720, panels and dialogs work."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QDialog, QScrollArea
+
+from devtools_app.actions.keys import sheet_sections
+from devtools_app.appearance.look import BASE_SIZE
+from devtools_app.appearance.theme import Theme
+from devtools_app.dialogs.key_sheet import KeySheet
+from devtools_app.jobs.latest import Latest
+from devtools_app.sample_data import LOOP
+from devtools_app.shell.window import MainWindow
+from devtools_app.views import VIEWS
+from devtools_app.widgets.fact_panel import FactPanel
+from inspector.tables.facts import Fact, FactGroup, FactSheet
+from tests.app.clipped import cut_texts
+from tests.app.window_views import host_of, open_sample
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+DOUBLE = 2 * BASE_SIZE
+
+
+def still(window: MainWindow, qtbot) -> None:
+    qtbot.waitUntil(lambda: not any(job.busy for job in window.findChildren(Latest)))
+    qtbot.wait(60)
+
+
+def test_no_words_are_cut_at_twice_the_size_in_a_small_window(make_window, qtbot) -> None:
+    window = make_window()
+    window.resize(1280, 720)
+    open_sample(window, qtbot, LOOP)
+    window.commands.set_font_size(DOUBLE)
+    found: dict[str, list[str]] = {}
+    for spec in VIEWS:
+        window.show_view(spec.name)
+        still(window, qtbot)
+        cut = cut_texts(host_of(window, spec.name))
+        if cut:
+            found[spec.name] = cut
+    around = [
+        one for one in (window.top_bar, window.fold_bar, window.status) for one in cut_texts(one)
+    ]
+    assert (found, around) == ({}, [])
+    assert window.width() <= 1280
+    assert window.height() <= 720
+
+
+@pytest.mark.parametrize("size", [20, DOUBLE])
+def test_values_of_the_node_panel_wrap(qtbot, theme: Theme, size: int) -> None:
+    theme.set_size(size)
+    panel = FactPanel(theme, "Node")
+    qtbot.addWidget(panel)
+    facts = (
+        Fact("partitioner", "XnnpackPartitioner: no_rule_for_this_operator", badge="measured"),
+        Fact("rule", "XnnpackPartitioner"),
+        Fact("in 0", "f32 [1, 12, 1024, 1024] 48 MiB", link="x"),
+    )
+    panel.show_sheet(FactSheet("aten.topk", "head", (FactGroup("Why", facts),)))
+    panel.resize(300, 500)
+    panel.show()
+    qtbot.wait(30)
+    assert cut_texts(panel) == []
+    assert panel.horizontalScrollBar().maximum() == 0
+
+
+@pytest.mark.parametrize("size", [BASE_SIZE, 20, DOUBLE])
+@pytest.mark.parametrize("room", [(1280, 720), (1440, 900)])
+def test_keys_fit_their_window(qtbot, theme: Theme, size: int, room: tuple[int, int]) -> None:
+    theme.set_size(size)
+    parent = QDialog()
+    qtbot.addWidget(parent)
+    parent.resize(*room)
+    sheet = KeySheet(theme, parent, sheet_sections())
+    sheet.show()
+    qtbot.wait(30)
+    area = sheet.findChild(QScrollArea)
+    assert sheet.width() <= room[0]
+    assert sheet.height() <= room[1]
+    assert area.horizontalScrollBar().maximum() == 0
+    assert cut_texts(sheet) == []
+    if size == BASE_SIZE:
+        assert sheet.columns >= 3
+        assert area.verticalScrollBar().maximum() == 0 or room[1] < 800
+    sheet.close()
