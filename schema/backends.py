@@ -258,7 +258,7 @@ _ENTRIES = (  # marks are looked up in this order
     ),
 )
 BACKENDS: dict[str, Backend] = {one.id: one for one in _ENTRIES}
-PACKAGES = {"ethosu": "ethos-u-vela", "tosa": "tosa-tools", "serializer": "tosa-tools"}
+PACKAGES = {"ethosu": "ethos-u-vela", "tosa": "tosa-tools", "tosa_serializer": "tosa-tools"}
 """Packages of vendors by the modules they provide, where the names differ."""
 DEFAULT = _XNNPACK
 """The backend of examples, of the demo, and of quantization: the one for processors."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from inspector.files.session import Session
 
 
+_LISTING = FieldChoice("…", "the partitioners of the toolchain are being listed", usable=False)
+
+
 class FieldNamesKnown(QObject):
     """Collects names in threads.
 
@@ -80,7 +83,7 @@ class FieldNamesKnown(QObject):
             choices = self._partitioners.ask(
                 self._toolchain, lambda _token: _choices(toolchain, python)
             )
-            known = replace(known, partitioners=choices or ())
+            known = replace(known, partitioners=(_LISTING,) if choices is None else choices)
         self._know(known)
 
     def _know(self, known: Vocabulary) -> None:

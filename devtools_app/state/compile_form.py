@@ -153,6 +153,8 @@ def form_from(content: Mapping[str, Any]) -> CompileForm:
 
     Errors are logged, with the path of the invalid field.
     """
+    if not content:
+        return CompileForm()
     known = dict(content) if "job" in content else _from_flat(content)
     try:
         found = from_json(known, CompileForm, _PLACE)

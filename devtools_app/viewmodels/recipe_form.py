@@ -14,6 +14,7 @@ from inspector.toolchain.table import toolchain_named
 
 _SEPARATOR = "."
 _OF_MODES = ("per_tensor", "modules", "operators", "nodes")
+_FIRST = ("toolchain",)  # of its group: the others depend on it
 _SOURCE = "source"  # whose fields are before those of the job itself
 
 
@@ -87,6 +88,8 @@ def sections(job: CompileJob) -> tuple[Section, ...]:
     for prefix, part in (*nested[:1], ("", job), *nested[1:]):
         for group, one in _plain(part, prefix):
             found[group].append(one)
+    for own in found.values():
+        own.sort(key=lambda one: one.path not in _FIRST)
     return tuple(Section(group, tuple(own)) for group, own in found.items() if own)
 
 

@@ -22,7 +22,8 @@ from devtools_app.dialogs.choice_fields import ChoiceBox, NameField
 from devtools_app.dialogs.compile_dialog import CompileDialog
 from devtools_app.dialogs.list_field import ListField
 from devtools_app.dialogs.recipe_fields import RecipeFields
-from devtools_app.state.compile_form import CompileForm, proposed_folder
+from devtools_app.state.compile_form import CompileForm, form_from, proposed_folder
+from devtools_app.state.requests import EditRecipe
 from devtools_app.viewmodels import field_choices
 from devtools_app.viewmodels.field_choices import Vocabulary, partitioner_choices
 from devtools_app.viewmodels.recipe_form import all_fields
@@ -269,7 +270,7 @@ def test_name_in_a_file_is_chosen_from_those_it_defines(fields, qtbot, tmp_path)
 def test_nothing_is_red_before_input_and_then_at_its_field(dialog, qtbot, tmp_path) -> None:
     shown = dialog(CompileForm(), str(tmp_path / "gone.py"))
     assert (problems(shown), shown.problem) == ([], "")
-    assert shown.form().job.partitioners == ("xnnpack",)
+    assert shown.form().job.partitioners == form_from({}).job.partitioners == ("xnnpack",)
     qtbot.mouseClick(by_name(shown, QPushButton, "Choose: File"), Qt.MouseButton.LeftButton)
     assert problems(shown) == [f"{tmp_path / 'gone.py'}: file not found."]
     own = tmp_path / "own.py"
@@ -342,6 +343,23 @@ def test_narrow_panel_cuts_neither_fields_nor_buttons(make_window, qtbot, theme,
     page = view.fields.widget()
     assert page.width() <= view.fields.viewport().width()
     theme.set_size(13)
+
+
+def test_edits_have_room_beside_the_button_in_a_small_window(make_window, qtbot) -> None:
+    window = make_window()
+    window.resize(1100, 700)
+    record = DEMO.with_suffix(".etrecord")
+    window.controller.open((str(DEMO / "model.pte"), str(record)))
+    qtbot.waitUntil(lambda: window.recipe_store.variant is not None, timeout=PATIENCE)
+    job = window.recipe_store.job
+    window.router(EditRecipe(replace(job, memory_planner="naive")))
+    bar = window.top_bar
+    qtbot.waitUntil(bar.edits.isVisible, timeout=PATIENCE)
+    QApplication.processEvents()
+    buttons = [b for b in bar.findChildren(QPushButton) if b.text() == "Recompile and run"]
+    for button in (*buttons, bar.edits):
+        assert button.isVisible()
+        assert button.geometry().right() <= bar.width()
 
 
 def test_list_field_shows_another_recipe(fields) -> None:
