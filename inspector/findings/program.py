@@ -23,7 +23,7 @@ from inspector.memory.plan import Arena, analyse_memory
 from inspector.profile.methods import time_of
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import FilePart, mark_duplicates
-from inspector.size.users import stored_users, users_of, users_text
+from inspector.size.users import part_title, stored_users, users_of, users_text
 from inspector.units import format_bytes, format_share, plural
 from schema.dtypes.scalar_type import known_nbytes
 from schema.program import ProgramFile, instructions
@@ -242,9 +242,11 @@ def _largest(session: Session, parts: list[FilePart], total: int) -> list[Findin
     words = plurals.get(kind, kind)
     text = f"{format_share(nbytes / total)} of the {format_bytes(total)} is {words}"
     text += f", {count:,} parts" if count > 1 else ""
-    detail = f"largest: {short(largest.name)}, {format_bytes(largest.nbytes)}"
-    users = users_of(largest, stored_users(session))
-    detail += f", used by {users_text(users)}" if users else ""
+    known = stored_users(session)
+    title, users = part_title(largest, known), users_of(largest, known)
+    detail = f"largest: {short(title) if title == largest.name else title}"
+    detail += f", {format_bytes(largest.nbytes)}"
+    detail += f", used by {users_text(users)}" if users and title == largest.name else ""
     weight = 10 + nbytes / total if total >= _SMALL_FILE else 0.9
     return [Finding(Tone.NEUTRAL, text, detail, "size", part=largest.name, weight=weight)]
 

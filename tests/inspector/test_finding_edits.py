@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from devtools_app.sample_data import LOOP
 from inspector.cli.compile import add_arguments
 from inspector.files.load import load_session
 from inspector.files.machine import this_machine, torch_release
@@ -322,3 +323,8 @@ def test_limits_are_findings_on_a_calibrated_machine_only(
     assert found.view == "roofline"
     assert found.saves_ms is not None
     assert 0 < found.saves_ms < 1
+
+
+def test_largest_part_is_called_by_its_user_and_not_by_a_hash() -> None:
+    (found,) = [one for one in findings(load_session(LOOP[:2])) if "named data" in one.text]
+    assert found.detail == "largest: delegate 0 Conv2d_2 filter in stem.0, 15 KiB"
