@@ -206,9 +206,7 @@ def tone_of(one: Delta, number: int) -> str:
         verdict = one.verdicts[number] if number < len(one.verdicts) else None
         if verdict is None or not verdict.real:
             return "muted"
-    if one.what.startswith(MEASURED) and resident_alike(
-        one.values[0] or 0, one.values[number] or 0
-    ):
+    if one.what.startswith(MEASURED) and resident_alike(one.values[0] or 0, difference):
         return "muted"
     better = (difference < 0) == (one.better == LESS)
     return "good" if better and one.better in (LESS, MORE) else "bad"

@@ -14,7 +14,7 @@ from inspector.compare.weighing import weigh
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.memory.measured import measured_memory
-from inspector.tables.compare import summary_table
+from inspector.tables.compare import summary_table, tone_of
 from inspector.tables.query import column_index
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
@@ -114,3 +114,5 @@ def test_comparison_weighs_measured_memory_beyond_what_runs_differ_by(
     place = names.index("measured memory, steady run")
     certainty = column_index(table, "certainty")
     assert table.text(place, certainty) == "increase over the idle worker"
+    steady_run = next(one for one in found.summary if one.what == names[place])
+    assert tone_of(steady_run, 1) == ("bad" if word == "worse" else "muted")
