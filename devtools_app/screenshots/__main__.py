@@ -13,7 +13,7 @@ from inspector.tables.selection import Selection, SelectionKind
 
 _LARGE = (1440, 900)
 _DARK = ("overview", "graph", "timeline")
-_VIEWS = (*_DARK, "memory", "size", "partitions", "source", "structure")  # of files alone
+_VIEWS = (*_DARK, "memory", "size", "partitions", "source", "structure", "tensor")  # of files alone
 
 
 def main() -> int:

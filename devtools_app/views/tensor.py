@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -128,6 +128,23 @@ class TensorPane(PanelActions, Pane):
     # -- state -----------------------------------------------------------------------------
 
     @override
+    def show_state(self, state: State) -> None:
+        """Show a state; without a session nothing of a former one is kept."""
+        if state.session is None:
+            self._release()
+        super().show_state(state)
+
+    def _release(self) -> None:
+        """Drop what holds the files of a session."""
+        self._reports.forget()
+        self._pictures.cancel()
+        self._content, self._work, self._session = None, None, None
+        self._shown_key = self._other = _NONE
+        self.list.show_table(Table())
+        self.values.show_table(Table())
+        self.heat.show_image(None, str)
+
+    @override
     def show_session(self, session: Session, state: State) -> None:
         """Show the tensors of the session of a state, and the one that was chosen."""
         method, selection, units = state.method, state.selection, state.units
@@ -156,12 +173,14 @@ class TensorPane(PanelActions, Pane):
         moved = self._selection is not None and selection != self._selection
         other_session = session is not self._session
         self._selection, self._session = selection, session
+        if other_session:
+            self._reports.forget()
         wanted = self.state.tensor
         keys = {one.key for one in result.sources}
         if result.selected and (moved or not wanted) and wanted == self._shown_key:
-            wanted = result.selected[0]
+            wanted = _largest(result.sources, result.selected)
         if wanted not in keys and not wanted.startswith(KEPT):
-            wanted = (*result.selected, _largest(result.sources))[0]
+            wanted = _largest(result.sources, result.selected or keys)
         rows = [
             row for row in range(result.table.length) if result.table.key(row) in result.selected
         ]
@@ -324,9 +343,10 @@ class TensorPane(PanelActions, Pane):
         super().shut_down()
 
 
-def _largest(sources: tuple[TensorSource, ...]) -> str:
-    """Return the key of the largest tensor with values, the first of several."""
-    known = [one for one in sources if not one.missing] or sources
+def _largest(sources: tuple[TensorSource, ...], keys: Collection[str]) -> str:
+    """Return the key of the largest tensor with values among some, the first of several."""
+    found = [one for one in sources if one.key in keys]
+    known = [one for one in found if not one.missing] or found
     return max(known, key=lambda one: one.nbytes or 0).key
 
 

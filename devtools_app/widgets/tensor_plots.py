@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics
 from typing_extensions import override
 
@@ -111,6 +111,7 @@ class TensorHeat(Plot):
         self._describe: Describe = str
         super().__init__(theme, "Image of the tensor")
         self.set_hint(360, 300)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # plus, minus and Space zoom
         self.setMinimumSize(200, 120)
 
     @property

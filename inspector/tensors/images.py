@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from inspector.tensors.elements import Array, Elements
 
 SIDE = 512  # most pixels a side
+_FEW = 256  # elements of a slice that is shown as one of many tiles
 _BLOCK = 1 << 18  # elements read at a time
 _MOST_READ = 1 << 24  # of one image; of more each patch is a sample
 Check = Callable[[], object]
@@ -35,13 +36,15 @@ class SliceChoice:
 
 
 def usual_slice(sizes: tuple[int, ...]) -> SliceChoice:
-    """Return the last two dimensions at the first index of the others.
+    """Return the last two dimensions of more than one element, at the first index of the others.
 
-    Filters of few elements (3 x 3) are laid out as tiles, since one alone shows nothing.
+    Slices of few elements, as filters of 3 x 3, are laid out as tiles: one alone shows nothing.
     """
     rank = len(sizes)
-    rows, columns = (rank - 2 if rank > 1 else None), (rank - 1 if rank else None)
-    small = rank > 2 and sizes[-1] * sizes[-2] <= 64
+    wide = [axis for axis, size in enumerate(sizes) if size > 1]
+    last = wide[-2:] if len(wide) > 1 else list(range(rank))[-2:]
+    rows, columns = (last[0] if rank > 1 else None), (last[-1] if rank else None)
+    small = len(wide) > 2 and sizes[last[0]] * sizes[last[-1]] <= _FEW
     return SliceChoice(rows, columns, (0,) * rank, small)
 
 

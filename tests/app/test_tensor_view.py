@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
@@ -248,6 +249,11 @@ def test_values_are_sorted_and_copied_and_less_another_tensor(make_window, qtbot
     top = pane.values.shown_rows()[0]
     values = np.asarray(pane.values.rows.columns[columns.index("value")].values)
     assert values[top] == values.max()
+    pane.values.show_current(top)
+    pane.values.copy()
+    copied = QGuiApplication.clipboard().text().splitlines()
+    assert copied[0].split("\t") == columns
+    assert float(copied[1].split("\t")[-1]) == values.max()
     labels = [pane.others.itemText(n) for n in range(pane.others.count())]
     assert labels[0] == "nothing"
     assert "stem.0.weight" in labels  # of the record
@@ -282,6 +288,20 @@ def test_weights_of_two_sessions_are_subtracted(make_window, qtbot, tmp_path) ->
     qtbot.waitUntil(lambda: "largest difference" in pane.note.text(), timeout=20_000)
     first = float(np.frombuffer(one.data[:4], np.float32)[0])
     assert pane.note.text().endswith(f"{5.0 - first:.4g}")
+
+
+@pytest.mark.slow
+def test_a_closed_session_is_not_kept(make_window, qtbot) -> None:
+    window = make_window()
+    pane = shown(window, qtbot, PORTABLE)
+    assert pane.list.rows.length
+    window.controller.close(window.store.state.current)
+    qtbot.waitUntil(lambda: window.store.state.session is None, timeout=20_000)
+    pane.show_state(window.store.state)
+    assert pane._content is None
+    assert pane.list.rows.length == 0
+    pane = shown(window, qtbot, NET)
+    assert pane.facts.sheet.title
 
 
 @pytest.mark.slow

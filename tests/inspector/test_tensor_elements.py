@@ -335,3 +335,12 @@ def test_constants_without_names_have_those_of_the_record() -> None:
     assert {"stem.0.weight", "fc.bias", "stem.1.running_mean"} <= {*found.values()}
     alone = load_session([str(DATA / "corpus/v1.5.1/convnet_portable/model.pte")])
     assert all(name.startswith("v") for name in constant_names(alone, "forward").values())
+
+
+def test_usual_slice_shows_dimensions_of_more_than_one_element() -> None:
+    assert usual_slice((32, 1, 1, 48)) == SliceChoice(0, 3, (0, 0, 0, 0))
+    assert usual_slice((8, 3, 3, 3)) == SliceChoice(2, 3, (0, 0, 0, 0), tiled=True)
+    assert usual_slice((1, 3, 32, 32)) == SliceChoice(2, 3, (0, 0, 0, 0))
+    assert usual_slice((1, 1, 7)) == SliceChoice(1, 2, (0, 0, 0))
+    assert usual_slice((7,)) == SliceChoice(None, 0, (0,))
+    assert usual_slice(()) == SliceChoice(None, None, ())
