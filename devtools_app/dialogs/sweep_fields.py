@@ -168,9 +168,11 @@ class SweepFields(QWidget):
         self._fields: tuple[SweepField, ...] = ()
         self.rows: list[AxisRow] = []
         self.add = PushButton("Add a field")
+        self.add.setAccessibleName("Add a field to vary")
         self.add.clicked.connect(lambda: self._add(""))
         self.runs = self._spin("Runs of each point, for its latency", 0, _MOST_RUNS, 0)
         self.gap = QCheckBox("Compare the values of each point with its recorded program")
+        self.gap.setAccessibleName(self.gap.text())
         self.workers = self._spin("Points at once", 1, _MOST_WORKERS, max(1, workers))
         self.folder = QLineEdit()
         self.folder.setAccessibleName("Folder of the sweep")

@@ -95,7 +95,7 @@ class JobsView(QWidget):
         around = QVBoxLayout(buttons)
         around.setContentsMargins(8, 6, 8, 2)
         around.addLayout(flow)
-        for button in (self.cancel, *self.buttons.values()):
+        for button in (*self.buttons.values(), self.cancel):
             flow.addWidget(button)
         chosen = _Beside()
         column = QVBoxLayout(chosen)

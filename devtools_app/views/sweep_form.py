@@ -71,6 +71,8 @@ class SweepFormPage(QScrollArea):
         self.fields.edited.connect(self._soon.start)
         self.fields.folder_requested.connect(self._choose)
         context.jobs.sweeping.changed.connect(self._soon.start)
+        context.jobs.history.changed.connect(self._soon.start)  # what the last jobs took
+        context.jobs.history.read()
 
     @property
     def problem(self) -> str:
@@ -104,6 +106,8 @@ class SweepFormPage(QScrollArea):
 
     def shut_down(self) -> None:
         """Stop counting."""
+        self._context.jobs.sweeping.changed.disconnect(self._soon.start)
+        self._context.jobs.history.changed.disconnect(self._soon.start)
         self._soon.stop()
 
     def _lay_out(self) -> None:

@@ -76,7 +76,7 @@ def _row(one: JobEntry, now: float | None, sizes: Mapping[str, int]) -> tuple[ob
         None if seconds is None else seconds * _NS,
         None if running else sizes.get(one.target),
         str(Path(*Path(one.target).parts[-2:])) if one.target else None,
-        one.sentence or None,
+        one.sentence.removeprefix(f"{one.file}:{one.line}: ") or None,
     )
 
 

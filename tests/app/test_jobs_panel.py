@@ -15,12 +15,14 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from devtools_app.jobs.history import JobHistory
 from devtools_app.jobs.window_jobs import WindowJobs
+from devtools_app.sample_data import LOOP
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import JobAction, OpenSource
 from devtools_app.views.jobs import JobsView
 from devtools_app.views.log import LogView
 from devtools_app.widgets.log_panel import LogPanel, LogStore
 from inspector.jobs.executing import RunJob
+from inspector.jobs.gap import GapJob
 from inspector.jobs.history import read_entries
 from inspector.jobs.messages import Ended, Log, Outcome, StageProgress, Warned
 from inspector.recipes.compile_job import CompileJob, Source
@@ -321,3 +323,29 @@ def test_log_view_has_the_lines_of_jobs(window, qtbot) -> None:
     assert isinstance(view, LogView)
     QApplication.processEvents()
     assert "hello from the model" in view.shown
+
+
+@pytest.mark.slow
+def test_comparison_of_values_again_is_of_its_session(make_window, qtbot, monkeypatch) -> None:
+    window = make_window()
+    open_sample(window, qtbot, (LOOP[0], LOOP[1]))
+    one = window.store.state.open_session
+    files = tuple(file.path for file in one.session.files)
+    view = _panel(window, qtbot)
+    started: list[object] = []
+    for job in (GapJob(files), GapJob((str(Path(files[0]).with_name("gone.pte")),))):
+        run = FakeRun(job)
+        window.jobs["gap"].follow(run)
+        run.outcome = Outcome(Ended.CANCELLED, "cancelled")
+        qtbot.waitUntil(lambda: not window.jobs["gap"].running, timeout=5000)
+    qtbot.waitUntil(lambda: view.table.rows.length == 2, timeout=5000)
+    monkeypatch.setattr(
+        window.jobs["gap"], "start", lambda _job, about, **_more: started.append(about) or ""
+    )
+    qtbot.mouseClick(view.buttons[JobAction.AGAIN], Qt.MouseButton.LeftButton)
+    assert not started
+    assert "gone.pte is not open" in window.strip.text
+    view.table.show_current(view.table.rows.key(1))
+    qtbot.mouseClick(view.buttons[JobAction.AGAIN], Qt.MouseButton.LeftButton)
+    assert started == [one]
+    assert window.store.state.view == "gap"
