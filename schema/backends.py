@@ -188,6 +188,7 @@ _ENTRIES = (  # marks are looked up in this order
         spec_readers=f"{_SPECS}ARM",
         executor="runtime.backends.tosa:TosaBackend",
         steps=True,
+        logs_kernel_layout=True,
     ),
     Backend(
         "EthosUBackend",

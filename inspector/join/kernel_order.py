@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from inspector.join.lowered_kinds import recorded_of_kinds
+from schema.graph import GraphNode
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
 from schema.payloads.identity import named_node
@@ -23,7 +25,7 @@ class PayloadMatch:
         nodes: the node that names the event, then those merged into it
         handles: debug handles of those nodes
         inserted: no covered node has a handle (a layout copy added by the compiler)
-        exact: the event names its node by index in the payload, as in traces of our engines
+        exact: the event names its node, as in traces of our engines, and no other has its handles
     """
 
     nodes: tuple[str, ...]
@@ -35,6 +37,33 @@ class PayloadMatch:
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
     """Return the match of each event of one delegate call, None if it is ambiguous."""
     return _match(payload, tuple(names))
+
+
+def match_named_events(
+    payload: Payload, names: Sequence[str], recorded: Sequence[GraphNode]
+) -> tuple[PayloadMatch, ...]:
+    """Return the match of each event that is named like a node of a payload; empty for others.
+
+    Args:
+        payload: that runs node by node
+        names: of the events of one call
+        recorded: nodes of the delegate; which of them a payload node is, its kind and order tell
+    """
+    calls = payload.graph.calls() if payload.graph is not None else ()
+    own = {node.name: node for node in calls}
+    if payload.operators or not names or not own.keys() >= set(names):
+        return ()
+    joined = recorded_of_kinds(calls, recorded)
+    handles = {node.name: node.debug_handle for node in recorded}
+    found: list[PayloadMatch] = []
+    for name in names:
+        known, alone = joined.get(name, ("", True))
+        handle = (
+            own[name].debug_handle if own[name].debug_handle is not None else handles.get(known)
+        )
+        given = () if handle is None else (handle,)
+        found.append(PayloadMatch((name,), given, inserted=False, exact=alone))
+    return tuple(found)
 
 
 @identity_cache

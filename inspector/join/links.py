@@ -18,14 +18,18 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.join.equal_methods import alike_method
-from inspector.join.kernel_order import PayloadMatch, match_payload_events
+from inspector.join.kernel_order import (
+    PayloadMatch,
+    match_named_events,
+    match_payload_events,
+)
 from inspector.join.methods import FRAMEWORK
 from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
 from inspector.trace.event_kinds import inside_delegates
 from schema.etrecord import DelegateMap
-from schema.graph import Graph, GraphNode
+from schema.graph import Graph, GraphNode, NodeKind
 from schema.objects.identity_cache import identity_cache
 from schema.payloads.identity import named_node
 from schema.program import ProgramFile, backend_id, instructions, operator_name
@@ -222,6 +226,22 @@ class BlockLinks:
             delegate,
         )
 
+    def _taken(self, number: int) -> list[GraphNode]:
+        """Return the recorded nodes that compute inside a delegate call, in graph order."""
+        handles = set(self.handles.get(number, ()))
+        nodes = walk_nodes(self.graph) if self.graph is not None and handles else []
+        return [
+            node
+            for node in nodes
+            if node.kind is NodeKind.CALL
+            and node.debug_handle in handles
+            and not node.target.endswith("getitem")
+        ]
+
+    def taken_names(self, number: int) -> tuple[str, ...]:
+        """Return the names of the recorded nodes inside a delegate call."""
+        return tuple(node.name for node in self._taken(number))
+
     def _payload_matches(
         self, session: Session, program: ProgramFile | None
     ) -> dict[int, PayloadMatch]:
@@ -239,7 +259,9 @@ class BlockLinks:
                 continue
             payload = delegate_payload(program, self.plan, args.delegate_index, session.external)
             names = [str(self.block.delegate_id(event)) for event in events]
-            matches = match_payload_events(payload, names)
+            matches = match_named_events(payload, names, self._taken(number)) or (
+                match_payload_events(payload, names)
+            )
             found.update(
                 (event, match)
                 for event, match in zip(events, matches, strict=True)

@@ -14,10 +14,10 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, inside_delegate
 from inspector.join import record_maps
+from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import plan_operands
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent, one_spelling
 from inspector.numerics.moved import moves_alike
-from inspector.numerics.shared_handles import becomes
 from inspector.numerics.traced import tensor_of
 from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError

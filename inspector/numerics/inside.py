@@ -125,10 +125,13 @@ def _logged(
         link, name = links.link(event), block.event_name(event)
         recorded = [each.rpartition("/")[2] for each in origins.get(number, {}).get(name, ())]
         nodes = tuple(recorded) or link.nodes
+        ordered = link.grade is Grade.ORDER
+        if link.payload_nodes == (name,) and (ordered or not nodes):
+            nodes, ordered = links.taken_names(number), False  # which one, data flow tells
         if not nodes:
             continue
         passes = tuple(value.all_tensors() for value in values)
-        grade = ORDER if link.grade is Grade.ORDER else HANDLE
+        grade = ORDER if ordered else HANDLE
         own = _payload_node(session, links.method or "", link, name)
         if recorded or nodes == (name,):  # a graph run in place of the backend has its nodes' names
             grade = DELEGATE_ID

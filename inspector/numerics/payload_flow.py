@@ -12,12 +12,13 @@ from dataclasses import replace
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.delegate_inside import InsideNode, inside_delegate
+from inspector.join.lowered_kinds import becomes
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.join.record_maps import edge_graph
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
-from inspector.numerics.shared_handles import DelegateEvent, becomes
+from inspector.numerics.shared_handles import DelegateEvent
 from inspector.numerics.traced import instruction_outputs
 from schema.dtypes.scalar_type import numel
 from schema.program import instructions

@@ -5,34 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from inspector.join.lowered_kinds import becomes
 from inspector.numerics.flat_graph import FlatNode
 from inspector.numerics.grades import DELEGATE_ID, ORDER
 from schema.dtypes.scalar_type import numel
 from schema.etdump import DebugTensor
-
-# payload kind -> operators that are lowered to it, where the names differ
-_BECOMES: dict[str, tuple[str, ...]] = {
-    "Subtract": ("sub",),
-    "Multiply": ("mul",),
-    "Divide": ("div",),
-    "FullyConnected": ("addmm", "mm", "linear"),
-    "BatchMatrixMultiply": ("bmm", "mm", "matmul"),
-    "Conv2d": ("convolution",),
-    "DepthwiseConv2d": ("convolution",),
-    "ConvTranspose2d": ("convolution",),
-    "StaticTranspose": ("permute_copy", "transpose_copy", "permute", "t_copy"),
-    "StaticSlice": ("slice_copy",),
-    "StaticReshape": ("view_copy", "squeeze_copy", "unsqueeze_copy"),
-    "Softmax": ("_softmax",),
-    "SquareRoot": ("sqrt",),
-    "ReciprocalSquareRoot": ("rsqrt",),
-    "Square": ("pow", "square"),
-    "Negate": ("neg",),
-    "Copy": ("clone", "_clone_dim_order", "_to_dim_order_copy", "alias_copy"),
-    "Clamp": ("clamp", "relu", "hardtanh"),
-    "PReLU": ("_prelu_kernel", "prelu"),
-}
-_NAMES = {"concatenate": "cat"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +135,3 @@ def _whole(
 
 def _form(tensors: Sequence[DebugTensor]) -> list[tuple[int, int]]:
     return [(tensor.scalar_type, numel(tensor.sizes)) for tensor in tensors]
-
-
-def becomes(operator: str, kind: str) -> bool:
-    """Return whether an operator is lowered to a payload node of a kind."""
-    stem = operator.rpartition("::")[2].split(".")[0]
-    if kind in _BECOMES:
-        return stem in _BECOMES[kind]
-    plain = kind.lower().rstrip("0123456789")
-    return stem.strip("_") == _NAMES.get(plain, plain)

@@ -120,6 +120,8 @@ def _node(
     arguments = tuple(_argument(ident, graph) for ident in call.args[:-1])
     outputs = _flatten(call.args[-1], graph) if call.args else ()
     facts = {"node_id": call.node_id, **_storage(outputs, graph)}
+    if call.name in t.CLAMPED:
+        facts["fused_activation"] = "clamp"
     return GraphNode(
         name,
         NodeKind.CALL,

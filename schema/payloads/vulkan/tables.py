@@ -35,6 +35,7 @@ DATATYPES = {
     7: ("int64", 4),
     UNSET: ("unset", -1),
 }
+CLAMPED = frozenset(("conv_with_clamp.default", "et_vk.conv_with_clamp.default"))
 STORAGE = {0: "buffer", 1: "texture_3d", 2: "texture_2d", DEFAULT: "default"}
 LAYOUT = {
     0: "width_packed",

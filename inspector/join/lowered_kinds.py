@@ -1,0 +1,104 @@
+"""The kinds of payload nodes that recorded operators are lowered to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from inspector.join.node_index import base_operator
+from schema.graph import GraphNode
+
+# payload kind -> operators that are lowered to it, where the names differ
+_CONVOLUTION = ("convolution", "conv1d", "conv2d")
+_LINEAR = ("addmm", "mm", "linear")
+_BECOMES: dict[str, tuple[str, ...]] = {
+    "Subtract": ("sub",),
+    "Multiply": ("mul",),
+    "Divide": ("div",),
+    "FullyConnected": _LINEAR,
+    "BatchMatrixMultiply": ("bmm", "mm", "matmul"),
+    "Conv2d": ("convolution",),
+    "DepthwiseConv2d": ("convolution",),
+    "ConvTranspose2d": ("convolution",),
+    "StaticTranspose": ("permute_copy", "transpose_copy", "permute", "t_copy"),
+    "StaticSlice": ("slice_copy",),
+    "StaticReshape": ("view_copy", "squeeze_copy", "unsqueeze_copy"),
+    "Softmax": ("_softmax",),
+    "SquareRoot": ("sqrt",),
+    "ReciprocalSquareRoot": ("rsqrt",),
+    "Square": ("pow", "square"),
+    "Negate": ("neg",),
+    "Copy": ("clone", "_clone_dim_order", "_to_dim_order_copy", "alias_copy"),
+    "Clamp": ("clamp", "relu", "hardtanh"),
+    "PReLU": ("_prelu_kernel", "prelu"),
+    # Vulkan
+    "aten.linear.default": _LINEAR,
+    "aten.clone.default": ("clone", "_clone_dim_order", "_to_dim_order_copy"),
+    "aten.addmm.default": ("addmm",),
+    "et_vk.conv_with_clamp.default": ("convolution",),
+    # MPS
+    "AvgPool2D": ("avg_pool2d",),
+    "BatchNorm": ("_native_batch_norm_legit_no_training",),
+    "ConstantPadND": ("constant_pad_nd",),
+    "Conv2D": _CONVOLUTION,
+    "DepthwiseConv2D": _CONVOLUTION,
+    "IndexSelect": ("index_select",),
+    "LayerNorm": ("native_layer_norm",),
+    "LeakyReLU": ("leaky_relu",),
+    "LogSoftmax": ("_log_softmax",),
+    "MatMul": ("mm", "bmm"),
+    "MaxPool2DWithIndices": ("max_pool2d_with_indices",),
+    "Permute": ("permute_copy", "permute", "transpose_copy", "t_copy"),
+    "PixelShuffle": ("pixel_shuffle",),
+    "View": ("view_copy", "_unsafe_view"),
+    # TOSA, for what it does not take apart
+    "AVG_POOL2D": ("avg_pool2d",),
+    "CLAMP": ("clamp", "relu", "hardtanh"),
+    "CONV2D": ("convolution", *_LINEAR),
+    "DEPTHWISE_CONV2D": ("convolution",),
+    "MAX_POOL2D": ("max_pool2d", "max_pool2d_with_indices"),
+}
+_NAMES = {"concatenate": "cat"}
+_COPY = "_copy"
+
+
+def becomes(operator: str, kind: str) -> bool:
+    """Return whether an operator is lowered to a payload node of a kind."""
+    stem = operator.rpartition("::")[2].split(".")[0]
+    if kind in _BECOMES:
+        return stem in _BECOMES[kind]
+    if "." in kind:  # the payload has names of ATen
+        own = kind.split(".")[1]
+        return own.removesuffix(_COPY) == stem.removesuffix(_COPY)
+    plain = kind.lower().rstrip("0123456789")
+    return stem.strip("_").removesuffix(_COPY) == _NAMES.get(plain, plain)
+
+
+def recorded_of_kinds(
+    payload: Sequence[GraphNode], recorded: Sequence[GraphNode]
+) -> Mapping[str, tuple[str, bool]]:
+    """Return payload node -> recorded node, and whether it is the only one that it can be.
+
+    A node of the same name is; else kinds are matched in order that both have equally often.
+
+    Args:
+        payload: computing nodes of a delegate's payload
+        recorded: of the same delegate, in graph order
+    """
+    names = {node.name for node in recorded}
+    if {node.name for node in payload} & names:
+        return {node.name: (node.name, True) for node in payload if node.name in names}
+    found: dict[str, tuple[str, bool]] = {}
+    by_kind: dict[str, list[str]] = {}
+    for node in payload:
+        by_kind.setdefault(node.target, []).append(node.name)
+    taken: dict[str, list[str]] = {}
+    for kind in by_kind:
+        for node in recorded:
+            if becomes(base_operator(node.target), kind):
+                taken.setdefault(node.name, []).append(kind)
+    for kind, own in by_kind.items():
+        fitting = [node.name for node in recorded if taken.get(node.name) == [kind]]
+        if len(fitting) == len(own):
+            pairs = zip(own, fitting, strict=True)
+            found.update((name, (node, len(own) == 1)) for name, node in pairs)
+    return found

@@ -1,0 +1,131 @@
+"""Payloads that torch interprets in run, profile, summary, gap and step: nodes, joins, origins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.files.load import load_session
+from inspector.jobs import run as jobs
+from inspector.join.lowered_kinds import recorded_of_kinds
+from inspector.profile.methods import analyse_profile
+from schema.graph import GraphNode, NodeKind
+from schema.origins import ValueOrigin, origin_of_mark, weakest
+from tests.conftest import DATA
+from tests.inspector.cli_runs import run, valid
+from tests.inspector.jobs_here import Here
+
+FOLDER = DATA / "backends"
+
+
+def _files(name: str) -> tuple[Path, Path]:
+    return FOLDER / f"{name}.pte", FOLDER / f"{name}.etrecord"
+
+
+def _node(name: str, target: str) -> GraphNode:
+    return GraphNode(name, NodeKind.CALL, target)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "Worker", Here)  # torch is loaded here already
+        yield _ran(tmp_path_factory)
+
+
+def _ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for name in ("vulkan_m1", "native_m1", "mps_m1", "tosa_m1"):
+        folder = tmp_path_factory.mktemp(name)
+        asked = ("run", FOLDER / f"{name}.pte", "-o", folder, "--debug-level", "intermediate")
+        answer = run(*asked, "--force", "--format", "json")
+        assert answer.code == 0, answer.err
+        (partition,) = valid(answer, "run")["data"]["partitions"]
+        assert partition["origin"] == "interpreted"
+        assert partition["source"] == "interpreted: torch ran the payload"
+        found[name] = folder
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "compared"),
+    [("vulkan_m1", 3), ("native_m1", 5), ("mps_m1", 6), ("tosa_m1", 2)],
+)
+def test_gap_inside_of_an_interpreted_payload_has_no_false_divergence(
+    name: str, compared: int, ran: dict[str, Path]
+) -> None:
+    """The activation has the same size in three dimensions: a wrong layout would differ by 2.7."""
+    answer = run("gap", *_files(name), ran[name])
+    assert answer.code == 0, answer.err
+    assert "no node exceeds the tolerance by its own error" in answer.out
+    assert f"{compared} of " in answer.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vulkan_m1", "native_m1", "mps_m1", "tosa_m1"])
+def test_profile_of_an_interpreted_payload_names_its_nodes_and_origin(
+    name: str, ran: dict[str, Path]
+) -> None:
+    session = load_session([*_files(name), ran[name] / "run.etdp"])
+    profile = analyse_profile(session)
+    (time,) = profile.methods
+    assert list(time.origins) == [ValueOrigin.INTERPRETED]
+    assert time.origins[ValueOrigin.INTERPRETED] == pytest.approx(time.delegates_ms)
+    inside = [row for row in profile.rows if row.link.payload_nodes or row.link.node]
+    assert len(inside) >= 5
+    joined = {row.link.node for row in inside if row.link.node}
+    assert "aten_sin_default" in joined
+    for verb in ("profile", "summary"):
+        words = run(verb, *_files(name), ran[name] / "run.etdp").out
+        assert "elegates are interpreted: torch ran the payload" in words, verb
+    data = json.loads(run("profile", ran[name] / "run.etdp", "--format", "json").out)["data"]
+    (method,) = data["methods"].values()
+    assert list(method["origins"]) == ["interpreted"]
+    assert method["emulated"] is False
+
+
+@pytest.mark.slow
+def test_step_shows_the_nodes_of_a_vulkan_payload_and_replaces_a_value() -> None:
+    program, record = _files("vulkan_m1")
+    answer = run("step", program, "--record", record, "--replace", "18=zeros", "--format", "json")
+    assert answer.code == 0, answer.err
+    data = json.loads(answer.out)["data"]
+    assert next(node["kind"] for node in data["nodes"]) == "et_vk.conv_with_clamp.default"
+    assert data["outputs"][0]["max"] == 0.0
+    assert data["outputs"][0]["difference"] > 0.0
+
+
+def test_payload_nodes_are_joined_by_name_else_by_kinds_that_are_equally_frequent() -> None:
+    recorded = [
+        _node("aten_relu_default", "aten.relu.default"),
+        _node("aten_add_tensor", "aten.add.Tensor"),
+        _node("aten_relu_default_1", "aten.relu.default"),
+        _node("aten_sin_default", "aten.sin.default"),
+    ]
+    own = [
+        _node("aten.relu.default_0", "aten.relu.default"),
+        _node("aten.add.Tensor_1", "aten.add.Tensor"),
+        _node("aten.add.Tensor_2", "aten.add.Tensor"),
+        _node("aten.relu.default_3", "aten.relu.default"),
+        _node("aten.sin.default_4", "aten.sin.default"),
+    ]
+    assert recorded_of_kinds(own, recorded) == {
+        "aten.relu.default_0": ("aten_relu_default", False),
+        "aten.relu.default_3": ("aten_relu_default_1", False),
+        "aten.sin.default_4": ("aten_sin_default", True),
+    }
+    same = [_node("aten_sin_default", "aten.sin.default"), _node("x", "aten.relu.default")]
+    assert recorded_of_kinds(same, recorded) == {"aten_sin_default": ("aten_sin_default", True)}
+
+
+def test_weakest_origin_labels_a_total() -> None:
+    assert weakest([ValueOrigin.MEASURED, ValueOrigin.EMULATED, ValueOrigin.INTERPRETED]) == (
+        ValueOrigin.EMULATED
+    )
+    assert weakest([]) is None
+    assert origin_of_mark(b"host emulation") is ValueOrigin.INTERPRETED
+    assert origin_of_mark(b"other") is None
