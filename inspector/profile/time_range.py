@@ -95,7 +95,8 @@ class RangeSums:
     Attributes:
         start: of the range, as limited by the runs
         end: likewise
-        runs: number of runs it is of
+        runs: number of runs of which some part lies in it
+        all_runs: number of runs it was looked for in
         method: time of the method in it, NaN where runs are not logged as a whole
         delegates: of it in calls of delegates
         operators: in calls of operators
@@ -110,6 +111,7 @@ class RangeSums:
     start: float
     end: float
     runs: int
+    all_runs: int
     method: float
     delegates: float
     operators: float
@@ -315,9 +317,11 @@ class _Total:
         self._scale = scale
         self._blocks: dict[int, _BlockRange] = {}
         self._ends: list[tuple[float, float]] = []
+        self._runs = 0
 
     def add(self, block: _BlockRange, one: RunRange) -> None:
         """Add a run to its block."""
+        self._runs += 1
         ends = block.add(one)
         if ends is not None:
             self._ends.append(
@@ -338,6 +342,7 @@ class _Total:
             start=span.start + min((low for low, _ in self._ends), default=0.0),
             end=span.start + max((high for _, high in self._ends), default=0.0),
             runs=len(self._ends),
+            all_runs=self._runs,
             method=whole / self._scale,
             delegates=ticks("delegates") / self._scale,
             operators=ticks("operators") / self._scale,

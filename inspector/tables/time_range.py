@@ -160,8 +160,9 @@ def range_summary(sums: RangeSums, time_unit: str = "auto") -> str:
         return format_quantity(value, sums.quantity, time_unit)
 
     parts = [f"{time(sums.end - sums.start)}, from {time(sums.start)} to {time(sums.end)}"]
-    if sums.runs > 1:
-        parts.append(f"sums of {sums.runs:,} runs")
+    if sums.all_runs > 1:
+        others = f" of {sums.all_runs:,}" if sums.runs < sums.all_runs else ""
+        parts.append(f"sums over {sums.runs:,}{others} runs")
     calls = plural(sums.calls, "call")
     if sums.cut:
         calls += f", {sums.cut:,} cut by the borders: only what lies inside counts"

@@ -289,7 +289,7 @@ def test_a_flame_has_no_clock_and_no_range(bench: Bench, qtbot: QtBot) -> None:
 
 def test_ranges_of_all_runs_add_them_up(bench: Bench, qtbot: QtBot) -> None:
     pane = pane_of(bench)
-    for key, words in (("all", "sums of 3 runs"), ("clock", "1 call")):
+    for key, words in (("all", "sums over 3 runs"), ("clock", "sums over 1 of 3 runs")):
         at = pane.runs.findData(key)
         pane.runs.setCurrentIndex(at)
         pane.runs.activated.emit(at)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
-from devtools_app.viewmodels.layout.lane_sums import MANY, LaneSums, lane_sums
+from devtools_app.viewmodels.layout.lane_sums import MANY, LaneSums, disjoint, lane_sums
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -33,6 +33,7 @@ class LaneIndex:
         colour: number among the colours of the timeline
         length: end less begin
         sums: of a long lane
+        disjoint: whether no two overlap
 
     Shapes: event, colour int64[n]; start, end, reach, length float64[n]
     """
@@ -44,6 +45,7 @@ class LaneIndex:
     colour: Ints
     length: Floats
     sums: LaneSums | None
+    disjoint: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +124,8 @@ class TimelineIndex:
         wide = right - left >= WIDE
         boxes = np.flatnonzero(wide)
         seen = boxes[right[boxes] > 0]
-        cover, colour = self._summed(left, right, ~wide, index.colour[first:last], pixels)
+        columns = (left[~wide], right[~wide], index.colour[first:last][~wide])
+        cover, colour = self._summed(columns, pixels, disjoint=index.disjoint)
         return LaneView(index.event[first:last][seen], left[seen], right[seen], cover, colour)
 
     def _many(
@@ -132,22 +135,26 @@ class TimelineIndex:
         low, scale, pixels = screen
         wide = np.flatnonzero(index.length[seen] >= WIDE / scale) + seen.start
         start, end = index.start[wide], index.end[wide]
-        cover, colour = sums.view(low, scale, pixels, (start, end, index.colour[wide]))
+        boxes_alone = LaneSums(start, end, index.colour[wide])
+        cover, colour = sums.cover(low + np.arange(pixels + 1) / scale, boxes_alone)
         left, right = (start - low) * scale, (end - low) * scale
         boxes = right > 0
         return LaneView(index.event[wide][boxes], left[boxes], right[boxes], cover, colour)
 
     def _summed(
-        self, left: Floats, right: Floats, narrow: NDArray[np.bool_], colour: Ints, pixels: int
+        self, columns: tuple[Floats, Floats, Ints], pixels: int, *, disjoint: bool
     ) -> tuple[Floats, Ints]:
-        if not narrow.any():
+        """Return cover and colour of each pixel by narrow events: their sides and colours."""
+        left, right, colour = columns
+        kinds = len(self.colours)
+        if not len(left):
             return np.zeros(0), np.zeros(0, np.int64)
-        left, right, colour = left[narrow], right[narrow], colour[narrow]
-        at = ((left + right) * 0.5).astype(np.int64)
+        if disjoint and kinds <= _FEW_COLOURS:
+            return LaneSums(left, right, colour).cover(np.arange(pixels + 1.0))
+        at = np.floor((left + right) * 0.5).astype(np.int64)
         inside = (at >= 0) & (at < pixels)
         at, colour = at[inside], colour[inside]
         width = (right - left)[inside]
-        kinds = len(self.colours)
         if kinds > _FEW_COLOURS:  # too many to sum apart: the widest event of a pixel wins
             return _widest(at, colour, width, pixels)
         sums = np.bincount(at * kinds + colour, weights=width, minlength=pixels * kinds)
@@ -205,7 +212,8 @@ def _lane(data: TimelineData, number: Ints, rows: Ints) -> LaneIndex:
     reach = np.maximum.accumulate(end) if len(end) else end
     start, colour = data.start[rows], number[rows]
     sums = lane_sums(start, end, colour)
-    return LaneIndex(rows, start, end, reach, colour, end - start, sums)
+    apart = sums is not None or disjoint(start, end)
+    return LaneIndex(rows, start, end, reach, colour, end - start, sums, apart)
 
 
 def _widest(at: Ints, colour: Ints, width: Floats, pixels: int) -> tuple[Floats, Ints]:
