@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.canvas_data import TimelineData
+from devtools_app.viewmodels.canvas_data import TimelineCounter, TimelineData
 from devtools_app.viewmodels.timeline import Timeline, one_run
 from devtools_app.viewmodels.timeline_counters import counters
 from inspector.files.session import Session
@@ -101,5 +101,13 @@ def _merged(parts: Sequence[TimelineData]) -> TimelineData:
         unattributed=np.concatenate([one.unattributed for one in parts]),
         quantity=parts[0].quantity,
         logged=any(one.logged for one in parts),
-        counters=tuple(counter for one in parts for counter in one.counters),
+        counters=_comparable([counter for one in parts for counter in one.counters]),
     )
+
+
+def _comparable(found: Sequence[TimelineCounter]) -> tuple[TimelineCounter, ...]:
+    """Return counters of which equal heights are equal values."""
+    tops: dict[str, float] = {}
+    for one in found:
+        tops[one.label] = max(tops.get(one.label, 0.0), one.top)
+    return tuple(replace(one, top=tops[one.label]) for one in found)

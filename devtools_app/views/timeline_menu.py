@@ -70,8 +70,9 @@ def _of_event(pane: TimelinePane, event: int) -> QMenu:
     own.addAction(
         f"Select its time as range: {_length(pane, span)}", lambda: canvas.select_span(span)
     )
-    own.addAction("Zoom to it\tF", lambda: canvas.zoom_to(*span))
-    own.addAction("Mark its time\tM", canvas.toggle_mark)
+    ranged = canvas.marks.span is not None  # of which the keys are then
+    own.addAction("Zoom to it" if ranged else "Zoom to it\tF", lambda: canvas.zoom_to(*span))
+    own.addAction("Mark its time" if ranged else "Mark its time\tM", lambda: canvas.mark(span))
     own.addAction(_pin_text(pane, canvas.pin_of_event(event)), canvas.toggle_selected_pin)
     if known:
         own.addAction(f"Find all “{name.replace('&', '&&')}”", lambda: pane.search.search(name))

@@ -127,9 +127,13 @@ class TimelineCanvas(TimelineView):
         """Mark the selected range or event, or take its mark away."""
         span = self.selected_extent()
         if span is not None:
-            kept = tuple(one for one in self._marks.flags if one != span)
-            added = () if len(kept) < len(self._marks.flags) else (span,)
-            self.set_flags((*kept, *added))
+            self.mark(span)
+
+    def mark(self, span: Span) -> None:
+        """Mark a span of time, or take its mark away."""
+        kept = tuple(one for one in self._marks.flags if one != span)
+        added = () if len(kept) < len(self._marks.flags) else (span,)
+        self.set_flags((*kept, *added))
 
     def set_flags(self, flags: tuple[Span, ...]) -> None:
         """Replace all marks."""

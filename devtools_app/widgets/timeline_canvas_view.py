@@ -351,6 +351,21 @@ class TimelineView(ZoomCanvas):
                 return found if not data.unattributed[found] else NOTHING
         return NOTHING
 
+    def _share(self, item: int) -> str:
+        """Return the share of an event of the run around it; none of times with values logged."""
+        data, index = self._data, self._index
+        if data is None or index is None or data.logged:
+            return ""
+        root, outer = item, self.holder(item)
+        while outer >= 0:
+            root, outer = outer, self.holder(outer)
+        whole, name = index.end - index.start, "all"
+        if root != item:
+            whole = float(data.end[root] - data.start[root])
+            name = data.names[int(data.label[root])]
+        share = format_share(float(data.end[item] - data.start[item]) / max(whole, 1e-12))
+        return f" · {share} of {name}"
+
     @override
     def hover_text(self, item: int) -> str:
         """Return name, lane, duration and share of an event."""
@@ -360,13 +375,11 @@ class TimelineView(ZoomCanvas):
         lane = data.lanes[int(data.lane[item])]
         long = float(data.end[item] - data.start[item])
         begin = format_quantity(float(data.start[item]) - index.start, data.quantity)
-        whole = max(index.end - index.start, 1e-12)
-        share = format_share(long / whole)
         outer = self.holder(item)
         inside = f"in {data.names[int(data.label[outer])]}" if outer >= 0 else ""
         place = " · ".join(part for part in (lane.group, lane.label, inside) if part)
         duration = f"{format_quantity(long, data.quantity)} ({exact_text(long, data.quantity)})"
         if not long:
             duration = "shorter than a tick of its clock"
-        lines = [data.names[int(data.label[item])], place, f"{duration} · {share} of all"]
+        lines = [data.names[int(data.label[item])], place, f"{duration}{self._share(item)}"]
         return "\n".join([*lines, f"begins at {begin}"])

@@ -157,6 +157,31 @@ def test_all_sessions_start_together_and_a_click_goes_to_the_other(
     assert pane.range.content.session is late
 
 
+def test_counters_of_several_sessions_have_one_scale() -> None:
+    named = [("A", opened(PROGRAM)), ("B", opened("corpus/v1.5.1/convnet_xnnpack"))]
+    content = timeline_content(named[0][1], "forward", SESSIONS, named)
+    assert content.timeline is not None
+    in_use = [one for one in content.timeline.data.counters if one.label == IN_USE]
+    largest = [float(np.nanmax(one.value)) for one in in_use]
+    assert largest[0] != largest[1]
+    assert [one.top for one in in_use] == [max(one.top for one in in_use)] * 2
+
+
+def test_hovering_shows_the_share_of_the_run_of_the_same_session(bench: Bench) -> None:
+    late = traced([delegated_run(3, begin=700_000)], name="late")
+    bench.store.put(add_session(bench.store.state, late, ()))
+    bench.settle()
+    pane = pane_of(bench)
+    at = pane.runs.findData(SESSIONS)
+    pane.runs.setCurrentIndex(at)
+    pane.runs.activated.emit(at)
+    bench.settle()
+    data = pane.canvas.data
+    assert data is not None
+    call = int(np.flatnonzero((data.lane == 4) & ~data.unattributed)[0])
+    assert "100 ns (100 ns) · 23 % of Method::execute" in pane.canvas.hover_text(call)
+
+
 def test_sessions_with_another_unit_are_left_out_and_named() -> None:
     session = traced([delegated_run(2)])
     cycles = traced([delegated_run(2)], unit="cycles", name="c")

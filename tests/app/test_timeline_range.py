@@ -297,3 +297,17 @@ def test_ranges_of_all_runs_add_them_up(bench: Bench, qtbot: QtBot) -> None:
         pane.canvas.select_span((10.0, 110.0))
         settle(bench, qtbot)
         assert words in pane.range.summary.text()
+
+
+def test_the_menu_of_an_event_marks_the_event_also_beside_a_range(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[QMenu] = []
+    monkeypatch.setattr(QMenu, "popup", lambda menu, _at: kept.append(menu))
+    canvas = pane_of(bench).canvas
+    canvas.select_span((0.0, 900.0))
+    at = point(canvas, 25.0, 2)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, canvas.mapToGlobal(at))
+    QApplication.sendEvent(canvas, event)
+    next(one for one in kept[0].actions() if one.text() == "Mark its time").trigger()
+    assert canvas.marks.flags == ((20.0, 50.0),)
