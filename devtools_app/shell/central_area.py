@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.shell.dock_title import counted
 from devtools_app.shell.view_host import ViewHost
+from devtools_app.state.tab_groups import tab_key
 from devtools_app.views.spec import ViewContext, ViewSpec
 
 
@@ -132,7 +133,8 @@ class ViewTabs(QWidget):
             title = self._specs[name].title
             index = self._bar.addTab(counted(title, self._counts.get(name, 0)))
             self._bar.setTabData(index, name)
-            self._bar.setTabToolTip(index, f"{title}  Alt+{number}" if number < 10 else "")
+            key = tab_key(number)
+            self._bar.setTabToolTip(index, f"{title}  {key}" if key else "")
         # Qt keeps the tab that was below the pointer highlighted, whichever is there now
         nowhere = QPointF(-1, -1)
         leave = QHoverEvent(QEvent.Type.HoverLeave, nowhere, nowhere, nowhere)

@@ -15,6 +15,7 @@ from devtools_app.appearance.look import ThemeMode
 from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.shell.docks import Docks
 from devtools_app.state.state import State
+from devtools_app.state.tab_groups import tab_key
 from devtools_app.state.transitions import BOOKMARK_SLOTS, bookmark_at
 from devtools_app.viewmodels.recent_list import recent_titles
 from devtools_app.views.spec import ViewSpec
@@ -93,7 +94,7 @@ class Menus(QObject):
         self._draw_icons()
 
     def show_tabs(self, names: tuple[str, ...], why_not: Mapping[str, str]) -> None:
-        """List the tabs with Alt+1 to Alt+9 and the other views below them.
+        """List the tabs with Alt and a digit, and the other views below them.
 
         Args:
             names: of the views that have a tab, in order
@@ -109,8 +110,8 @@ class Menus(QObject):
             self._others.removeAction(action)
             reason = why_not.get(name, "")
             action.setText(f"{self._titles[name]} ({reason})" if reason else self._titles[name])
-            at = names.index(name) + 1 if name in names else 10
-            action.setShortcut(QKeySequence(f"Alt+{at}" if at < 10 else ""))
+            at = names.index(name) + 1 if name in names else 0
+            action.setShortcut(QKeySequence(tab_key(at)))
         for name in names:
             menu.insertAction(self._others.menuAction(), self._views[name])
         for name in others:

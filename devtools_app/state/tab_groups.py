@@ -24,6 +24,14 @@ class TabGroup(str, Enum):
         return self.value.capitalize()
 
 
+MOST_TABS = 10  # Alt+1 to Alt+9, Alt+0
+
+
+def tab_key(number: int) -> str:
+    """Return the key of a tab by its place in its group, from 1; empty beyond the last digit."""
+    return f"Alt+{number % MOST_TABS}" if 1 <= number <= MOST_TABS else ""
+
+
 Tabs = Mapping[TabGroup, tuple[str, ...]]  # names of the views of each group, in order
 
 

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devtools_app.state.state import State
-from devtools_app.state.tab_groups import TabGroup, show_group, with_group_of_view
+from devtools_app.state.tab_groups import (
+    MOST_TABS,
+    TabGroup,
+    show_group,
+    tab_key,
+    with_group_of_view,
+)
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, tabs_of
 from inspector.files.session import LoadedFile, Session
@@ -65,7 +71,8 @@ def test_view_in_front_is_always_one_of_its_group(steps: list) -> None:
 def test_every_group_has_views_and_the_graph_is_in_two() -> None:
     tabs = {group: [one.name for one in views] for group, views in tabs_of(VIEWS).items()}
     assert set(tabs) == set(TabGroup)
-    assert max(map(len, tabs.values())) <= 9  # Alt+1 to Alt+9
+    assert max(map(len, tabs.values())) <= MOST_TABS
+    assert (tab_key(0), tab_key(9), tab_key(10), tab_key(11)) == ("", "Alt+9", "Alt+0", "")
     assert [group for group, names in tabs.items() if "graph" in names] == [LOOK, CHANGE]
     assert "recipe" in tabs[CHANGE]
     placed = {name for names in tabs.values() for name in names}
