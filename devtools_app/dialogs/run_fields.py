@@ -41,6 +41,7 @@ from devtools_app.state.run_form import (
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.fields import ComboBox, SpinBox
 from inspector.devices.device import known_devices
+from inspector.recipes.compile_job import BUILT_IN
 from schema.backends import engine_backends
 
 _INPUTS = {
@@ -56,7 +57,7 @@ _LEVELS = {
     "intermediate": "every intermediate value",
 }
 _HERE = "This machine"
-_RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch of an interpreter"}
+_RUNTIMES = {"": BUILT_IN, EXECUTORCH: EXECUTORCH}  # the names of toolchains
 _ENGINES = {
     "auto": f"{engine_backends()}: real kernels, else torch's",
     "native": f"{engine_backends()}: real kernels",

@@ -24,7 +24,7 @@ from inspector.cli.device import check_known
 from inspector.cli.job_runs import add_engine, add_timeout, check_there, count, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
-from inspector.cli.recipes import known_recipe
+from inspector.cli.recipes import check_recipe, known_recipe
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Result
 from inspector.experiments.bisect.summary import BisectFinding, kept_out, sentence_of, value_of
@@ -88,6 +88,7 @@ def run(options: Namespace) -> Answer:
     check_there(known.source.path)
     if not known.partitioners:
         raise CommandError(f"nothing is delegated: {path} has no partitioner", USAGE)
+    check_recipe(known)
     if inputs:
         check_there(inputs)
         inputs = str(Path(inputs).absolute())

@@ -21,7 +21,7 @@ from inspector.cli.recipe_options import (
     recipe_part,
     reordered,
 )
-from inspector.cli.recipes import known_recipe, merged
+from inspector.cli.recipes import check_recipe, known_recipe, merged
 from inspector.cli.toolchains import (
     add_listing,
     add_toolchain,
@@ -51,7 +51,6 @@ from inspector.recipes.compile_job import (
     registering_code,
 )
 from inspector.recipes.emission import WordError, check_passes, config_of, edge_config_of
-from inspector.recipes.job_checks import first_problem
 from inspector.recipes.paths import placed
 from inspector.tables.compile_stages import compile_table
 from inspector.toolchain.recipe_script import python_script
@@ -113,8 +112,7 @@ def run(options: Namespace) -> Answer:
         return Answer({"script": script}, lines=script.splitlines(), issues=issues)
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)
-    if problem := first_problem(job):
-        raise CommandError(problem, USAGE)
+    check_recipe(job)
     try:
         running = JobRun(
             job,

@@ -14,7 +14,7 @@ from inspector.cli.eval import evaluated
 from inspector.cli.job_runs import check_there, finished, refused
 from inspector.cli.options import one_session, open_files
 from inspector.cli.progress import Progress
-from inspector.cli.recipes import known_recipe
+from inspector.cli.recipes import check_recipe, known_recipe
 from inspector.experiments.evaluate.report import VariantFigures, evaluation_report
 from inspector.experiments.evaluate.request import (
     EvalRequest,
@@ -109,6 +109,7 @@ def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue,
     job = replace(job, libraries=tuple(dict.fromkeys((*job.libraries, *options.libraries))))
     for needed in (job.source.path, *job.libraries):
         check_there(needed)
+    check_recipe(job)
     try:
         running = JobRun(job, folder, force=options.force, timeout=options.timeout)
     except FolderError as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from inspector.cli.answer import UNREADABLE, CommandError
+from inspector.cli.answer import UNREADABLE, USAGE, CommandError
 from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.job_checks import first_problem
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.recipe_file import read_recipe
 from schema.errors import Issue, Severity
@@ -33,6 +34,15 @@ def known_recipe(path: str, *, own_source: bool) -> tuple[CompileJob, list[Issue
         words = "has changed since the recipe was written: the program may differ"
         issues.append(Issue(Severity.WARNING, source, words))
     return found.recipe.job, issues
+
+
+def check_recipe(job: CompileJob) -> None:
+    """Refuse a recipe whose files or names no compile could use, before any work.
+
+    Raises: CommandError
+    """
+    if problem := first_problem(job):
+        raise CommandError(problem, USAGE)
 
 
 def merged(known: _Part, asked: _Part) -> _Part:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from compiler.memory.planners import PLANNERS as PLANNED_BY
+from inspector.cli import bisect as bisect_verb
 from inspector.cli import compile as verb
+from inspector.cli import gate_subject
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Precision, Quantization, Rules
 from inspector.recipes.compile_job import Source as SourceOf
 from inspector.recipes.job_checks import job_problems, source_problems
 from inspector.recipes.python_file import names_in
+from inspector.recipes.recipe import Recipe
 from inspector.worker import compile_job
 from inspector.worker.exporter import AnswerError
 from schema.planners import PLANNERS
@@ -134,6 +137,20 @@ def test_command_line_refuses_before_a_worker_is_started(model, tmp_path, monkey
     assert answer.code == 2
     assert "gone.py: file not found" in answer.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb_name", ["bisect", "gate"])
+def test_verbs_that_compile_a_recipe_refuse_it_as_early(
+    verb_name, model, tmp_path, monkeypatch
+) -> None:
+    where = {"bisect": bisect_verb, "gate": gate_subject}[verb_name]
+    monkeypatch.setattr(where, "JobRun", lambda *_given, **_more: pytest.fail("a worker started"))
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(Recipe(job(model, partitioners=("gone.py:Mine",))).text)
+    bound = ("--bound", "size<=1MiB") if verb_name == "bisect" else ("--require", "size<=1MiB")
+    answer = run(verb_name, recipe, *bound, "-o", tmp_path / "out")
+    assert answer.code == 2
+    assert "gone.py: file not found" in answer.err
 
 
 def test_worker_refuses_before_the_source_is_loaded(model, tmp_path, monkeypatch) -> None:
