@@ -31,6 +31,7 @@ LOCAL_KEYS = {
         ("Ctrl+click", "highlight the path from the selection"),
         ("X  Z", "show only this; with its neighbours"),
         ("Shift+X", "show the whole graph again"),
+        ("Shift+T", "nodes, edges and boundaries as tables"),
         ("F3  Shift+F3", "next and previous match"),
     ),
     "Timeline": (

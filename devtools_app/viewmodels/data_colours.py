@@ -78,8 +78,11 @@ def data_lines(graph: GraphScene, data: NodeData) -> dict[int, str]:
     return {node: f"{found.values[node]:.6g}" for node in found.keys}
 
 
-def data_note(graph: GraphScene, data: NodeData) -> str:
-    """Return what did not match, empty if all did."""
+def unmatched(session: Session | None, overlay: str, graph: GraphScene) -> str:
+    """Return which values of an overlay belong to no node; empty for none, and other colours."""
+    data = chosen_data(session, overlay)
+    if data is None:
+        return ""
     found = node_values(graph.graph, data)
     if not found.unmatched:
         return ""

@@ -11,7 +11,7 @@ from typing_extensions import override
 from devtools_app.state.requests import ShowStatus
 from devtools_app.state.state import State
 from devtools_app.viewmodels.change_colours import CHANGE, held_to
-from devtools_app.viewmodels.data_colours import chosen_data, data_note, shown_overlay
+from devtools_app.viewmodels.data_colours import shown_overlay, unmatched
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_building import DrawnGraph, GraphSettings, build_graph
 from devtools_app.viewmodels.graph_trace import Highlight
@@ -39,7 +39,9 @@ from devtools_app.views.edit_marks import EditMarks
 from devtools_app.views.graph_beside import MODE, GraphBeside
 from devtools_app.views.graph_focus import GraphFocus, ShownGraph
 from devtools_app.views.graph_menu import graph_menu
+from devtools_app.views.graph_need import NO_GRAPH, needs
 from devtools_app.views.graph_search import GraphSearch
+from devtools_app.views.graph_tables import GraphTables, Tabled
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
@@ -48,16 +50,10 @@ from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
 from devtools_app.widgets.image import save_image
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, graph_names
+from inspector.graph.model_graph import COMPILED, ModelGraph, graph_names
 from inspector.tables.selection import Selection, SelectionKind
 
 _PART = " part"  # of the scope of boxes
-_NO_GRAPH = Need(
-    "No graph to draw",
-    "The graph comes from an ETRecord or from the instructions of a program (.pte). Open one of"
-    " them beside the files that are here.",
-    "etrecord = ETRecord(); … etrecord.save('model.etrecord')",
-)
 
 
 class GraphPane(Pane):
@@ -84,12 +80,13 @@ class GraphPane(Pane):
         self._anchor: ClusterPath | None = None
         self.focus = GraphFocus(self._shown, self)
         self.search = GraphSearch(self.store, self)
+        self.tables = GraphTables(context, self)
         self._match = ""  # the last one of a search in two graphs
         self._own_selection: Selection | None = None
         self._shown_selection: tuple[Selection, object] | None = None
         self._edits = EditMarks(self)
         self._add_tools()
-        self.set_content(self._area)
+        self.set_content(self.tables.around(self._area))
         self._connect()
 
     def _add_tools(self) -> None:
@@ -112,12 +109,16 @@ class GraphPane(Pane):
             keys="Shift+R",
             icon="reveal",
         )
-        self.parts = self.add_button("Focus", "Highlight, or show a part alone", lambda: None)
+        about = "Highlight, or show a part alone"
+        self.parts = self.add_button("Focus", about, lambda: None, icon="focus")
         self.parts.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.parts)
         menu.aboutToShow.connect(lambda: self.focus.fill(menu))
         self.parts.setMenu(menu)
-        self.whole = self.add_button("Show all", "Show the whole graph again", self.focus.whole)
+        self.whole = self.add_button(
+            "All", "Show the whole graph again", self.focus.whole, icon="undo"
+        )
+        self.whole.hide()
         for keys, act in (
             ("[", self.focus.before),
             ("]", self.focus.after),
@@ -129,6 +130,8 @@ class GraphPane(Pane):
         self._add_search()
 
     def _add_search(self) -> None:
+        facts = "List nodes and edges"
+        self.add_button("", facts, self.tables.toggle, keys="Shift+T", icon="table", right=True)
         self.add_tool(self.search.saved, right=True)
         self._keep_icon(self.search.saved, "filter")
         self.add_tool(self.search.box, right=True)
@@ -143,6 +146,7 @@ class GraphPane(Pane):
     def _connect(self) -> None:
         self.search.changed.connect(self._matches_changed)
         self.search.box.left.connect(self._search_left)
+        self.tables.chosen.connect(self._row_chosen)
         self.canvas.selected.connect(self._node_chosen)
         self.canvas.cluster_selected.connect(self._cluster_chosen)
         self.canvas.toggle_requested.connect(self._toggle)
@@ -173,6 +177,7 @@ class GraphPane(Pane):
     @override
     def shut_down(self) -> None:
         super().shut_down()
+        self.tables.shut_down()
         self._edits.close()
 
     # -- state -----------------------------------------------------------------------------
@@ -206,6 +211,7 @@ class GraphPane(Pane):
             self._shown_graph = shown
             self.focus.reset()
         self.whole.setVisible(self.focus.part is not None)
+        self.fit_tools()
         look = GraphSettings(self._name, self._flat, units, gap, former, self.focus.part)
         expanded = opened_boxes(state.expanded, self._scope(state))
         self.request(
@@ -227,25 +233,27 @@ class GraphPane(Pane):
         return True
 
     def _show_pair(self, drawn: DrawnPair) -> None:
-        state, other = self.state, self.beside.other(self.state)
-        one = state.open_session
-        if one is None or other is None:
+        titles = self.beside.titles(self.state, self._name)
+        if titles is None:
             return
         same = self._pair is not None and self._pair.union is drawn.union
         self._drawn, self._pair = None, drawn
-        titles = (
-            f"{one.id}  {one.session.name} · {graph_title(self._name)}",
-            f"{other[0].id}  {other[0].session.name} · {graph_title(other[1])}",
-        )
         self.beside.show_pair(drawn, titles, self._anchor)
         self._anchor = None
         self._area.setCurrentWidget(self.beside.view)
         self.show_content()
+        self._follow_drawing(drawn.pair.alignment.old, same=same)
+        self._show_note()
+
+    def _follow_drawing(self, graph: ModelGraph, *, same: bool) -> None:
+        """Search, list and select in what was drawn."""
         if not same:
             self.search.set_graph(self._graph)
+        if self.state.session is not None:
+            shown = (self.state.session, self.state.method, graph, self.state.units)
+            self.tables.show(Tabled(*shown))
         self._shown_selection = None
-        self.show_selection(state)
-        self._show_note()
+        self.show_selection(self.state)
 
     def _clear(self, need: Need) -> None:
         self._drawn = self._pair = None
@@ -262,31 +270,22 @@ class GraphPane(Pane):
         self._pair = None
         self._area.setCurrentWidget(self.canvas)
         if not isinstance(result, DrawnGraph):
-            self._clear(_NO_GRAPH)
+            self._clear(NO_GRAPH)
             self.forget()
             return
         before, self._drawn = self._drawn, result
         same = before is not None and before.graph is result.graph
         if before is None or before.overlay is not result.overlay:
             self.canvas.set_overlay(result.overlay)  # first: the legend takes room
-            self._note_unmatched(result)
+            if text := unmatched(self.state.session, result.look.overlay[0], result.graph):
+                self.context.ask(ShowStatus(text))
         if same and before is not None and before.scene is not result.scene:
             self.canvas.update_scene(result.placed)
         else:
             self.canvas.set_graph(result.placed, self._anchor)
         self._anchor = None
         self.show_content()
-        if not same:
-            self.search.set_graph(self._graph)
-        self._shown_selection = None
-        self.show_selection(self.state)
-
-    def _note_unmatched(self, drawn: DrawnGraph) -> None:
-        """Name the values of a file that belong to no node."""
-        data = chosen_data(self.state.session, drawn.look.overlay[0])
-        text = data_note(drawn.graph, data) if data is not None else ""
-        if text:
-            self.context.ask(ShowStatus(text))
+        self._follow_drawing(result.graph.graph, same=same)
 
     def _show_note(self) -> None:
         self.note.setText(self._note())
@@ -437,6 +436,7 @@ class GraphPane(Pane):
         self._shown_selection = mark
         self._show_note()
         self._end_highlight()
+        self.tables.mark(state.selection.node)
         own = state.selection == self._own_selection
         self._own_selection = None
         names = selected_nodes(content.graph, state.selection, content.index, self._name)
@@ -572,6 +572,16 @@ class GraphPane(Pane):
         self.focus.reset()
         self.show_state(self.state)
 
+    # -- tables ----------------------------------------------------------------------------
+
+    def _row_chosen(self, node: str) -> None:
+        where = (self.state.method, self._name, node)
+        self.select(Selection(SelectionKind.NODE, *where))
+
+    def export_to(self, path: Path) -> bool:
+        """Write the table beside the drawing, else the edges; return whether it worked."""
+        return self.tables.export_to(path)
+
     # -- export ----------------------------------------------------------------------------
 
     def save_image(self, path: Path) -> None:
@@ -585,9 +595,4 @@ class GraphPane(Pane):
         self.canvas.render_whole(path)
 
 
-def _needs(session: Session) -> Need | None:
-    has_any = session.program is not None or session.record is not None
-    return None if has_any else _NO_GRAPH
-
-
-SPEC = ViewSpec("graph", "Graph", Area.CENTRE, GraphPane, "graph", needs=_needs)
+SPEC = ViewSpec("graph", "Graph", Area.CENTRE, GraphPane, "graph", needs=needs)

@@ -37,6 +37,7 @@ class GraphBeside(QObject):
         super().__init__(parent)
         self.combo = ToolbarCombo(theme, "beside", "Graph to draw beside it")
         self.combo.activated.connect(self._activated)
+        self.combo.hide()
         self.view = GraphPairView(theme)
         self._key = ""
         self._drawn: DrawnPair | None = None
@@ -78,6 +79,20 @@ class GraphBeside(QObject):
         letter, _, graph = self._key.partition(_JOINT)
         found = next((one for one in state.sessions if one.id == letter), None)
         return None if found is None else (found, graph)
+
+    def titles(self, state: State, name: str) -> tuple[str, str] | None:
+        """Return the titles of both graphs, None without a second one.
+
+        Args:
+            state: of the window
+            name: of the first graph
+        """
+        one, other = state.open_session, self.other(state)
+        if one is None or other is None:
+            return None
+        pairs = ((one, name), other)
+        first, second = (f"{of.id}  {of.session.name} · {graph_title(g)}" for of, g in pairs)
+        return first, second
 
     def build(
         self,

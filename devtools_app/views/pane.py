@@ -35,6 +35,8 @@ from inspector.tables.selection import Selection
 
 Work = Callable[[], object]
 _TOOL_SPACE = 6
+_ICON = 16
+_NOTE_ROOM = 180  # for the facts of the view; buttons with icons give way to it
 _STOPPED = Need("Stopped", "Cancelled before it was ready.")
 
 
@@ -68,6 +70,7 @@ class Pane(QWidget):
         self._key: object = None
         self._focus_meanwhile: QWidget | None = None
         self._worded: list[QToolButton] = []
+        self._words = True  # such buttons show their words
         self._latest = Latest(f"view {name}", self)
         self._latest.ready.connect(self._ready)
         self._latest.failed.connect(self._failed)
@@ -100,31 +103,39 @@ class Pane(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Move the tools of the right end to a second row if one row is too short.
 
-        If that does not do, buttons that have icons lose their words.
+        Buttons that have icons lose their words before that.
         """
         super().resizeEvent(event)
         self.fit_tools()
 
     def fit_tools(self) -> None:
         """Arrange the tools for the width; called after one of them was shown or hidden."""
-        self._use_words(words=True)
         margins = self._bar_parts.contentsMargins()
         room = self.width() - margins.left() - margins.right()
         left, right = (row.minimumSize().width() for row in (self.tools, self._right_tools))
+        more = self._width_of_words()
+        left += 0 if self._words else more  # with words
+        words = not self._worded or left + right + _NOTE_ROOM <= room
+        if words != self._words:
+            self._use_words(words=words)
+        left -= 0 if words else more
         narrow = self._right_tools.count() > 0 and left + right + _TOOL_SPACE > room
-        if left > room:
-            self._use_words(words=False)
         kinds = QBoxLayout.Direction
         self._bar_parts.setDirection(kinds.TopToBottom if narrow else kinds.LeftToRight)
 
+    def _width_of_words(self) -> int:
+        """Return what the words of buttons with icons take more than the icons."""
+        shown = (button for button in self._worded if not button.isHidden())
+        widths = (one.fontMetrics().horizontalAdvance(one.text()) for one in shown)
+        return sum(max(width - _ICON, 0) for width in widths)
+
     def _use_words(self, *, words: bool) -> None:
+        self._words = words
         styles = Qt.ToolButtonStyle
         for button in self._worded:
             button.setToolButtonStyle(
                 styles.ToolButtonTextOnly if words else styles.ToolButtonIconOnly
             )
-        if self._worded:
-            self.tools.invalidate()  # sizes of buttons are cached
 
     # -- tools -----------------------------------------------------------------------------
 

@@ -57,9 +57,10 @@ class GraphLabels:
     def _crossed(self) -> NDArray[np.int64]:
         """Return the visible clusters that name what enters and leaves them."""
         placed = self._placed
-        items: list[int] = placed.clusters.tolist()
-        infos = ((item, placed.scene.cluster_info(placed.path_of(item))) for item in items)
-        return np.array([item for item, info in infos if info.inward or info.outward], np.int64)
+        index, nodes = placed.scene.tree.index, placed.node_count
+        crossed = [path for path, info in placed.scene.info.items() if info.inward or info.outward]
+        items = np.array([nodes + index[path] for path in crossed if path in index], np.int64)
+        return items[np.isfinite(placed.boxes[items, 0])]
 
     def _labelled_edges(self) -> NDArray[np.int64]:
         """Return the labelled edges, one for each value and cluster it appears in."""
@@ -96,8 +97,10 @@ class GraphLabels:
         if camera.sx < REGIONS:
             self._paint_map(painter, size, camera)
             return
+        painter.setOpacity(1.0 if lit is None else _FAINT)
         for item in self._seen(self._opened, size, camera).tolist():
             self._paint_region(painter, item, camera)
+        painter.setOpacity(1.0)
         if camera.sx < TITLES:
             return
         if camera.sx >= EDGE_TEXT and lit is None:
@@ -239,6 +242,8 @@ class GraphLabels:
                 wide = metrics.horizontalAdvance(text)
                 for left in (x + width - wide - 2, x + 2) if text and wide <= width else ():
                     if self._taken.claim(left, base - pixels, wide, pixels):
+                        under = QRectF(left - 1, base - pixels, wide + 2, pixels * 1.2)
+                        painter.fillRect(under, qcolor(c.surface, 0.85))  # lines pass under it
                         painter.drawText(QPointF(left, base), text)
                         break
 

@@ -68,12 +68,13 @@ def graph_look(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) ->
     opened = placed.clusters[~placed.collapsed]
     fill_of: dict[int, str] = {}
     regions = _region_groups(placed, opened, styles, fill_of)
-    keys = [styles.node(item) for item in node_items.tolist()]
-    keys += [styles.closed(item) for item in closed.tolist()]
     items = np.concatenate([node_items, closed])
+    owners = styles.owners(items)
+    pairs = zip(items.tolist(), owners, strict=True)
+    keys = [styles.box(item, owner) for item, owner in pairs]
     boxes = _groups(placed, items, keys)
     fill_of.update(zip(items.tolist(), (key[0] for key in keys), strict=True))
-    stripes = _stripes(placed, items, [styles.owner(item) for item in items.tolist()], colours)
+    stripes = _stripes(placed, items, owners, colours)
     return GraphLook(boxes, regions, fill_of, item_shares(placed, overlay), stripes)
 
 
@@ -118,6 +119,7 @@ class _Styles:
     def __init__(self, placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> None:
         self._placed, self._colours = placed, colours
         self._overlay = item_fills(placed, overlay, colours)
+        self._known: dict[tuple[bool, int], Style] = {}  # closed or not, and the owner
 
     def _owned(self, owner: int) -> Style:
         c = self._colours
@@ -133,18 +135,22 @@ class _Styles:
             return int(self._placed.scene.owners[item])
         return self._placed.scene.cluster_info(self._placed.path_of(item)).owner
 
-    def node(self, item: int) -> Style:
-        """Return the look of a node."""
-        fill, border, width = self._owned(self.owner(item))
-        return self._overlay.get(item, fill), border, width
+    def owners(self, items: Ints) -> list[int]:
+        """Return what runs each of some boxes."""
+        return [self.owner(item) for item in items.tolist()]
 
-    def closed(self, item: int) -> Style:
-        """Return the look of a closed cluster."""
-        c = self._colours
-        owner = self.owner(item)
-        region = (self.tint(owner), c.backend(owner), 1.7)
-        style = region if owner >= 0 else self._owned(owner)
-        return self._overlay.get(item, style[0]), style[1], style[2]
+    def box(self, item: int, owner: int) -> Style:
+        """Return the look of a node or of a closed cluster, by what runs it."""
+        closed = item >= self._placed.node_count
+        known = self._known.get((closed, owner))
+        if known is None:
+            known = self._known[closed, owner] = self._look_of(owner, closed=closed)
+        return self._overlay.get(item, known[0]), known[1], known[2]
+
+    def _look_of(self, owner: int, *, closed: bool) -> Style:
+        if closed and owner >= 0:
+            return self.tint(owner), self._colours.backend(owner), 1.7
+        return self._owned(owner)
 
     def opened(self, item: int, fill_of: dict[int, str]) -> Style:
         """Return the style of an open cluster: tinted for a delegate, else as its parent."""
@@ -211,10 +217,13 @@ def item_shares(placed: Placed, overlay: GraphOverlay) -> Floats:
     items = placed.item_of_node[known]
     total = np.bincount(items, weights=overlay.shares[known], minlength=len(shares))
     shares[items] = np.clip(total[items], 0.0, 1.0)
-    for item in placed.clusters[placed.collapsed].tolist():  # a delegate is more than its nodes
-        share = placed.scene.cluster_info(placed.path_of(item)).share
-        if share is not None:
-            shares[item] = min(share, 1.0)
+    nodes, tree = placed.node_count, placed.scene.tree
+    closed = np.zeros(tree.size, np.bool_)
+    closed[placed.clusters[placed.collapsed] - nodes] = True
+    for path, info in placed.scene.info.items():  # a delegate is more than its nodes
+        cluster = tree.index.get(path)
+        if cluster is not None and info.share is not None and closed[cluster]:
+            shares[nodes + cluster] = min(info.share, 1.0)
     return shares
 
 

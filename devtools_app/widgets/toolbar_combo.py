@@ -11,7 +11,7 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.widgets.fields import ComboBox
 
 _PAD, _ARROW, _WIDEST = 10, 18, 320
-_NARROWEST, _NARROW = 64, 150  # bounds of the least width
+_NARROWEST, _NARROW = 90, 150  # bounds of the least width
 
 
 class ToolbarCombo(ComboBox):

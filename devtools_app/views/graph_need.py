@@ -1,0 +1,19 @@
+"""What the graph view needs."""
+
+from __future__ import annotations
+
+from devtools_app.widgets.empty_state import Need
+from inspector.files.session import Session
+
+NO_GRAPH = Need(
+    "No graph to draw",
+    "The graph comes from an ETRecord, an exported program (.pt2) or the instructions of a program"
+    " (.pte). Open one of them beside the files that are here.",
+    "etrecord = ETRecord(); … etrecord.save('model.etrecord')",
+)
+
+
+def needs(session: Session) -> Need | None:
+    """Return what is missing to draw a graph, or None."""
+    has_any = session.program is not None or session.record is not None
+    return None if has_any else NO_GRAPH
