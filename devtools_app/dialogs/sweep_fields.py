@@ -21,9 +21,12 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.appearance.theme import Theme, set_role
+from devtools_app.dialogs.form_parts import line
+from devtools_app.viewmodels.data_request import data_request
 from devtools_app.viewmodels.sweep_axes import SweepField, values_of
 from devtools_app.widgets.fields import ComboBox, PushButton, SpinBox, ToolButton
 from devtools_app.widgets.flow_layout import FlowLayout
+from inspector.experiments.evaluate.request import EvalRequest
 from inspector.experiments.sweeps.grid import GridError
 
 _FIRST = ("rules.min_nodes", "partitioners")
@@ -39,6 +42,7 @@ class SweepForm:
         runs: of each point, 0 for none
         gap: whether values are compared
         workers: points at once
+        data: data set, metric and number of samples that points are evaluated on, None for none
         folder: for the files
         problem: the first thing that is wrong, empty without one
     """
@@ -47,6 +51,7 @@ class SweepForm:
     runs: int = 0
     gap: bool = False
     workers: int = 1
+    data: EvalRequest | None = None
     folder: str = ""
     problem: str = ""
 
@@ -174,6 +179,14 @@ class SweepFields(QWidget):
         self.gap = QCheckBox("Compare the values of each point with its recorded program")
         self.gap.setAccessibleName(self.gap.text())
         self.workers = self._spin("Points at once", 1, _MOST_WORKERS, max(1, workers))
+        self.data, self.metric_field, self.samples = (
+            self._line(name, example)
+            for name, example in (
+                ("Data set that points are evaluated on", "none, or data.py:batches"),
+                ("Metric of the user, a function", "metric: data.py:accuracy"),
+                ("Number of samples of the data set", "all samples"),
+            )
+        )
         self.folder = QLineEdit()
         self.folder.setAccessibleName("Folder of the sweep")
         self.folder.setFont(theme.mono())
@@ -210,10 +223,21 @@ class SweepFields(QWidget):
                 grid[path] = row.chosen()
             except GridError as error:
                 problem = problem or f"{error}."
+        data = None
+        if self.data.text().strip():
+            fields = (self.data, self.metric_field, self.samples)
+            wrong, data = data_request(*(one.text() for one in fields))
+            problem = problem or (f"{wrong}." if wrong else "")
         folder = self.folder.text().strip()
         problem = problem or ("" if folder else "Name a folder for the sweep.")
         how = self.runs.value(), self.gap.isChecked(), self.workers.value()
-        return SweepForm(grid, *how, folder, problem)
+        return SweepForm(grid, *how, data, folder, problem)
+
+    def _line(self, name: str, example: str) -> QLineEdit:
+        field = line(name, example)
+        field.setToolTip(name)
+        field.textEdited.connect(lambda _text: self.edited.emit())
+        return field
 
     def _spin(self, name: str, low: int, high: int, value: int) -> QSpinBox:
         box = SpinBox()
@@ -238,6 +262,9 @@ class SweepFields(QWidget):
         form.addRow("Runs of each point", self.runs)
         form.addRow(self.gap)
         form.addRow("Points at once", self.workers)
+        data = QHBoxLayout()
+        for field, stretch in ((self.data, 3), (self.metric_field, 2), (self.samples, 1)):
+            data.addWidget(field, stretch)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
@@ -245,6 +272,8 @@ class SweepFields(QWidget):
         layout.addLayout(self._axes)
         layout.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addLayout(form)
+        layout.addWidget(QLabel("Evaluated on"))
+        layout.addLayout(data)
         layout.addWidget(QLabel("Folder"))
         layout.addLayout(folder)
 

@@ -22,6 +22,7 @@ from devtools_app.state.requests import Execute, GoTo, ShowStatus, ShowView
 from devtools_app.state.run_form import default_folder, evaluation_folder
 from devtools_app.state.state import OpenSession, Place, State
 from devtools_app.state.trusted_code import agree, is_agreed
+from devtools_app.viewmodels.data_request import data_request
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.pane_parts import PanelActions
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -41,7 +42,6 @@ from inspector.experiments.evaluate.request import (
 )
 from inspector.jobs.evaluate import EvalJob, key_of
 from inspector.recipes.compile_job import SourceKind
-from inspector.recipes.data_source import DataSourceError, data_source
 from inspector.recipes.emission import file_of, in_file
 from inspector.tables.evaluate import RangeKey, figures_table, ranges_table, worst_table
 from inspector.tables.exported_nodes import exported_place
@@ -237,7 +237,9 @@ class EvaluatePane(PanelActions, Pane):
         if waiting is not None:
             self._begin(waiting)
             return
-        problem, request = _request(self.data.text(), self.measured_by.text(), self.samples.text())
+        problem, request = data_request(
+            self.data.text(), self.measured_by.text(), self.samples.text()
+        )
         if request is None:
             self._refuse(problem)
             return
@@ -365,24 +367,6 @@ class EvaluatePane(PanelActions, Pane):
     def export_to(self, path: Path) -> bool:
         """Write the figures as TSV or CSV by the suffix; return whether it worked."""
         return self.figures.export_to(path)
-
-
-def _request(data: str, metric: str, samples: str) -> tuple[str, EvalRequest | None]:
-    """Return what is wrong with the fields, or the request."""
-    data, metric, samples = data.strip(), metric.strip(), samples.strip()
-    try:
-        source = data_source(data)
-    except DataSourceError as error:
-        return str(error), None
-    if source.path and not os.path.exists(source.path):
-        return f"{source.path} not found", None
-    if metric and not in_file(metric):
-        return f"{metric}: expected a metric as data.py:accuracy", None
-    if samples and not (samples.isascii() and samples.isdigit() and int(samples)):
-        return f"{samples!r}: expected a number of samples", None
-    if source.generated and not samples:
-        return f"{data} has no end: set a number of samples", None
-    return "", EvalRequest(data, metric, int(samples) if samples else None)
 
 
 def _prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> _PreparedEvaluation | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QPushButton, QSplitter, QVBoxLayout, QWidget
@@ -20,7 +21,8 @@ from devtools_app.widgets.log_text import LogText
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
-from inspector.jobs.history import JobEntry, LoggedLine
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.jobs.history import JobEntry, LoggedLine, about
 from inspector.tables.jobs import job_table, output_size
 
 _NONE = Need(
@@ -37,6 +39,7 @@ _BUTTONS = (
     (JobAction.CLEAN, "Clean…", "Delete the files that jobs wrote into the output folder"),
     (JobAction.REPORT, "Bug report…", "Save versions, request and log, without weights"),
 )
+_ALL, _OPEN = "all", "open"
 _WITH_FOLDER = (JobAction.FOLDER, JobAction.CLEAN)
 
 
@@ -54,6 +57,10 @@ class JobsView(QWidget):
         self._is_chosen = False
         self.table = TableView(context.theme, "jobs")
         self.table.set_need(_NONE)
+        self.scope = ToolbarCombo(context.theme, "of", "Jobs of all programs or of those open")
+        self.scope.show_choices([("all programs", _ALL), ("open sessions", _OPEN)], _ALL)
+        self.scope.activated.connect(lambda _index: self._refresh())
+        self.table.add_tool(self.scope)
         self.error = OutcomeLine(context.theme, context.ask)
         self.log = LogText(context.theme, "log of the job")
         self.cancel = push_button("Cancel", "Cancel the job", self._cancel)
@@ -123,6 +130,10 @@ class JobsView(QWidget):
     def _refresh(self) -> None:
         entries = self._history.entries
         self._measure(entries)
+        if self.scope.currentData() == _OPEN:
+            sessions = self._context.store.state.sessions
+            files = [Path(file.path) for one in sessions for file in one.session.files]
+            entries = about(entries, files)
         units = self._context.store.state.units
         self.table.show_table(job_table(entries, units, now=time.time(), sizes=self._sizes))
         if not self._is_chosen and entries:  # the newest, until the user chooses

@@ -28,6 +28,7 @@ from inspector.experiments.sweeps.grid import GridError, grid_of_axes, points_of
 from inspector.experiments.sweeps.price import price_text
 from inspector.experiments.sweeps.request import SweepRequest
 from inspector.experiments.sweeps.task import SweepSettings
+from inspector.recipes.data_source import absolute
 
 _SOON_MS = 150
 _WIDEST = 860
@@ -172,7 +173,12 @@ class SweepFormPage(QScrollArea):
 
 
 def _settings(form: SweepForm) -> SweepSettings:
-    return SweepSettings(form.runs, form.gap)
+    data = form.data
+    if data is None:
+        return SweepSettings(form.runs, form.gap)
+    metric = absolute(data.metric) if data.metric else ""
+    where = absolute(data.data)
+    return SweepSettings(form.runs, form.gap, data=where, metric=metric, samples=data.samples)
 
 
 def _program(one: Variant) -> str:

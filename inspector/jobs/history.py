@@ -214,6 +214,8 @@ def about(entries: Iterable[JobEntry], places: Iterable[Path]) -> tuple[JobEntry
 
 
 def _touches(entry: JobEntry, place: str) -> bool:
+    if entry.target and place.startswith(entry.target + os.sep):  # it wrote the file
+        return True
     found = (path for path in (entry.target, *_strings(entry.request)) if os.path.isabs(path))
     return any(path == place or path.startswith(place + os.sep) for path in found)
 

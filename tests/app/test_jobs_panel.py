@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -349,3 +350,21 @@ def test_comparison_of_values_again_is_of_its_session(make_window, qtbot, monkey
     qtbot.mouseClick(view.buttons[JobAction.AGAIN], Qt.MouseButton.LeftButton)
     assert started == [one]
     assert window.store.state.view == "gap"
+
+
+@pytest.mark.slow
+def test_list_is_of_all_programs_or_of_the_open_ones(window, qtbot) -> None:
+    view = _panel(window, qtbot)
+    one = window.store.state.open_session
+    program = next(file.path for file in one.session.files if file.kind == "pte")
+    for path in ("/home/ada/other.pte", os.path.abspath(program)):
+        run = FakeRun(RunJob(path))
+        window.jobs["run"].follow(run)
+        run.outcome = Outcome(Ended.FAILED, "no kernel")
+        qtbot.waitUntil(lambda: not window.jobs["run"].running, timeout=5000)
+    qtbot.waitUntil(lambda: view.table.rows.length == 2, timeout=5000)
+    view.scope.setCurrentIndex(1)
+    view.scope.activated.emit(1)
+    assert [view.table.rows.text(row, 2) for row in range(view.table.rows.length)] == [
+        str(Path(*Path(program).parts[-2:]))
+    ]

@@ -17,6 +17,7 @@ from devtools_app.state.trusted_code import agree
 from devtools_app.viewmodels.sweep_axes import SweepField, known_times, sweep_fields, values_of
 from devtools_app.views.sweep import SweepPane
 from inspector.experiments.sweeps.grid import GridError
+from inspector.experiments.sweeps.request import SweepRequest
 from inspector.experiments.sweeps.results import Status, read_results
 from inspector.jobs.history import JobEntry, request_content
 from inspector.jobs.messages import Ended
@@ -120,6 +121,28 @@ def test_points_are_counted_and_priced_while_fields_are_picked(pane: SweepPane, 
     qtbot.mouseClick(row.remove, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(form.start.isEnabled, timeout=5000)
     assert len(fields.rows) == 1
+
+
+@pytest.mark.slow
+def test_data_set_is_checked_and_part_of_the_request(
+    pane: SweepPane, qtbot, tmp_path: Path, monkeypatch
+) -> None:
+    window, form = _window(pane), pane.form
+    qtbot.keyClicks(form.fields.data, str(tmp_path / "none.py:batches"))
+    qtbot.waitUntil(lambda: "not found" in form.problem, timeout=5000)
+    (tmp_path / "none.py").write_text("batches = []")
+    qtbot.keyClicks(form.fields.samples, "5")
+    qtbot.waitUntil(form.start.isEnabled, timeout=5000)
+    found: list[SweepRequest] = []
+    monkeypatch.setattr(
+        window.jobs.sweeping, "start", lambda request, _target: found.append(request) or ""
+    )
+    code = window.recipe_store.variant.draft.present.source.path
+    agree([code, str(tmp_path / "none.py")])
+    qtbot.mouseClick(form.start, Qt.MouseButton.LeftButton)
+    assert found[0].settings.data == str(tmp_path / "none.py:batches")
+    assert found[0].settings.samples == 5
+    assert found[0].grid == {"rules.min_nodes": [1]}
 
 
 def _left_of(box):

@@ -56,6 +56,8 @@ def test_price_is_of_compiles_and_runs_side_by_side() -> None:
     assert price_text(1, SweepSettings(), 2, KnownTimes()).endswith("was not compiled here yet")
     unknown = price_text(2, SweepSettings(5), 1, KnownTimes(6.0))
     assert unknown.endswith("run not counted, none is known)")
+    evaluated = price_text(2, SweepSettings(data="data.py:batches"), 1, known)
+    assert evaluated.endswith("evaluation not counted)")
 
 
 def test_sweep_goes_on_from_its_results_alone(recipe: str) -> None:

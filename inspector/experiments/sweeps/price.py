@@ -55,6 +55,7 @@ def price_text(points: int, settings: SweepSettings, workers: int, known: KnownT
     if settings.runs or settings.gap:
         run = "not counted, none is known" if known.run is None else format_time(known.run * _NS)
         parts.append(f"run {run}")
+    parts += ["evaluation not counted"] if settings.data else []
     side = min(workers, points)
     at_once = f" with {side} at once" if side > 1 else ""
     return f"{count} · about {about}{at_once} (last {', '.join(parts)})"
