@@ -15,6 +15,7 @@ from tests.bench.delegate_cases import DELEGATE_CASES
 from tests.bench.gui_cases import GUI_CASES
 from tests.bench.headline_cases import HEADLINE_CASES
 from tests.bench.loop_cases import LOOP_CASES
+from tests.bench.payload_cases import PAYLOAD_CASES
 from tests.bench.result import Result
 from tests.bench.run_cases import RUN_CASES
 from tests.bench.server_cases import SERVER_CASES
@@ -113,6 +114,7 @@ CASES: tuple[Case, ...] = (
     *COMPILE_CASES,
     *RUN_CASES,
     *DELEGATE_CASES,
+    *PAYLOAD_CASES,
     *SERVER_CASES,
     *LOOP_CASES,
     *COMPARE_CASES,

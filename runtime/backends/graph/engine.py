@@ -62,6 +62,12 @@ class GraphEngine:
             for node, one in zip(self.graph.nodes, operations, strict=True)
         ]
 
+        self._steps = [
+            (index, call, self._dropped[index])
+            for index, call in enumerate(self._calls)
+            if call is not None
+        ]
+
     # ---- binding
     def _call(self, node: GraphNode, operation: Operation) -> Callable[[], None]:
         """Return the call of a node: registers in, registers out."""
@@ -71,6 +77,8 @@ class GraphEngine:
         finish = [self._finisher(name) for name in node.outputs]
         held = self._held
         plain = [place for place in arguments if isinstance(place, int)]
+        if len(plain) == len(arguments) and len(targets) == 1:
+            return self._plain_call(run, plain, targets[0], finish[0])
         if len(plain) == len(arguments):
 
             def take() -> Any:  # noqa: ANN401 - whatever the operator returns
@@ -92,6 +100,23 @@ class GraphEngine:
 
         def one() -> None:
             held[target] = done(take())
+
+        return one
+
+    def _plain_call(
+        self,
+        run: Callable[..., Any],
+        reads: Sequence[int],
+        target: int,
+        done: Callable[[Any], Any],
+    ) -> Callable[[], None]:
+        """Return the call of nearly all nodes, in one function: small graphs cost calls."""
+        held, dtype = self._held, self._dtypes[target]
+
+        def one() -> None:
+            made = run(*[held[place] for place in reads])
+            is_done = made.__class__ is torch.Tensor and made.dtype is dtype
+            held[target] = made if is_done else done(made)
 
         return one
 
@@ -175,10 +200,9 @@ class GraphEngine:
         held = self._held
         index = 0
         try:
-            for index, call in enumerate(self._calls):
-                if call is not None:
-                    call()
-                for place in self._dropped[index]:
+            for index, call, dropped in self._steps:  # noqa: B007 - for the error
+                call()
+                for place in dropped:
                     held[place] = None
         except Exception as error:
             raise self._at(error, index) from error

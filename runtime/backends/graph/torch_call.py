@@ -75,14 +75,25 @@ def call_of(
             keywords[entry.name] = operand
         else:
             operands.append(operand)
+    called = _fast(run)
     if not keywords:
-        return Operation(run, tuple(operands))
+        return Operation(called, tuple(operands))
     names, count = tuple(keywords), len(operands)
 
     def with_keywords(*given: Any) -> Any:  # noqa: ANN401 - whatever the operator returns
-        return run(*given[:count], **dict(zip(names, given[count:], strict=True)))
+        return called(*given[:count], **dict(zip(names, given[count:], strict=True)))
 
     return Operation(with_keywords, (*operands, *keywords.values()))
+
+
+def _fast(run: Any) -> Callable[..., Any]:  # noqa: ANN401 - of torch
+    """Return the callable of an operator: of copies of a view the view, as nothing writes to it."""
+    name = run._schema.name.removeprefix("aten::")
+    if name.endswith("_copy") and name != "as_strided_copy":
+        plain = "reshape" if name == "view_copy" else name.removesuffix("_copy")
+        view = getattr(getattr(_ops.aten, plain, None), run._overloadname or "default", None)
+        run = view or run
+    return getattr(run, "_op", run)
 
 
 def _operand(argument: Argument | None, kind: str) -> Operand:

@@ -35,8 +35,16 @@ def _with_bias(made: Tensor, bias: Tensor) -> Tensor:
     return made + bias.to(made.dtype)
 
 
+def _margins(image: Tensor, pad: Sequence[int]) -> tuple[Tensor, tuple[int, ...]]:
+    """Return an image and the padding that is left to a convolution: what both ends share."""
+    before, after = tuple(pad[::2]), tuple(pad[1::2])
+    return (image, before) if before == after else (_padded(image, pad), (0,) * len(before))
+
+
 def _padded(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Tensor:
     """Return an image with padding, before and after each dimension, outermost first."""
+    if not any(pad):
+        return x
     pairs = [pad[at : at + 2] for at in range(0, len(pad), 2)]
     return F.pad(x, [one for pair in reversed(pairs) for one in pair], value=value)
 
@@ -44,19 +52,20 @@ def _padded(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Tensor:
 def conv(facts: Facts, x: Tensor, weight: Tensor, bias: Tensor, *zeros: Tensor) -> Tensor:
     """Return CONV2D or CONV3D; weights are [output, kernel, input]."""
     run = F.conv2d if x.dim() == 4 else F.conv3d
-    image = _padded(_inward(_centred(x, zeros[0])), facts["pad"])
+    image, margins = _margins(_inward(_centred(x, zeros[0])), facts["pad"])
     own = _inward(_centred(weight, zeros[1]))
     stride, dilation = tuple(facts["stride"]), tuple(facts["dilation"])
-    return _with_bias(_outward(run(image, own, None, stride, 0, dilation)), bias)
+    given = bias.to(image.dtype).expand(own.shape[0])
+    return _outward(run(image, own, given, stride, margins, dilation))
 
 
 def depthwise(facts: Facts, x: Tensor, weight: Tensor, bias: Tensor, *zeros: Tensor) -> Tensor:
     """Return DEPTHWISE_CONV2D; weights are [height, width, channel, multiplier]."""
     own = _centred(weight, zeros[1]).permute(2, 3, 0, 1).flatten(0, 1).unsqueeze(1)
-    image = _padded(_inward(_centred(x, zeros[0])), facts["pad"])
+    image, margins = _margins(_inward(_centred(x, zeros[0])), facts["pad"])
     stride, dilation = tuple(facts["stride"]), tuple(facts["dilation"])
-    made = F.conv2d(image, own, None, stride, 0, dilation, x.shape[-1])
-    return _with_bias(_outward(made), bias)
+    given = bias.to(image.dtype).expand(own.shape[0])
+    return _outward(F.conv2d(image, own, given, stride, margins, dilation, x.shape[-1]))
 
 
 def transposed(facts: Facts, x: Tensor, weight: Tensor, bias: Tensor, *zeros: Tensor) -> Tensor:
