@@ -15,7 +15,7 @@ from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.tensors.images import TensorImage
 from inspector.tensors.summary import TensorSummary
-from inspector.units import plural
+from inspector.units import plain_text, plural
 
 if TYPE_CHECKING:
     from devtools_app.widgets.chart import Chart
@@ -136,6 +136,7 @@ class TensorHeat(Plot):
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         rows, columns = image.grid
         self.title.setText(f"{rows:,} × {columns:,}")
+        self.note.setWordWrap(True)
         self.note.setText(self._legend(low, high))
         self.setAccessibleDescription(
             f"{rows:,} rows and {columns:,} columns, values from {low:.4g} to {high:.4g}"
@@ -148,7 +149,8 @@ class TensorHeat(Plot):
         ends = [low, high] if low >= 0 or high <= 0 else [low, 0.0, high]
         colours = self._coloured(np.array(ends))
         marks = [
-            f"<span style='color:{QColor(*(int(one) for one in colour)).name()}'>■</span> {end:.4g}"
+            f"<span style='color:{QColor(*(int(one) for one in colour)).name()}'>■</span>"
+            f" {plain_text(end)}"
             for end, colour in zip(ends, colours, strict=True)
         ]
         if np.isinf(image.values).any():

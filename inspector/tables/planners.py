@@ -17,7 +17,7 @@ _FIELDS = (
     RowField("planned", Quantity.SIZE),
     RowField("reuse", Quantity.PLAIN),
     RowField("fragmentation", Quantity.SHARE),
-    RowField("holes", Quantity.SIZE),
+    RowField("unused at the peak", Quantity.SIZE),
     RowField("peak", Quantity.SIZE),
     RowField("buffer", Quantity.COUNT),
 )

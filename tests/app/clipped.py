@@ -44,7 +44,7 @@ def _label_is_cut(label: QLabel) -> bool:
     if isinstance(label, ElidedLabel) or not whole or label.toolTip() == whole:
         return False
     if label.wordWrap():
-        if Qt.mightBeRichText(label.text()):
+        if whole.startswith("<"):  # rich text
             return label.heightForWidth(label.width()) > label.height() + _SLACK
         words = re.split(r"[\s\u200b]+", label.text())
         longest = max(map(QFontMetrics(label.font()).horizontalAdvance, words))

@@ -8,8 +8,9 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QSpinBox, QWidget
 
+from devtools_app.appearance.colours import CONTRAST_TEXT, contrast
 from devtools_app.appearance.look import ThemeMode
 from devtools_app.jobs.latest import Latest
 from devtools_app.sample_data import SAMPLE
@@ -212,3 +213,20 @@ def test_f6_goes_through_the_areas_and_tab_reaches_all_of_each(window, qtbot) ->
         counts = {type(one).__name__: len(stops(one)) for one in areas}
         # a step of Tab forwards, or of Shift+Tab backwards
         assert max(counts.values()) <= 40, (name, counts)
+
+
+def test_words_keep_their_contrast_after_a_switch_while_the_window_is_open(window, qtbot) -> None:
+    for name in CENTRE + DOCKS:
+        settle(window, qtbot, name)
+    grounds = ("raised", "sunken", "surface")
+    for mode in (ThemeMode.DARK, ThemeMode.LIGHT):
+        window.commands.set_theme(mode)
+        qtbot.wait(30)
+        palette = window.theme.palette
+        found = set()
+        for label in window.findChildren(QLabel):
+            ink = label.palette().color(label.foregroundRole()).name()
+            least = min(contrast(ink, getattr(palette, ground)) for ground in grounds)
+            if label.isEnabled() and label.text() and least < CONTRAST_TEXT:
+                found.add((label.text()[:40], ink))
+        assert found == set(), mode
