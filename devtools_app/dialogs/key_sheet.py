@@ -153,7 +153,7 @@ def _section(theme: Theme, title: str, lines: Sequence[tuple[str, str]], key_wid
         meaning = QLabel(text)
         meaning.setWordWrap(True)
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(meaning, row, 1)
+        grid.addWidget(meaning, row, 1, Qt.AlignmentFlag.AlignTop)
     grid.setColumnMinimumWidth(0, key_width)
     grid.setColumnStretch(1, 1)
     return box

@@ -15,13 +15,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.appearance.look import BASE_SIZE
 from devtools_app.appearance.theme import FontSize, Theme, set_role
 from devtools_app.sample_data import MODULE
 from devtools_app.viewmodels.recent_list import recent_titles
 from devtools_app.widgets.fields import PushButton
+from devtools_app.widgets.flow_layout import FlowLayout
 from devtools_app.widgets.text_label import text_label
 
 _SHOWN_RECENTS = 6
+_BELOW_LESSON = 7  # pixels
+_WIDEST = 760  # of the page, for text of the usual size
 
 # file, what it contains, how to get it
 LESSONS = (
@@ -95,7 +99,7 @@ class StartPage(QScrollArea):
         page.setObjectName("canvasGround")
         page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         inner = QWidget()
-        inner.setMaximumWidth(760)
+        inner.setMaximumWidth(_WIDEST * self._theme.size // BASE_SIZE)
         layout = QVBoxLayout(inner)
         layout.setSpacing(8)
         layout.addStretch(1)
@@ -121,8 +125,8 @@ class StartPage(QScrollArea):
         outer.addStretch(1)
         self.setWidget(page)
 
-    def _buttons(self) -> QHBoxLayout:
-        line = QHBoxLayout()
+    def _buttons(self) -> FlowLayout:
+        line = FlowLayout(space=8, line_space=8)
         offers = [
             ("Open files…", "open"),
             ("Open folder…", "open_folder"),
@@ -137,14 +141,13 @@ class StartPage(QScrollArea):
             set_role(button, "primary", "true" if name == "open" else None)
             button.clicked.connect(lambda _on=False, name=name: self._actions[name]())
             line.addWidget(button)
-        line.addStretch(1)
         return line
 
     def _recent(self, paths: tuple[str, ...], title: str) -> QWidget:
         button = PushButton(title.replace("&", "&&"))
         button.setAccessibleName(f"Open {title}")
         button.setToolTip("\n".join(paths))
-        button.setMaximumWidth(720)
+        button.setMaximumWidth((_WIDEST - 40) * self._theme.size // BASE_SIZE)
         set_role(button, "link", "true")
         button.clicked.connect(lambda: self._open_recent(paths))
         return button
@@ -152,17 +155,17 @@ class StartPage(QScrollArea):
     def _lessons(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(20)
-        grid.setVerticalSpacing(8)
+        grid.setVerticalSpacing(1)
         grid.setColumnStretch(1, 1)
-        for row, (file, content, call) in enumerate(LESSONS):
+        for number, (file, content, call) in enumerate(LESSONS):
             name = text_label(self._theme, file)
             name.setWordWrap(False)
+            code = self._quiet(call, self._theme.mono(FontSize.SMALL))
+            code.setContentsMargins(0, 0, 0, _BELOW_LESSON)
+            row = 2 * number
             grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
-            cell = QVBoxLayout()
-            cell.setSpacing(1)
-            cell.addWidget(text_label(self._theme, content))
-            cell.addWidget(self._quiet(call, self._theme.mono(FontSize.SMALL)))
-            grid.addLayout(cell, row, 1)
+            grid.addWidget(text_label(self._theme, content), row, 1)
+            grid.addWidget(code, row + 1, 1)
         return grid
 
     def _quiet(self, text: str, font: QFont | None = None) -> QLabel:

@@ -48,6 +48,15 @@ def test_no_words_are_cut_at_twice_the_size_in_a_small_window(make_window, qtbot
 
 
 @pytest.mark.parametrize("size", [20, DOUBLE])
+def test_no_words_of_the_start_page_are_cut(make_window, qtbot, size: int) -> None:
+    window = make_window()
+    window.resize(1280, 720)
+    window.commands.set_font_size(size)
+    qtbot.wait(60)
+    assert cut_texts(window._start_page) == []
+
+
+@pytest.mark.parametrize("size", [20, DOUBLE])
 def test_values_of_the_node_panel_wrap(qtbot, theme: Theme, size: int) -> None:
     theme.set_size(size)
     panel = FactPanel(theme, "Node")
