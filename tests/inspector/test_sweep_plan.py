@@ -58,6 +58,8 @@ def test_price_is_of_compiles_and_runs_side_by_side() -> None:
     assert unknown.endswith("run not counted, none is known)")
     evaluated = price_text(2, SweepSettings(data="data.py:batches"), 1, known)
     assert evaluated.endswith("evaluation not counted)")
+    reported = price_text(2, SweepSettings(), 1, KnownTimes(6.0, started=False))
+    assert reported.endswith("(last compile 6 s without the start of its worker)")
 
 
 def test_sweep_goes_on_from_its_results_alone(recipe: str) -> None:

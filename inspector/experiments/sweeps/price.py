@@ -51,7 +51,7 @@ def price_text(points: int, settings: SweepSettings, workers: int, known: KnownT
         return f"{count} · time unknown: this program was not compiled here yet"
     about = f"{seconds / 60:.0f} min" if seconds > _ROUGH else f"{max(seconds, 1.0):.0f} s"
     parts = [f"compile {format_time((known.compile or 0.0) * _NS)}"]
-    parts[0] += "" if known.started else " and the start of workers"
+    parts[0] += "" if known.started else " without the start of its worker"
     if settings.runs or settings.gap:
         run = "not counted, none is known" if known.run is None else format_time(known.run * _NS)
         parts.append(f"run {run}")
