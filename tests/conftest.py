@@ -99,6 +99,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.randomly_reset_seed = False
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run files with long tests first, so that processes beside each other end together."""
+    if not config.pluginmanager.hasplugin("randomly"):
+        long = {item.path for item in items if _is_long(item)}
+        items.sort(key=lambda item: item.path not in long)
+
+
+def _is_long(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("timeout")
+    return mark is not None and mark.args[0] > float(item.config.getini("timeout"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
     """Let a file of tests draw the same whatever was imported before it."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -24,10 +26,10 @@ def test_sources_every_file_is_short() -> None:
 
 def test_sources_every_function_is_short() -> None:
     long = {
-        f"{_name(path)}:{function.lineno} {function.name}": _length(function)
+        f"{_name(path)}:{name}": length
         for path in sources()
-        for function in _functions(path)
-        if _length(function) > LONGEST_FUNCTION
+        for name, length in _read(path).functions.items()
+        if length > LONGEST_FUNCTION
     }
     assert long == {}
 
@@ -36,7 +38,7 @@ def test_sources_every_module_says_what_it_is() -> None:
     silent = [
         _name(path)
         for path in sources()
-        if "data" not in path.parts and not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+        if "data" not in path.parts and not _read(path).says_what_it_is
     ]
     assert silent == []
 
@@ -50,8 +52,21 @@ def _name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+class _Facts(NamedTuple):
+    says_what_it_is: bool
+    functions: dict[str, int]
+
+
+@functools.cache
+def _read(path: Path) -> _Facts:
+    """Return what a file holds; parsing all of them takes seconds, and the trees fill memory."""
+    tree = ast.parse(path.read_text("utf-8"))
+    functions = {f"{one.lineno} {one.name}": _length(one) for one in _functions(tree)}
+    return _Facts(bool(ast.get_docstring(tree)), functions)
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node
 
