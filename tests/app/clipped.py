@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QCheckBox,
