@@ -284,7 +284,7 @@ class TimelinePane(CanvasImage, Pane):
         if set(found) != set(self.canvas.marks.selected):
             self.canvas.set_selected(found)
         chosen = selection.kind is SelectionKind.EVENT and found
-        self.canvas.set_flow(content.arrows(state.session, found[0]) if chosen else ())
+        self.canvas.set_flow(content.arrows(state.session, self.canvas.current) if chosen else ())
 
 
 def _title(one: OpenSession) -> str:

@@ -76,7 +76,7 @@ class EventSearch(QObject):
         found = self._found
         if not found:
             return False
-        current = min(self._canvas.marks.selected, default=NOTHING)
+        current = self._canvas.current
         place = found.next(current, self._canvas.camera.x, by)
         self._canvas.go_to(int(found.rows[place]))
         self._show_count()
@@ -105,7 +105,7 @@ class EventSearch(QObject):
         self.matches.setVisible(found is not None)
         if found is None:
             return
-        current = min(self._canvas.marks.selected, default=NOTHING)
+        current = self._canvas.current
         place = found.place(current)
         before = f"{place + 1:,} of " if place != NOTHING else ""
         self.matches.setText(f"{before}{len(found):,}" if len(found) else "none found")

@@ -45,17 +45,27 @@ class TimelineCanvas(TimelineView):
         super().__init__(colours, parent)
         self.range_tool = False
         self.clicked = NOTHING
+        self._current = NOTHING
         self._spanning = False
         self._anchor = 0.0
         self._shift = False
 
     # -- selection -------------------------------------------------------------------------
 
+    @property
+    def current(self) -> int:
+        """Return the selected event that was chosen, else the first selected one, or -1.
+
+        The same event of all runs may be selected together.
+        """
+        selected = self._marks.selected
+        return self._current if self._current in selected else min(selected, default=NOTHING)
+
     def set_selected(self, events: Iterable[int], *, show: bool = True) -> None:
         """Mark events as selected without emitting a signal."""
         self._marks.selected = frozenset(events)
         if show and self._marks.selected:
-            self.show_event(min(self._marks.selected))
+            self.show_event(self.current)
         self.describe()
         self.update()
 
@@ -75,6 +85,7 @@ class TimelineCanvas(TimelineView):
 
     def select(self, event: int) -> None:
         """Select an event and emit it."""
+        self._current = event
         self.set_selected([event] if event >= 0 else [])
         self.selected.emit(event)
 
@@ -99,7 +110,7 @@ class TimelineCanvas(TimelineView):
         if not len(calls):
             return NOTHING
         order = calls[np.argsort(data.start[calls] - data.end[calls], kind="stable")]
-        place = np.flatnonzero(order == min(self._marks.selected, default=NOTHING))
+        place = np.flatnonzero(order == self.current)
         return int(order[(int(place[0]) + 1) % len(order)]) if len(place) else int(order[0])
 
     # -- ranges and marks ------------------------------------------------------------------
@@ -143,7 +154,7 @@ class TimelineCanvas(TimelineView):
     def toggle_selected_pin(self) -> None:
         """Keep all events of the selected one's name at the top, or no longer."""
         if self._marks.selected:
-            self.toggle_pin(self.pin_of_event(min(self._marks.selected)))
+            self.toggle_pin(self.pin_of_event(self.current))
 
     @override
     def focus_selection(self) -> None:
@@ -216,7 +227,7 @@ class TimelineCanvas(TimelineView):
         if not self._marks.selected:
             self.select(self._first_seen())
             return
-        to = index.neighbour(data, min(self._marks.selected), step)
+        to = index.neighbour(data, self.current, step)
         if to >= 0:
             self.select(to)
 
@@ -233,7 +244,7 @@ class TimelineCanvas(TimelineView):
         if data is None or index is None or not self._marks.selected:
             self._step(1)
             return
-        event = min(self._marks.selected)
+        event = self.current
         time = float(data.start[event] + data.end[event]) / 2
         lane = int(data.lane[event]) + step
         while 0 <= lane < len(data.lanes):
@@ -245,7 +256,7 @@ class TimelineCanvas(TimelineView):
 
     def _activate(self) -> None:
         if self._marks.selected:
-            self.activated.emit(min(self._marks.selected))
+            self.activated.emit(self.current)
 
     # -- mouse -----------------------------------------------------------------------------
 
@@ -331,7 +342,7 @@ class TimelineCanvas(TimelineView):
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
-        chosen = min(self._marks.selected, default=NOTHING)
+        chosen = self.current
         self.clicked = chosen if by_keys else self.hit(QPointF(event.pos()))
         super().contextMenuEvent(event)
 

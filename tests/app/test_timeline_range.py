@@ -311,3 +311,23 @@ def test_the_menu_of_an_event_marks_the_event_also_beside_a_range(
     QApplication.sendEvent(canvas, event)
     next(one for one in kept[0].actions() if one.text() == "Mark its time").trigger()
     assert canvas.marks.flags == ((20.0, 50.0),)
+
+
+def test_the_chosen_event_stays_current_where_all_runs_have_it(bench: Bench, qtbot: QtBot) -> None:
+    pane, canvas = pane_of(bench), pane_of(bench).canvas
+    at = pane.runs.findData("all")
+    pane.runs.setCurrentIndex(at)
+    pane.runs.activated.emit(at)
+    bench.settle()
+    data = canvas.data
+    assert data is not None
+    pane.resize(1000, 240)
+    third = np.flatnonzero((data.lane == 7) & ~data.unattributed)  # calls of the third run
+    canvas.show_event(int(third[0]))
+    before = canvas.camera
+    canvas.select(int(third[2]))
+    assert len(canvas.marks.selected) == 3
+    assert canvas.current == third[2]
+    assert canvas.camera == before  # not scrolled to the first run
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    assert canvas.current == third[3]
