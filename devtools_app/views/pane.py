@@ -35,7 +35,7 @@ from inspector.tables.selection import Selection
 
 Work = Callable[[], object]
 _TOOL_SPACE = 6
-_ICON = 16
+_ICON, _WORD_PAD = 16, 8  # pixels of an icon, and by which a frame around words is wider
 _NOTE_ROOM = 180  # for the facts of the view; buttons with icons give way to it
 _STOPPED = Need("Stopped", "Cancelled before it was ready.")
 
@@ -127,7 +127,7 @@ class Pane(QWidget):
         """Return what the words of buttons with icons take more than the icons."""
         shown = (button for button in self._worded if not button.isHidden())
         widths = (one.fontMetrics().horizontalAdvance(one.text()) for one in shown)
-        return sum(max(width - _ICON, 0) for width in widths)
+        return sum(max(width - _ICON + _WORD_PAD, 0) for width in widths)
 
     def _use_words(self, *, words: bool) -> None:
         self._words = words
@@ -168,6 +168,7 @@ class Pane(QWidget):
         if icon:
             self._keep_icon(button, icon)
         if icon and text:
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             self._worded.append(button)
         if keys:
             self.add_keys(keys, pressed)

@@ -190,3 +190,17 @@ def test_tools_are_whole_in_a_narrow_view(qtbot: QtBot, width: int) -> None:
     for combo in (pane.graphs, pane.beside.combo):
         if combo.isVisible() and width >= 450:
             assert combo.width() >= combo.minimumSizeHint().width()
+
+
+def test_tools_have_words_where_there_is_room_and_icons_where_there_is_none(qtbot: QtBot) -> None:
+    bench, pane = pane_of(qtbot)
+    words = [button for button in pane.findChildren(QToolButton) if button.text() == "Open all"]
+    styles = Qt.ToolButtonStyle
+    for width, style in ((1800, styles.ToolButtonTextOnly), (500, styles.ToolButtonIconOnly)):
+        pane.resize(width, 500)
+        bench.settle()
+        assert [button.toolButtonStyle() for button in words] == [style]
+    pane.resize(1800, 500)
+    bench.settle()
+    assert words[0].toolButtonStyle() == styles.ToolButtonTextOnly
+    assert words[0].width() >= words[0].fontMetrics().horizontalAdvance("Open all")
