@@ -289,6 +289,13 @@ class TreemapCanvas(Canvas):
         return cell.part if cell is not None else NOTHING
 
     @override
+    def choose_for_menu(self, at: QPointF) -> bool:
+        part = self.hit(at)
+        if part >= 0:
+            self.select(part)
+        return part >= 0
+
+    @override
     def mark_hovered(self, item: int) -> None:
         self._marks.hovered = item
         self.hovered.emit(item)

@@ -19,6 +19,7 @@ from schema.program import ProgramFile, instructions, operator_name
 from schema.program import model as m
 
 _SHOWN = 2
+_ROLES = {"filter": "weight"}  # as modules of torch call it
 _HASH = re.compile(r"[0-9a-f]{32,}(?:[_-]\w+)?")  # of the content, as keys of stored weights are
 
 
@@ -32,6 +33,7 @@ class User:
         node: name in the recorded graph, empty if unknown
         instruction: that reads it, None inside of a delegate
         delegate: that it is inside of, or None
+        name: of the blob as modules call it, as in ``stem.0.weight``; empty if unknown
     """
 
     text: str
@@ -39,6 +41,7 @@ class User:
     node: str = ""
     instruction: int | None = None
     delegate: int | None = None
+    name: str = ""
 
 
 Users = Mapping[str, tuple[User, ...]]
@@ -74,15 +77,27 @@ def users_of(part: FilePart, users: Users) -> tuple[User, ...]:
 
 def users_text(users: Sequence[User]) -> str:
     """Return the first users and the number of others as text."""
-    more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
-    return ", ".join(user.text for user in users[:_SHOWN]) + more
+    return _listed([user.text for user in users])
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return ", ".join(texts[:_SHOWN]) + more
 
 
 def part_title(part: FilePart, users: Users) -> str:
     """Return the name of a part; one that is stored under its hash is called by its users."""
     names = part.name.split(" = ")
     found = users_of(part, users) if all(map(is_hash, names)) else ()
-    return users_text(found) or part.name
+    return blob_name(found) or part.name
+
+
+def blob_name(users: Sequence[User]) -> str:
+    """Return what modules call a blob with these users, else the users; empty without any."""
+    names = tuple(dict.fromkeys(user.name for user in users))
+    if not all(names):
+        return users_text(users)
+    return _listed(names)
 
 
 def is_hash(name: str) -> bool:
@@ -116,6 +131,12 @@ class _Modules:
         path = paths.pop() if len(paths) == 1 else ""
         return f" in {path}" if path else ""
 
+    def only_module(self, handles: Sequence[int]) -> str:
+        """Return the only module that nodes of these handles are in, else an empty string."""
+        nodes = [node for handle in handles for node in self._nodes.get(handle, ())]
+        paths = {node.module_path for node in nodes if node.module_path}
+        return paths.pop() if len(paths) == 1 else ""
+
     def of_instruction(self, number: int) -> str:
         """Return the same for an instruction."""
         return self.of_handles(self._handles.get(number, ()))
@@ -140,10 +161,15 @@ def _payload_users(
                         used.add(key)
                         role = f" {argument.name}" if argument.name else ""
                         text = f"delegate {number} {node.name}{role}{place}"
-                        yield key, User(text, plan.name, recorded, delegate=number)
+                        name = _weight_name(modules.only_module(handles), argument.name)
+                        yield key, User(text, plan.name, recorded, delegate=number, name=name)
         for key in sorted(named - used):
             text = f"delegate {number} ({payload.backend_id})"
             yield key, User(text, plan.name, delegate=number)
+
+
+def _weight_name(module: str, role: str) -> str:
+    return f"{module}.{_ROLES.get(role, role)}" if module and role else ""
 
 
 def _instruction_users(plan: m.ExecutionPlan, modules: _Modules) -> Iterator[tuple[int, User]]:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from inspector.check.tensors import saved_tensors
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
-from inspector.join import record_maps
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.tensors import StoredTensor, stored_tensors
-from inspector.size.users import is_hash, stored_users, users_text
+from inspector.size.users import blob_name, is_hash, stored_users
 from inspector.tensors.constant_names import constant_names
 from inspector.tensors.elements import (
     Elements,
@@ -37,7 +36,6 @@ from schema.payloads.model import Constant
 
 NIBBLES = ("qcint4", "qbint4")
 _NIBBLE_ZERO = 8.0  # of XNNPACK weights of 4 bits, stored as 0 to 15
-_ROLES = {"filter": "weight", "kernel": "weight"}  # as modules of torch name it
 _MISSING = "missing: its bytes are not among these files"
 
 
@@ -185,7 +183,6 @@ def _constants(
         for value in argument.values
     }
     users = stored_users(session)
-    modules = _modules(session, method)
     for value in graph.values.values():
         constant = by_name.get(value.constant)
         if constant is not None and value.tensor is not None:
@@ -193,24 +190,14 @@ def _constants(
             key = f"{method} {constant.name}" if several else constant.name
             read_by = users.get(constant.name) or users.get(key, ())
             role = roles.get(value.name, "")
-            module = next((modules[one.node] for one in read_by if one.node in modules), "")
-            short = f"{module}.{_ROLES.get(role, role)}" if module and role else ""
             yield _constant(
                 f"{method}/delegate {number}/{value.name}",
-                _readable(constant.name, short or users_text(read_by), number, value.name),
+                _readable(constant.name, blob_name(read_by), number, value.name),
                 (method, number, role),
                 value,
                 constant,
                 by_name,
             )
-
-
-def _modules(session: Session, method: str) -> dict[str, str]:
-    """Return node of the recorded graph -> its module, without those that have none."""
-    record = session.record
-    graph = record_maps.edge_graph(record, method) if record is not None else None
-    nodes = graph.nodes if graph is not None else ()
-    return {node.name: node.module_path for node in nodes if node.module_path}
 
 
 def _readable(name: str, readers: str, delegate: int, value: str) -> str:

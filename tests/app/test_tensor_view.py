@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.requests import Select, ShowTensor
@@ -353,3 +353,27 @@ def child(model, index, name: str):
     raise AssertionError(
         [model.node(model.index(n, 0, index)).name for n in range(model.rowCount(index))]
     )
+
+
+@pytest.mark.slow
+def test_a_right_click_on_a_part_in_size_leads_to_its_tensor(
+    make_window, qtbot, monkeypatch
+) -> None:
+    menus: list[QMenu] = []
+    monkeypatch.setattr(QMenu, "popup", lambda menu, _at: menus.append(menu))
+    window = make_window()
+    shown(window, qtbot, NET)
+    window.show_view("size")
+    view = next(host.view for host in window.hosts if host.spec.name == "size")
+    qtbot.waitUntil(lambda: not view.working, timeout=20_000)
+    canvas = view.canvas
+    points = (
+        QPoint(x, y) for y in range(5, canvas.height(), 5) for x in range(5, canvas.width(), 7)
+    )
+    names = view._content.map.data.names
+    at = next(one for one in points if names[canvas.hit(one.toPointF())] == "stem.0.weight")
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, canvas.mapToGlobal(at))
+    QApplication.sendEvent(canvas, event)
+    next(one for one in menus.pop().actions() if one.text() == "Show in Tensor").trigger()
+    pane = ready(window, qtbot)
+    qtbot.waitUntil(lambda: pane.facts.sheet.title == "stem.0.weight", timeout=20_000)

@@ -105,7 +105,7 @@ def test_size_map_of_a_session_counts_every_byte_once(folder: str) -> None:
 def test_weights_are_called_by_what_reads_them_and_lead_there() -> None:
     session = opened("corpus/v1.5.1/convnet_xnnpack")
     made = size_map(session)
-    title = "delegate 0 Conv2d_1 filter in stem.0"
+    title = "stem.0.weight"
     assert made.data.names.count(title) == 1
     box = made.data.names.index(title)
     part = made.parts[made.leaf[box]]
@@ -117,7 +117,7 @@ def test_weights_are_called_by_what_reads_them_and_lead_there() -> None:
     assert sheet.title == title
     (used,) = [group for group in sheet.groups if group.title == "Used by"]
     (fact,) = used.facts
-    assert fact.value == title
+    assert fact.value == "delegate 0 Conv2d_1 filter in stem.0"
     assert isinstance(fact.link, Selection)
     assert node_facts(session, "forward", fact.link, Units()).title
 

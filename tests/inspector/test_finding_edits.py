@@ -327,4 +327,4 @@ def test_limits_are_findings_on_a_calibrated_machine_only(
 
 def test_largest_part_is_called_by_its_user_and_not_by_a_hash() -> None:
     (found,) = [one for one in findings(load_session(LOOP[:2])) if "named data" in one.text]
-    assert found.detail == "largest: delegate 0 Conv2d_2 filter in stem.0, 15 KiB"
+    assert found.detail == "largest: stem.0.weight, 15 KiB"
