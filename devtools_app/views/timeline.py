@@ -17,6 +17,7 @@ from devtools_app.viewmodels.timeline_content import (
     TimelineContent,
     timeline_content,
 )
+from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import Pane
 from devtools_app.views.pane_parts import CanvasImage
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -111,6 +112,7 @@ class TimelinePane(CanvasImage, Pane):
         self.range.table.row_chosen.connect(
             lambda row: self.select_key(self.range.table.rows.key(row))
         )
+        offer_edits_of_rows(self.range.table, self.context)
         self.range.exported.connect(lambda text: self._ask(ShowStatus(text)))
         self.theme.changed.connect(self._restyle)
 

@@ -78,6 +78,22 @@ def _of_event(pane: TimelinePane, event: int) -> QMenu:
         own.addAction(f"Find all “{name.replace('&', '&&')}”", lambda: pane.search.search(name))
     for action in own.actions():
         menu.insertAction(after, action)
+    flow = _flow_menu(pane, menu)
+    if not flow.isEmpty():
+        menu.insertMenu(after, flow)
+    return menu
+
+
+def _flow_menu(pane: TimelinePane, parent: QMenu) -> QMenu:
+    """Return the calls that wrote what the selected one reads, and those that read its results."""
+    canvas, data = pane.canvas, pane.canvas.data
+    menu = QMenu("Go along the flow of data", parent)
+    ends = {event for pair in canvas.marks.flow for event in pair}
+    here = canvas.current if canvas.current in ends else canvas.holder(canvas.current)
+    for source, target in canvas.marks.flow if data is not None else ():
+        other, way = (source, "Writer") if target == here else (target, "Reader")
+        name = data.names[int(data.label[other])].replace("&", "&&") if data is not None else ""
+        menu.addAction(f"{way}: {name}", partial(canvas.go_to, other))
     return menu
 
 

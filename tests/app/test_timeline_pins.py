@@ -191,7 +191,21 @@ def test_sessions_with_another_unit_are_left_out_and_named() -> None:
     assert "left out: B  c" in content.timeline.note
 
 
-def test_selecting_a_call_draws_the_flow_of_its_values(qtbot: QtBot) -> None:
+def canvas_point(pane: TimelinePane, event: int) -> QPoint:
+    """Return a pixel in an event."""
+    canvas, data = pane.canvas, pane.canvas.data
+    assert data is not None
+    x = canvas.pixel_of(float(data.start[event] + data.end[event]) / 2)
+    ys = (y for y in range(canvas.height()) if canvas.hit(QPointF(x, y)) == event)
+    return QPoint(round(x), next(ys) + 4)
+
+
+def test_selecting_a_call_draws_the_flow_of_its_values(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[QMenu] = []
+    kept: list[QMenu] = []
+    monkeypatch.setattr(QMenu, "popup", lambda menu, _at: (shown.append(menu), kept.append(menu)))
     bench = Bench(qtbot, TimelinePane)
     session = opened(PROGRAM)
     bench.open(session)
@@ -214,6 +228,13 @@ def test_selecting_a_call_draws_the_flow_of_its_values(qtbot: QtBot) -> None:
         assert data.end[source] <= data.start[target]
         assert chosen in (source, target)
     canvas.render_to_image(1.0)
+    lines = menu_at(pane, canvas_point(pane, chosen), shown)
+    assert "Go along the flow of data" in lines
+    flow = next(one for one in kept[0].actions() if one.menu()).menu()
+    assert len(flow.actions()) == len(arrows)
+    reader = next(one for one in flow.actions() if one.text().startswith("Reader: "))
+    reader.trigger()
+    assert canvas.current in {target for source, target in arrows if source == chosen}
     canvas.select(-1)
     assert canvas.marks.flow == ()
 
