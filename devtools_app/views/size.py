@@ -170,10 +170,10 @@ class SizePane(CanvasImage, PanelActions, Pane):
         self.select(part_selection(*content.map.parts[number]))
 
     def _menu(self, at: QPoint) -> None:
-        selection = self.state.selection
-        if selection.kind is SelectionKind.PART and self._content is not None:
-            number = self._content.keys.get(selection)
-            name = "" if number is None else self._content.map.parts[number][1].name
+        selection, content = self.state.selection, self._content
+        number = None if content is None else content.keys.get(selection)
+        if content is not None and number is not None:
+            name = content.map.data.names[content.map.box[number]]
             menu = item_menu(self.canvas, name, selection, SPEC.name, self.context)
             menu.popup(self.canvas.mapToGlobal(at))
 

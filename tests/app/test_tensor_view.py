@@ -374,6 +374,8 @@ def test_a_right_click_on_a_part_in_size_leads_to_its_tensor(
     at = next(one for one in points if names[canvas.hit(one.toPointF())] == "stem.0.weight")
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, canvas.mapToGlobal(at))
     QApplication.sendEvent(canvas, event)
-    next(one for one in menus.pop().actions() if one.text() == "Show in Tensor").trigger()
+    menu = menus.pop()
+    assert menu.actions()[0].text() == "stem.0.weight"
+    next(one for one in menu.actions() if one.text() == "Show in Tensor").trigger()
     pane = ready(window, qtbot)
     qtbot.waitUntil(lambda: pane.facts.sheet.title == "stem.0.weight", timeout=20_000)
