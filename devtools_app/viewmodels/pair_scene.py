@@ -22,7 +22,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import GraphRegion, ModelEdge, ModelGraph, ModelNode
 from inspector.graph.node_text import node_title
 from inspector.profile.node_times import no_times
-from inspector.units import format_bytes, format_time, plural
+from inspector.units import format_time, plural
 
 ABSENT = -1
 Ints = NDArray[np.int64]
@@ -226,9 +226,6 @@ def _side_scene(
         labels=tuple(labels),
         sublabels=tuple(second),
         owners=owners,
-        edge_labels=tuple(
-            format_bytes(size) if size >= 0 else "" for size in scene.edge_bytes.tolist()
-        ),
         info=_infos(union, own, found, at),
     )
 

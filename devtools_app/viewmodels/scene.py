@@ -170,13 +170,12 @@ def _edges(graph: ModelGraph, names: Sequence[str]) -> list[SceneEdge]:
     found: list[SceneEdge] = []
     for edge in graph.edges:
         size = edge.nbytes
-        text = format_bytes(size) if size is not None else ""
         source, target = graph.nodes[edge.source], graph.nodes[edge.target]
         found.append(
             SceneEdge(
                 names[edge.source],
                 names[edge.target],
-                text,
+                "",  # its bytes are written when they are seen
                 UNKNOWN_BYTES if size is None else size,
                 edge.value,
                 emphasised=crosses_boundary(source, target),
@@ -359,11 +358,18 @@ def with_sublabels(
     return replace(
         scene,
         sublabels=tuple(text(node) for node in graph.graph.nodes),
-        edge_labels=tuple(
-            format_bytes(size, size_unit) if size != UNKNOWN_BYTES else ""
-            for size in scene.edge_bytes.tolist()
-        ),
+        edge_labels=_edge_labels(scene, size_unit),
         info=cluster_infos(graph.graph, scene, graph.times, graph.clusters, time_unit),
+    )
+
+
+def _edge_labels(scene: SceneGraph, size_unit: str) -> tuple[str, ...]:
+    """Return the bytes of edges in a fixed unit; in its own each is written when it is seen."""
+    if size_unit == "auto":
+        return scene.edge_labels
+    return tuple(
+        format_bytes(size, size_unit) if size != UNKNOWN_BYTES else ""
+        for size in scene.edge_bytes.tolist()
     )
 
 

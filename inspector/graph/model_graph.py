@@ -127,9 +127,13 @@ def _is_of(name: str, method: str) -> bool:
     return "/" not in name or name.rsplit("/", 1)[1] == method
 
 
-@identity_cache
 def model_graph(session: Session, method: str, name: str = COMPILED) -> ModelGraph | None:
     """Return a graph of a method, None if the session has no source for it."""
+    return _model_graph(session, method, name)  # one entry with and without the default
+
+
+@identity_cache
+def _model_graph(session: Session, method: str, name: str) -> ModelGraph | None:
     record, program = session.record, session.program
     if record is not None and name not in (COMPILED, "instructions"):
         return _from_record(session, record.graph(name), method, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inspector.files.load import load_session
-from inspector.graph.model_graph import graph_names, model_graph
+from inspector.graph.model_graph import COMPILED, graph_names, model_graph
 from inspector.profile.join_index import join_index
 from inspector.profile.methods import analyse_profile
 from schema.graph import NodeKind
@@ -106,3 +106,8 @@ def test_lstm_instructions_that_share_a_handle_are_told_apart_by_order() -> None
     assert len(rows) > 50
     kernels = [row.link.node for row in rows if row.event_name == "OPERATOR_CALL"]
     assert len(set(kernels)) == len(kernels)
+
+
+def test_graph_is_built_once_with_and_without_its_default_name() -> None:
+    loaded = session(NET)
+    assert model_graph(loaded, "forward") is model_graph(loaded, "forward", COMPILED)
