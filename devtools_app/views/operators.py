@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QStackedWidget
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget
 from typing_extensions import override
 
 from devtools_app.state.requests import Select
@@ -105,6 +105,7 @@ class OperatorsPane(PanelActions, Pane):
         )
         self.work.toggled.connect(self._refresh)
         self.runs = Badge(context.theme)
+        self.runs.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.panels = QStackedWidget()
         for panel in (self.table, self.tree):
             self.panels.addWidget(panel)
@@ -192,7 +193,8 @@ class OperatorsPane(PanelActions, Pane):
         session = self.state.session
         logged = runs and session is not None and session.times_with_values
         tag, tone = (f" · {VALUES_LOGGED}", "warn") if logged else ("", "")
-        self.runs.set_badge(text + tag, tone, "What the times are computed from")
+        words = f"What the times are computed from: {text}{tag}"
+        self.runs.set_badge(text + tag, tone, words)
         self.show_content()
         self._reported = Selection()
         self._mark_edits()

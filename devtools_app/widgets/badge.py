@@ -92,7 +92,10 @@ class Badge(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            paint_badge(painter, QRectF(self.rect()), self._text, self._theme, self._tone)
+            room = self.width() - 2 * _PAD - sign_width(self._tone)
+            right = Qt.TextElideMode.ElideRight
+            shown = _metrics(self, self._theme).elidedText(self._text, right, room + 1)
+            paint_badge(painter, QRectF(self.rect()), shown, self._theme, self._tone)
 
 
 def _metrics(widget: QWidget, theme: Theme) -> QFontMetrics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QFontMetrics, QKeyEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -23,6 +23,7 @@ from devtools_app.widgets.item_panel import ItemPanel
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.table import Column, ColumnKind, Table
 
+_LETTERS = 9  # of a name in a short list that is worth a line
 _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
 _WIDEST = 420
 _NARROWEST = 48
@@ -125,6 +126,21 @@ class TableView(ItemPanel):
         head.setStretchLastSection(False)
         self._plain = True
 
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._plain:
+            self._keep_names()
+
+    def _keep_names(self) -> None:
+        """Hide the other columns of a short list while they leave some letters of a name only."""
+        columns = self.rows.columns
+        widths = [self._width_of(*one).usual for one in enumerate(columns)]
+        letters = QFontMetrics(self._theme.mono()).averageCharWidth() * _LETTERS
+        full = sum(widths[1:]) + min(widths[0] if widths else 0, letters) > self.width()
+        for index in range(1, len(columns)):
+            self._grid.setColumnHidden(index, full)
+
     def current_row(self) -> int:
         """Return the table row of the cursor, or -1."""
         index = self._grid.currentIndex()
@@ -204,6 +220,7 @@ class TableView(ItemPanel):
             head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             for index, column in enumerate(columns):
                 self._grid.setColumnWidth(index, self._width_of(index, column).usual)
+            self._keep_names()
         else:
             self._fit_columns()
 

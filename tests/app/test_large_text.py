@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QDialog, QScrollArea
+from PySide6.QtWidgets import QDialog, QScrollArea, QTableView
 
 from devtools_app.actions.keys import sheet_sections
 from devtools_app.appearance.look import BASE_SIZE
@@ -93,3 +93,15 @@ def test_keys_fit_their_window(qtbot, theme: Theme, size: int, room: tuple[int, 
         assert sheet.columns >= 3
         assert area.verticalScrollBar().maximum() == 0 or room[1] < 800
     sheet.close()
+
+
+@pytest.mark.parametrize(("size", "hidden"), [(BASE_SIZE, False), (DOUBLE, True)])
+def test_files_keep_their_names_before_their_sizes(make_window, qtbot, size, hidden) -> None:
+    window = make_window()
+    window.resize(1280, 720)
+    open_sample(window, qtbot, LOOP[:2])
+    window.commands.set_font_size(size)
+    qtbot.wait(60)
+    grid = host_of(window, "files").findChild(QTableView)
+    assert grid.isColumnHidden(1) is hidden
+    assert grid.columnWidth(0) > 80
