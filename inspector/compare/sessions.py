@@ -43,6 +43,7 @@ from inspector.compare.output_errors import OutputErrors
 from inspector.compare.ownership import owner_changes, partition_changes
 from inspector.compare.recipes import recipe_changes
 from inspector.compare.statistics import TimeVerdict, judge
+from inspector.compare.time_origins import without_verdict
 from inspector.compare.times import module_rows, node_rows, operator_rows
 from inspector.compare.weighing import unrelated
 from inspector.compare.weights import recorded_weights, weight_changes
@@ -221,7 +222,11 @@ class _Comparing:
         for name, program in zip(self._names, found.programs, strict=True):
             if program.failure:
                 self._notes.append(f"{name} could not be measured: {program.failure}")
-        verdicts = [judge(*found.common(0, number)) for number in range(1, len(found.programs))]
+        facts = [program.facts or {} for program in found.programs]
+        verdicts = [
+            without_verdict(judge(*found.common(0, number)), facts[0], facts[number])
+            for number in range(1, len(found.programs))
+        ]
         values = _measured_values(found, verdicts)
         method = next((str(one.facts["method"]) for one in found.programs if one.facts), "")
         clocks = {str(one.facts["clock"]) for one in found.programs if one.facts}

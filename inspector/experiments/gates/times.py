@@ -157,6 +157,8 @@ def _times(
             " are not the program's; run it again without (etscope run logs values in a run of"
             " their own), or --measure N runs it here"
         )
+    if evidence.times is None:
+        _refuse_emulated(evidence)
     found = evidence.times if evidence.times is not None else trace_times(evidence.session)
     chosen = {
         name: blocks
@@ -170,6 +172,15 @@ def _times(
             f" none found in {evidence.what}"
         )
     return chosen
+
+
+def _refuse_emulated(evidence: Evidence) -> None:
+    for time in analyse_profile(evidence.session).methods:
+        if time.emulated and evidence.method in ("", time.method):
+            raise MissingError(
+                f"latency: in the runs of {evidence.what} {time.origin_words}, so that their times"
+                " are not the program's; run it where its backends are"
+            )
 
 
 def _judged(worst: str, medians: Mapping[str, float]) -> str:
