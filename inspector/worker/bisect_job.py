@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from compiler.delegate.lowered_module import LoweredBackendModule
 from compiler.errors import CompileError
 from compiler.pipeline.edge_manager import EdgeProgramManager
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
+from inspector.experiments.gates.requirement import Kind
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.bisect_trials import CandidateNode, Trial
 from inspector.recipes.compile_job import CompileJob
@@ -24,6 +26,7 @@ from inspector.worker.lowering import backend_config, check_names
 from inspector.worker.probing import Probe, ProbeError
 from inspector.worker.tasks import Task
 from inspector.worker.warm import Warm
+from runtime import Runtime
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
 from schema.etrecord.parts.verdicts import NodeOutcome
@@ -71,6 +74,19 @@ def bisect(job: BisectJob, folder: Path, notify: Say, how: Mapping[str, Any]) ->
     return searched(nodes, trying.trial, notify, how)
 
 
+def absent_backends(edge: EdgeProgramManager) -> list[str]:
+    """Return the backends of the delegates that are not registered here."""
+    known = set(Runtime.get().backend_registry.registered_backend_names)
+    modules = (
+        module
+        for name in edge.methods
+        for module in edge.exported_program(name).graph_module.modules()
+    )
+    return sorted(
+        {one.backend_id for one in modules if isinstance(one, LoweredBackendModule)} - known
+    )
+
+
 class _Trials:
     """Builds and evaluates trial programs."""
 
@@ -87,7 +103,8 @@ class _Trials:
     def candidates(self) -> list[CandidateNode]:
         """Return the exported nodes that are at least partly delegated, in the order of the graph.
 
-        Raises: AnswerError without partitioners, or for an unknown method
+        Raises: AnswerError without partitioners, for an unknown method, or for backends that do
+            not run here
         """
         if not self._job.compile.partitioners:
             raise AnswerError("nothing is delegated: the recipe has no partitioner")
@@ -96,6 +113,13 @@ class _Trials:
         if method and method not in edge.methods:
             there = ", ".join(sorted(edge.methods))
             raise AnswerError(f"unknown method {method!r}; available: {there}")
+        kind = self._bound.kind
+        absent = [] if self._job.device or kind is Kind.PROGRAM else absent_backends(edge)
+        if absent:
+            raise AnswerError(
+                f"{', '.join(absent)} does not run here: no trial would load, and innocent nodes"
+                " would be named; available: --device, or a bound on the program itself"
+            )
         origins = origins_of(edge)
         self._nodes = [
             node
