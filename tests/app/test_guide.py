@@ -84,7 +84,17 @@ def test_glossary_page_has_the_words_of_the_window() -> None:
 )
 def test_headings_of_figures_define_them(name: str) -> None:
     plain = {"#", "delegate", "depth", "address", "line", "passes", "instruction", "index"}
-    plain |= {"nodes", "instructions", "kernel", "inputs", "outputs", "first", "last", "buffer"}
+    plain |= {
+        "nodes",
+        "instructions",
+        "kernel",
+        "inputs",
+        "outputs",
+        "first",
+        "last",
+        "buffer",
+        "value",
+    }
     session = load_session(LOOP[:2])
     found = build(name, session, session.methods[0])
     table = found.rows if isinstance(found, Tree) else found

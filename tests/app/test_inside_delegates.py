@@ -11,6 +11,7 @@ import pytest
 
 from devtools_app.state.requests import ShowView
 from devtools_app.state.state import Gaps, OpenSession, State
+from devtools_app.viewmodels.canvas_data import Swatch
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_text, node_gaps
 from devtools_app.viewmodels.inside_facts import bars
 from devtools_app.viewmodels.node_facts import node_facts
@@ -160,7 +161,7 @@ def test_overlay_is_of_decades_and_names_their_ends(session: Session, compared: 
     assert at["aten_convolution_default_1"] == 0
     assert 0 < at["aten_hardtanh_default"] < at["aten_add_tensor"] < at["aten_mean_dim"] == 1
     assert math.isnan(at[CONV])
-    ramp = found.legend[-1]
+    (ramp,) = [one for one in found.legend if one.swatch is Swatch.RAMP]
     assert (ramp.low, ramp.high) == ("≤ 1e-07", "≥ 1e+00")
     words = {node: gap_text(one, OWN_GAP) for node, one in rows.items()}
     scene = with_sublabels(made, OWN_GAP, "auto", "auto", words)

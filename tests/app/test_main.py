@@ -210,7 +210,7 @@ def test_window_is_shown_before_readers_and_numpy_are_imported():
         "early += [name for name in sys.modules if name.startswith('devtools_app.views.')]\n"
         "window.close()\n"
         "light = {'inspector', 'inspector.tables', 'inspector.tables.selection',"
-        " 'inspector.files', 'inspector.files.workspace_file'}\n"
+        " 'inspector.files', 'inspector.files.workspace_file', 'inspector.units'}\n"
         "assert {*early} - light == {'devtools_app.views.spec'}, early\n"
     )
     done = python(code, QT_QPA_PLATFORM="offscreen", ETSCOPE_SETTINGS="/nonexistent/settings.json")

@@ -144,12 +144,14 @@ def test_legend_swatch_has_the_colour_that_is_painted(qtbot, theme: Theme) -> No
 @pytest.mark.parametrize(("height", "both"), [(200, False), (240, False), (320, True)])
 def test_memory_plan_has_its_height_before_the_curve(qtbot, theme, height: int, both: bool) -> None:
     plan, curve = MemoryCanvas(theme.canvas), LiveCurve(theme)
-    drawing = _Drawing(plan, curve)
+    times = QWidget()
+    drawing = _Drawing(plan, curve, times)
     qtbot.addWidget(drawing)
     drawing.resize(400, 500)
     drawing.show()
     drawing.resize(400, height)
     qtbot.waitUntil(lambda: curve.isVisible() == both)
+    assert times.isVisible() <= curve.isVisible()
     assert plan.height() >= 120
 
 
