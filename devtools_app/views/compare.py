@@ -222,8 +222,8 @@ class ComparePane(PanelActions, Pane):
         others = [one for one in self._variants if not one.session]
         if others:
             self._content = None
-            self.headline.setText(_ALONE.title)
-            self.about.setText(_CLOSED if any(one.files for one in others) else _FAILED)
+            _put(self.headline, _ALONE.title)
+            _put(self.about, _CLOSED if any(one.files for one in others) else _FAILED)
             self.about.setVisible(True)
             self._show_tables(shown=False)
             self.stack.setCurrentIndex(1)
@@ -256,8 +256,8 @@ class ComparePane(PanelActions, Pane):
             return
         before, self._content = self._content, result
         found, letters = result.comparison, result.letters
-        self.headline.setText(headline(found, letters))
-        self.about.setText(subtitle(found, self._edits(letters), result.runs))
+        _put(self.headline, headline(found, letters))
+        _put(self.about, subtitle(found, self._edits(letters), result.runs))
         self.about.setVisible(bool(self.about.text()))
         self.summary.show_table(summary_table(found, letters))
         if before is None or (before.letters, before.runs) != (letters, result.runs):
@@ -382,6 +382,12 @@ def _compare(
         one.id for one, report in zip(shown, reports, strict=True) if report is None
     )
     return _CompareContent(found, tuple(one.id for one in shown), runs, unknown, shown, job)
+
+
+def _put(label: QLabel, text: str) -> None:
+    """Show a text, whole on hover: in a low window its last line may have no room."""
+    label.setText(text)
+    label.setToolTip(text)
 
 
 SPEC = ViewSpec("compare", "Compare", Area.CENTRE, ComparePane, "compare")
