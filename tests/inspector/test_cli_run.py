@@ -450,7 +450,7 @@ def test_verify_with_a_record_runs_what_no_backend_does(
     assert found.code == 0, found.out
     for case in valid(found, "verify")["data"]["cases"]:
         assert {one["engine"] for one in case["partitions"]} == {"emulated"}
-    assert "2 delegates of XnnpackBackend: host emulation" in run(*asked).out
+    assert "2 delegates of XnnpackBackend: emulated by the recorded graph" in run(*asked).out
     other = run(*asked[:2], "--record", DATA / "corpus/v1.5.1/mm_portable/model.etrecord")
     assert (other.code, "not one of this program" in other.err) == (3, True)
 
