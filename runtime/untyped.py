@@ -11,6 +11,8 @@ import torch
 _torch: Any = torch
 aten: Any = torch.ops.aten
 parse_schema: Callable[[str], Any] = _torch._C.parse_schema
+OpOverload: type[Any] = _torch._ops.OpOverload
+is_dispatched: Callable[[str], bool] = _torch._C._dispatch_has_kernel  # of aten::add.Tensor
 operator_names: Callable[[], list[str]] = _torch._C._dispatch_get_all_op_names
 _frombuffer: Callable[..., torch.Tensor] = _torch.frombuffer
 

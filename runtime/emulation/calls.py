@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -12,20 +10,15 @@ import torch
 
 from runtime.emulation.recorded import GraphCall, RecordedGraph
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.kernels.named_by_files import operator_of_file
 from runtime.memory.slots import dtype_of
-from runtime.untyped import dtype_named, from_buffer
+from runtime.untyped import aten, dtype_named, from_buffer
 from schema.dtypes.scalar_type import numel
 from schema.etrecord import TensorData
 from schema.graph import Argument, Graph, GraphNode, NodeKind
 
-_ops: Any = torch.ops
 _IGNORED = ("Device", "Layout")
 _BORDERS = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
-# Modules that register the operators of a namespace.
-_LISTED_IN = {
-    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
-    "torchao": "torchao.quantization.quant_primitives",
-}
 
 
 def operator_of(node: GraphNode) -> Callable[..., Any]:
@@ -37,15 +30,10 @@ def operator_of(node: GraphNode) -> Callable[..., Any]:
         raise _refused(f"{node.name} is not an operator call but {node.kind.value}")
     if node.target in DIM_ORDER:
         return DIM_ORDER[node.target]
-    namespace, _, rest = node.target.partition(".")
-    name, _, overload = rest.rpartition(".")
-    if namespace in _LISTED_IN:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(_LISTED_IN[namespace])
-    try:
-        return getattr(getattr(getattr(_ops, namespace), name), overload)
-    except AttributeError:
-        raise _refused(f"torch has no operator {node.target}") from None
+    found = operator_of_file(node.target)
+    if found is None:
+        raise _refused(f"torch has no operator {node.target} that only computes")
+    return found
 
 
 def call_of(node: GraphNode) -> GraphCall:
@@ -156,7 +144,7 @@ def _to_dim_order_copy(
     dim_order: list[int] | None = None,
     **options: Any,  # noqa: ANN401 - of aten._to_copy
 ) -> torch.Tensor:
-    return _in_order(_ops.aten._to_copy.default(tensor, **options), dim_order)
+    return _in_order(aten._to_copy.default(tensor, **options), dim_order)
 
 
 def _in_order(tensor: torch.Tensor, dim_order: list[int] | None) -> torch.Tensor:

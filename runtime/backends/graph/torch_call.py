@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -11,13 +9,10 @@ from typing import Any, cast
 import torch
 
 from runtime.backends.graph.operation import Fixed, Operand, Operation
+from runtime.kernels.named_by_files import operator_of_file
+from runtime.untyped import aten
 from schema.graph import Argument
 
-_ops: Any = torch.ops
-_LISTED_IN = {
-    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
-    "torchao": "torchao.quantization.quant_primitives",
-}
 _LARGEST = 1.797e308  # FlatBuffers' JSON has no infinity: writers store the largest double
 _CASTS: Mapping[str, Callable[[Any], Any]] = {
     "int": int,
@@ -29,14 +24,8 @@ _CASTS: Mapping[str, Callable[[Any], Any]] = {
 
 def torch_operator(target: str) -> Any:  # noqa: ANN401 - torch's operators have no type
     """Return the functional operator ``namespace.name.overload``, None if torch has none."""
-    namespace, _, rest = target.partition(".")
-    name, _, overload = rest.rpartition(".")
-    if namespace in _LISTED_IN:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(_LISTED_IN[namespace])
-    try:
-        found = getattr(getattr(getattr(_ops, namespace), name), overload)
-    except AttributeError:
+    found: Any = operator_of_file(target)
+    if found is None:
         return None
     writes = any(one.alias_info and one.alias_info.is_write for one in found._schema.arguments)
     return None if writes else found
@@ -91,7 +80,7 @@ def _fast(run: Any) -> Callable[..., Any]:  # noqa: ANN401 - of torch
     name = run._schema.name.removeprefix("aten::")
     if name.endswith("_copy") and name != "as_strided_copy":
         plain = "reshape" if name == "view_copy" else name.removesuffix("_copy")
-        view = getattr(getattr(_ops.aten, plain, None), run._overloadname or "default", None)
+        view = getattr(getattr(aten, plain, None), run._overloadname or "default", None)
         run = view or run
     return getattr(run, "_op", run)
 
