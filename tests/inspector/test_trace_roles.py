@@ -21,6 +21,7 @@ from inspector.profile.attribution import method_runs
 from inspector.profile.methods import TIMES_WITH_VALUES, VALUES_LOGGED, analyse_profile
 from inspector.profile.timeline_runs import median_run, timeline_runs
 from inspector.tables.selection import AUTOMATIC, Units
+from inspector.units import MINUS
 from schema import etdump
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
@@ -168,7 +169,7 @@ def test_sum_of_the_status_line_closes_with_the_cost_of_tracing(ran: Path) -> No
     parts = time_parts(facts, Units("ns", "B"))
     assert parts[0].label == "method"
     assert parts[-1].label == "tracing"
-    values = [float(part.value.split()[0].replace(",", "")) for part in parts]
+    values = [float(part.value.split()[0].replace(",", "").replace(MINUS, "-")) for part in parts]
     assert values[0] == pytest.approx(sum(values[1:]), abs=3)
 
 
