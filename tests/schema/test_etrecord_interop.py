@@ -167,6 +167,16 @@ def text_keys(tree: Any) -> Any:
     return tree
 
 
+def without_none(delegates: Any) -> Any:
+    """The stock map, empty for backends that return none: MPS, native and TOSA."""
+    return {
+        method: {
+            key: {**one, "delegate_map": one["delegate_map"] or {}} for key, one in each.items()
+        }
+        for method, each in delegates.items()
+    }
+
+
 def in_lists(handles: Any) -> Any:
     return {
         method: {key: value if isinstance(value, list) else [value] for key, value in found.items()}
@@ -188,7 +198,7 @@ def test_record_holds_what_the_stock_tool_finds(path: Path, oracle: Oracle, tmp_
         assert_same_tensor(dict(record.constants(name)), theirs["constants"])
     assert (record.export_graph_id or 0) == facts["export_graph_id"]
     assert text_keys(record.debug_handle_map) == in_lists(facts["debug_handle_map"])
-    assert text_keys(record.delegate_map) == facts["delegate_map"]
+    assert text_keys(record.delegate_map) == without_none(facts["delegate_map"])
     counts = record.instruction_id_to_num_outs_map
     assert text_keys(counts) == facts["instruction_id_to_num_outs_map"]
     assert_same_tensor(record.reference_outputs().value, facts["reference_outputs"])
