@@ -181,7 +181,7 @@ def test_cancelled_comparison_leaves_a_usable_view(make_window, qtbot) -> None:
     found.gap_runner.cancel()
     qtbot.waitUntil(lambda: not found.gap_runner.current.running, timeout=PATIENCE)
     assert found.gap_runner.current.error.startswith("cancelled")
-    assert found.empty.isVisible()
+    qtbot.waitUntil(found.empty.isVisible, timeout=PATIENCE)
 
 
 # ---- without a window

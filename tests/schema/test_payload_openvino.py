@@ -26,7 +26,7 @@ FACTS = {
     "branches": (["Convert", "If"], 8, ["choice", "x", "either"]),
     "state": (["ReadValue", "Subgraph", "Assign"], 8, ["x", "total"]),
     "four_bits": (["FullyConnectedCompressed"], 162, ["x", "fc"]),
-    "quantized": (["Subgraph", "FullyConnected", "Subtract", "Multiply"], 113, ["x", "fc"]),
+    "quantised": (["Subgraph", "FullyConnected", "Subtract", "Multiply"], 113, ["x", "fc"]),
 }  # fmt: skip
 
 
