@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QWidget
@@ -188,7 +189,12 @@ def test_box_that_was_clicked_stays_in_sight_beside_the_node_panel(window, qtbot
     window.show_view("graph")
     pane = host_of(window, "graph").view
     qtbot.waitUntil(lambda: pane.canvas.placed is not None and not pane.working, timeout=20_000)
+    pane.open_all()  # it is in a box
     canvas = pane.canvas
+    index = canvas.placed.scene.index
+    qtbot.waitUntil(
+        lambda: not np.isnan(canvas.placed.boxes[index["aten_erf_default"]]).any(), timeout=20_000
+    )
     item = canvas.placed.scene.index["aten_erf_default"]
     canvas.show_item(item)
     x, y, width, height = canvas.placed.boxes[item].tolist()
@@ -196,13 +202,13 @@ def test_box_that_was_clicked_stays_in_sight_beside_the_node_panel(window, qtbot
     def place() -> QPoint:
         return QPointF(*canvas.camera.to_screen(x + width / 2, y + height / 2)).toPoint()
 
-    canvas.pan(canvas.width() - width * canvas.camera.sx / 2 - 30 - place().x(), 0)
-    before = canvas.width()
+    canvas.pan(canvas.room().width() - width * canvas.camera.sx / 2 - 30 - place().x(), 0)
+    before = canvas.room().width()
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place())
     assert window.store.state.selection.node == "aten_erf_default"
-    qtbot.waitUntil(lambda: canvas.width() < before)
+    qtbot.waitUntil(lambda: canvas.room().width() < before)
     right = canvas.camera.to_screen(x + width, y)[0]
-    assert canvas.width() - 100 < right <= canvas.width()
+    assert canvas.room().width() - 100 < right <= canvas.room().width()
 
 
 # -- panels at the sides, arrangements -------------------------------------------------------

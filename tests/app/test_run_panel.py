@@ -129,14 +129,13 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     assert (folder / "model_run/values.debug").is_file()  # the earlier run is as it was
 
 
-def test_lines_that_the_runtime_logs_reach_the_log_view(
-    window, qtbot, folder, here, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)  # the view shows what Python's logging has
+def test_lines_that_the_runtime_logs_reach_the_log_view(window, qtbot, folder, here) -> None:
     view = panel(window, qtbot, folder / "model.pte")
     button(view, "Run the program").click()
     assert finish(window, qtbot).ended is Ended.FINISHED
-    logged = [(one.levelno, one.message) for one in caplog.records if one.name == "runtime"]
+    history = window.jobs.history
+    (key,) = [one.id for one in history.entries if one.kind == "run"]
+    logged = [(one.level, one.text) for one in history.log_of(key) if one.origin == "runtime"]
     assert logged == [(logging.INFO, "method 'forward' is loaded")]
     assert not any("is loaded" in text for text in window.jobs["run"].lines)
 

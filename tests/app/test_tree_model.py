@@ -192,6 +192,7 @@ def test_tree_is_sorted_by_keyboard(qtbot, theme):
     view.show_tree(group_rows(order, 1, order.rows()))
     columns = view.rows.columns
     grid = view.findChild(QTreeView)
+    view.resize(2000, 400)  # columns without room fold, and are not sorted by
     with qtbot.waitActive(view):
         view.show()
     grid.setFocus()
