@@ -44,18 +44,23 @@ class LogStore(QObject):
         super().__init__()
         self.lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
         self.handler = _Handler(self._arrived.emit)
+        self._level = logging.NOTSET  # of the root logger before
         self._arrived.connect(self._keep, Qt.ConnectionType.AutoConnection)
 
     def attach(self) -> None:
         """Attach to the root logger."""
         root = logging.getLogger()
         root.addHandler(self.handler)
+        self._level = root.level
         if root.level == logging.NOTSET or root.level > logging.INFO:
             root.setLevel(logging.INFO)
 
     def detach(self) -> None:
-        """Detach from the root logger."""
-        logging.getLogger().removeHandler(self.handler)
+        """Detach from the root logger, which has its former level again."""
+        root = logging.getLogger()
+        if self.handler in root.handlers:
+            root.removeHandler(self.handler)
+            root.setLevel(self._level)
 
     def add_job(self, entry: JobEntry, lines: Iterable[LoggedLine]) -> None:
         """Add lines of the log of a job."""

@@ -436,7 +436,7 @@ def test_code_view_shows_a_large_file_at_once_and_colours_all_of_it(qtbot, theme
 
 
 def test_log_panel_shows_messages_from_any_thread(qtbot, theme):
-    store = LogStore()
+    store, before = LogStore(), logging.getLogger().level
     store.attach()
     panel = LogPanel(theme, store)
     qtbot.addWidget(panel)
@@ -455,6 +455,7 @@ def test_log_panel_shows_messages_from_any_thread(qtbot, theme):
         assert panel._count.text().startswith("0 messages")
     finally:
         store.detach()
+    assert logging.getLogger().level == before
 
 
 def test_log_qt_message_drops_the_noise_of_offscreen(caplog):
