@@ -177,9 +177,12 @@ def test_missing_values_are_one_click_that_runs_and_compares(
 
 def test_cancelled_comparison_leaves_a_usable_view(make_window, qtbot) -> None:
     found = pane(make_window(), qtbot, DATA / "corpus/v1.5.1/mm_portable")
-    found.compare()
-    found.gap_runner.cancel()
-    qtbot.waitUntil(lambda: not found.gap_runner.current.running, timeout=PATIENCE)
+    for _ in range(10):  # a warm worker may be done before it is told
+        found.compare()
+        found.gap_runner.cancel()
+        qtbot.waitUntil(lambda: not found.gap_runner.current.running, timeout=PATIENCE)
+        if found.gap_runner.current.error:
+            break
     assert found.gap_runner.current.error.startswith("cancelled")
     qtbot.waitUntil(found.empty.isVisible, timeout=PATIENCE)
 
