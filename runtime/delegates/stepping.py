@@ -91,6 +91,35 @@ class DelegateSteps(ABC):
         """Run the remaining nodes and store the results."""
 
 
+class NodeSteps(DelegateSteps):
+    """A delegate call whose nodes run by their index.
+
+    Args:
+        nodes: in the order they run
+        run_node: runs the node of an index
+    """
+
+    def __init__(self, nodes: tuple[InnerNode, ...], run_node: Callable[[int], object]) -> None:
+        self.nodes = nodes
+        self._run_node = run_node
+        self._position = 0
+
+    @property
+    @override
+    def position(self) -> int:
+        """Return the index of the node that runs next."""
+        return self._position
+
+    @override
+    def step(self) -> None:
+        """Run the next node."""
+        if self._position >= len(self.nodes):
+            raise ExecutionError(ErrorCode.EndOfMethod, "all nodes have run")
+        with torch.no_grad():
+            self._run_node(self._position)
+        self._position += 1
+
+
 class EnteredSteps(DelegateSteps):
     """A delegate call that a method has entered.
 

@@ -9,11 +9,11 @@ import torch
 from typing_extensions import override
 
 from runtime.backends.graph.engine import GraphEngine
-from runtime.delegates.stepping import DelegateSteps, InnerNode
+from runtime.delegates.stepping import InnerNode, NodeSteps
 from runtime.errors import ErrorCode, ExecutionError
 
 
-class GraphSteps(DelegateSteps):
+class GraphSteps(NodeSteps):
     """A call of a payload; values are numbered in the order of the graph.
 
     Args:
@@ -27,9 +27,8 @@ class GraphSteps(DelegateSteps):
     ) -> None:
         self._engine = engine
         self._store = store
-        self._position = 0
         places, values = engine.places, engine.graph.values
-        self.nodes = tuple(
+        nodes = tuple(
             InnerNode(
                 index,
                 node.target or node.kind.value,
@@ -39,22 +38,8 @@ class GraphSteps(DelegateSteps):
             )
             for index, node in enumerate(engine.graph.nodes)
         )
+        super().__init__(nodes, engine.run_node)
         engine.begin(inputs)
-
-    @property
-    @override
-    def position(self) -> int:
-        """Return the index of the node that runs next."""
-        return self._position
-
-    @override
-    def step(self) -> None:
-        """Run the next node."""
-        if self._position >= len(self.nodes):
-            raise ExecutionError(ErrorCode.EndOfMethod, "all nodes have run")
-        with torch.no_grad():
-            self._engine.run_node(self._position)
-        self._position += 1
 
     @override
     def value(self, ident: int) -> torch.Tensor:

@@ -11,11 +11,11 @@ from runtime.backends.xnnpack import representation
 from runtime.backends.xnnpack.engine import Engine
 from runtime.backends.xnnpack.representation import STORED
 from runtime.delegates.errors import DelegateError
-from runtime.delegates.stepping import DelegateSteps, InnerNode
-from runtime.errors import ErrorCode, ExecutionError
+from runtime.delegates.stepping import InnerNode, NodeSteps
+from runtime.errors import ErrorCode
 
 
-class PartitionSteps(DelegateSteps):
+class PartitionSteps(NodeSteps):
     """A call of a partition.
 
     Args:
@@ -32,27 +32,12 @@ class PartitionSteps(DelegateSteps):
     ) -> None:
         self._engine = engine
         self._store = store
-        self._position = 0
-        self.nodes = tuple(
+        nodes = tuple(
             InnerNode(node.index, node.kind, node.read, node.outputs, node.handle)
             for node in engine.plan.nodes
         )
+        super().__init__(nodes, engine.run_node)
         engine.begin(inputs)
-
-    @property
-    @override
-    def position(self) -> int:
-        """Return the index of the node that runs next."""
-        return self._position
-
-    @override
-    def step(self) -> None:
-        """Run the next node."""
-        if self._position >= len(self.nodes):
-            raise ExecutionError(ErrorCode.EndOfMethod, "all nodes have run")
-        with torch.no_grad():
-            self._engine.run_node(self._position)
-        self._position += 1
 
     @override
     def value(self, ident: int) -> torch.Tensor:
