@@ -226,6 +226,7 @@ _ENTRIES = (  # marks are looked up in this order
     Backend("MLXBackend", decoder=f"{_P}mlx:decode_payload", marks=((4, b"MLX0"),)),
     Backend("CudaBackend", decoder=f"{_P}plain.aoti:decode_payload"),
     Backend("MetalBackend", decoder=f"{_P}plain.aoti:decode_payload"),
+    Backend("CoreAIBackend", "Core AI"),
     Backend(
         "QnnBackend",
         "QNN",

@@ -4,7 +4,7 @@ The rule, for code: identifiers, imported modules and strings, in lower case and
 not contain the id of a backend, its short name or the class of a partitioner; a string must not be
 the alias of one. Docstrings and comments may name backends, since they explain.
 
-Free are: the table; the folders that an entry names, or that have a file it names, and folders
+Free are: the tables; the folders that an entry names, or that have a file it names, and folders
 called as a backend; ``compat`` and what ports scripts, whose names are those of the stock package;
 the window's recorded samples. Short names that mean something else, too, are not looked for.
 """
@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 
 from schema.backends import BACKENDS, PartitionerTraits, partitioners, resolve
+from schema.vendors.table import VENDORS
 from tests.architecture.tree import PACKAGES, ROOT, tracked_files
 
-TABLE = ROOT / "schema/backends.py"
+TABLES = (ROOT / "schema/backends.py", ROOT / "schema/vendors/table.py")
 ORDINARY = {  # short names that are words of torch, of Python or of English
     "arm", "cuda", "demo", "enn", "example", "executor", "metal", "mlx", "mps", "native", "neutron"
 }  # fmt: skip
@@ -100,6 +101,7 @@ def _places(backend: object) -> Iterator[str]:
 def _own() -> set[Path]:
     """Return the folders that entries name, or that have the files they name."""
     places = {p.partition(":")[0] for one in BACKENDS.values() for p in _places(one)}
+    places |= {one.make.partition(":")[0] for one in VENDORS if one.make}
     paths = {ROOT / place.replace(".", "/") for place in places}
     return {path if path.is_dir() else path.parent for path in paths}
 
@@ -110,7 +112,7 @@ def _checked() -> Iterator[Path]:
     free = ("devtools_app/sample_data/", "compiler/compat/", "inspector/compat/", "runtime/compat/")
     for path in tracked_files():
         relative = path.relative_to(ROOT)
-        if path.suffix != ".py" or relative.parts[0] not in PACKAGES or path == TABLE:
+        if path.suffix != ".py" or relative.parts[0] not in PACKAGES or path in TABLES:
             continue
         if str(relative).startswith(free) or names & set(relative.parts):
             continue

@@ -1,0 +1,413 @@
+"""The table of vendors: names, classes, what each needs, and what is known of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schema.vendors.needs import VendorNeed
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A backend whose partitioner, quantizer or flow is a vendor's.
+
+    Attributes:
+        alias: name in recipes
+        backend: id of its payloads; empty for one that writes plain instructions
+        title: as people write it
+        hardware: that it is for
+        place: dotted name of its partitioner in the package, empty without one
+        make: dotted name of our function that reads options and creates the partitioner
+        also: other spellings of the alias
+        needs: without which it cannot be used
+        packages: requirements for pip, empty if they cannot be had from the package index
+        source: how to get what pip has not
+        quantizer: dotted name of our function that creates its quantizer, empty without one
+        operators: dotted name of our function that reads the operators it takes
+        works: what works on a machine without its hardware
+        traps: known ones
+        on_device: its payloads run on its hardware only
+    """
+
+    alias: str
+    backend: str
+    title: str
+    hardware: str
+    place: str = ""
+    make: str = ""
+    also: tuple[str, ...] = ()
+    needs: tuple[VendorNeed, ...] = ()
+    packages: tuple[str, ...] = ()
+    source: str = ""
+    quantizer: str = ""
+    operators: str = ""
+    works: str = ""
+    traps: tuple[str, ...] = ()
+    on_device: bool = False
+
+    @property
+    def class_name(self) -> str:
+        """Return the name of the class of its partitioner."""
+        return self.place.partition(":")[2]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return every name that it has in recipes."""
+        return tuple(dict.fromkeys((self.alias, *self.also, *filter(None, (self.class_name,)))))
+
+    @property
+    def install(self) -> str:
+        """Return how to get it."""
+        if not self.packages:
+            return self.source
+        words = " ".join(f"'{one}'" if set(one) & set("<>") else one for one in self.packages)
+        return f"pip install {words}"
+
+    def missing(self, paths: Sequence[str] | None = None) -> str:
+        """Return the sentence of the first need that is not met, empty if all are.
+
+        Args:
+            paths: folders of packages; None for those of this interpreter
+        """
+        return next((one.sentence for one in self.needs if not one.is_met(paths)), "")
+
+
+_M = "compiler.backends.vendors."
+_HOME = "executorch/backends/"
+_PACKAGE = VendorNeed("executorch", missing="the executorch package is not installed")
+_NO_WHEEL = "the Linux wheel of executorch leaves it out"
+_ARM = ("tosa-tools==2026.5.0", "ml_dtypes>=0.5.1")
+_TOSA = VendorNeed("tosa_serializer")
+_DEVICE_RUN = "run on the device, and open its trace beside the record"
+VENDORS: tuple[Vendor, ...] = (
+    Vendor(
+        "openvino",
+        "OpenvinoBackend",
+        "OpenVINO",
+        "Intel processors, graphics and NPU",
+        "executorch.backends.openvino.partitioner:OpenvinoPartitioner",
+        f"{_M}openvino:partitioner",
+        also=("ov",),
+        needs=(_PACKAGE, VendorNeed("openvino"), VendorNeed("nncf")),
+        packages=("openvino>=2025.1,<2026", "nncf==3.1.0"),
+        quantizer=f"{_M}openvino:quantizer",
+        operators=f"{_M}openvino:operators",
+        works="compile; payloads run on the runtime of the openvino package",
+        traps=(
+            "processors with AMX compute in bf16 unless the precision hint is f32",
+            "its own skip lists have no effect; rules of ETScope do",
+            "it needs networkx below 3.5 and numpy below 2.4",
+        ),
+    ),
+    Vendor(
+        "coreml",
+        "CoreMLBackend",
+        "Core ML",
+        "Apple processors, graphics and Neural Engine; iOS 16, macOS 13",
+        "executorch.backends.apple.coreml.partition:CoreMLPartitioner",
+        f"{_M}coreml:partitioner",
+        also=("core-ml",),
+        needs=(_PACKAGE, VendorNeed("coremltools")),
+        packages=("coremltools>=9",),
+        quantizer=f"{_M}coreml:quantizer",
+        operators=f"{_M}coreml:operators",
+        works="compile as a model; compiled models need macOS",
+        traps=(
+            "it computes in fp16 unless precision=FLOAT32",
+            "lower_full_graph ignores the operators to skip",
+        ),
+    ),
+    Vendor(
+        "vulkan",
+        "VulkanBackend",
+        "Vulkan",
+        "graphics of Android devices, Vulkan 1.1",
+        "executorch.backends.vulkan.partitioner.vulkan_partitioner:VulkanPartitioner",
+        f"{_M}vulkan:partitioner",
+        needs=(_PACKAGE, VendorNeed(f"{_HOME}vulkan/partitioner")),
+        packages=("executorch",),
+        quantizer=f"{_M}vulkan:quantizer",
+        operators=f"{_M}vulkan:operators",
+        works="compile; payloads are executed by torch",
+        traps=(
+            "textures are limited to 16384 by default, 2048 on desktop graphics:"
+            " small_texture_limits=true",
+            "the quantizer's dynamic activations stay real",
+        ),
+    ),
+    Vendor(
+        "webgpu",
+        "VulkanBackend",
+        "WebGPU",
+        "browsers and WebGPU",
+        "executorch.backends.webgpu.partitioner.partitioner:WebGPUPartitioner",
+        f"{_M}vulkan:web_partitioner",
+        also=("web-gpu",),
+        needs=(_PACKAGE, VendorNeed(f"{_HOME}webgpu")),
+        packages=("executorch",),
+        operators=f"{_M}vulkan:operators",
+        works="compile; payloads are those of Vulkan and are executed by torch",
+    ),
+    Vendor(
+        "tosa",
+        "TOSABackend",
+        "TOSA",
+        "the reference of Arm's operators, no hardware of its own",
+        "executorch.backends.arm.tosa.partitioner:TOSAPartitioner",
+        f"{_M}arm:tosa",
+        needs=(_PACKAGE, _TOSA),
+        packages=_ARM,
+        quantizer=f"{_M}arm:tosa_quantizer",
+        operators=f"{_M}arm:operators",
+        works="compile; payloads are executed by torch, integers bit exact",
+        traps=("tosa-tools needs flatbuffers 25.2.10 and numpy below 2.2",),
+    ),
+    Vendor(
+        "ethos-u",
+        "EthosUBackend",
+        "Ethos-U",
+        "Arm Ethos-U55, U65 and U85 beside a Cortex-M or Cortex-A",
+        "executorch.backends.arm.ethosu:EthosUPartitioner",
+        f"{_M}arm:ethos_u",
+        also=("ethosu", "ethos_u"),
+        needs=(_PACKAGE, _TOSA, VendorNeed("ethosu")),
+        packages=(*_ARM, "ethos-u-vela==5.1.0"),
+        quantizer=f"{_M}arm:ethos_u_quantizer",
+        operators=f"{_M}arm:operators",
+        works="compile; times are Vela's estimate",
+        traps=(
+            "it takes integers only: quantize the whole model",
+            "U55 has no memory mode Dedicated_Sram",
+        ),
+    ),
+    Vendor(
+        "vgf",
+        "VgfBackend",
+        "VGF",
+        "graphics with Arm's machine learning extensions for Vulkan",
+        "executorch.backends.arm.vgf:VgfPartitioner",
+        f"{_M}arm:vgf",
+        needs=(_PACKAGE, _TOSA, VendorNeed(command="model-converter")),
+        packages=(
+            *_ARM,
+            "ai_ml_sdk_model_converter==0.11.0",
+            "ai_ml_sdk_vgf_library==0.11.0",
+        ),
+        quantizer=f"{_M}arm:vgf_quantizer",
+        operators=f"{_M}arm:operators",
+        works="compile",
+        traps=("release 0.10.0 of the converter needs glibc 2.38",),
+    ),
+    Vendor(
+        "cortex-m",
+        "",
+        "Cortex-M",
+        "Arm Cortex-M0 to M85, by CMSIS-NN",
+        also=("cortexm", "cortex_m"),
+        needs=(_PACKAGE, VendorNeed(f"{_HOME}cortex_m")),
+        packages=("executorch",),
+        quantizer=f"{_M}arm:cortex_m_quantizer",
+        works="its operators are plain instructions; it has no partitioner",
+        traps=("convolutions need channels-last inputs",),
+    ),
+    Vendor(
+        "cadence",
+        "",
+        "Cadence",
+        "Xtensa HiFi4, HiFi5, Fusion G3 and Vision",
+        needs=(_PACKAGE, VendorNeed(f"{_HOME}cadence")),
+        packages=("executorch",),
+        works="its operators are plain instructions; it has no partitioner",
+        traps=("the flow of release 1.5 needs Python 3.12",),
+    ),
+    Vendor(
+        "mps",
+        "MPSBackend",
+        "MPS",
+        "graphics of Apple devices, macOS 12.4, iOS 15.4",
+        "executorch.backends.apple.mps.partition.mps_partitioner:MPSPartitioner",
+        f"{_M}coreml:mps",
+        needs=(
+            _PACKAGE,
+            VendorNeed(
+                f"{_HOME}apple/mps",
+                missing="this release of executorch has no MPS backend: it was removed after 1.4",
+            ),
+        ),
+        source="use the sources of executorch 1.4.1, whose compiler is plain Python",
+        works="payloads are executed by torch",
+    ),
+    Vendor(
+        "native",
+        "NativeBackend",
+        "native",
+        "the runtime's own graphs, any processor",
+        "executorch.backends.native.partitioner:NativePartitioner",
+        f"{_M}vulkan:native",
+        needs=(_PACKAGE, VendorNeed(f"{_HOME}native")),
+        packages=("executorch",),
+        works="compile; payloads are executed by torch",
+    ),
+    Vendor(
+        "qnn",
+        "QnnBackend",
+        "QNN",
+        "Qualcomm Snapdragon: HTP, GPU and LPAI",
+        "executorch.backends.qualcomm.partition.qnn_partitioner:QnnPartitioner",
+        f"{_M}devices:qnn",
+        also=("qualcomm",),
+        needs=(
+            _PACKAGE,
+            VendorNeed(
+                variable="QNN_SDK_ROOT",
+                missing="the QNN SDK is not here: QNN_SDK_ROOT does not name a folder",
+            ),
+        ),
+        source="Qualcomm AI Engine Direct SDK, from qpm.qualcomm.com; set QNN_SDK_ROOT to it",
+        quantizer=f"{_M}devices:qnn_quantizer",
+        operators=f"{_M}devices:qnn_operators",
+        works=_DEVICE_RUN,
+        traps=("the versions of SDK and device libraries have to match",),
+        on_device=True,
+    ),
+    Vendor(
+        "mediatek",
+        "NeuropilotBackend",
+        "MediaTek",
+        "Dimensity 9300, 9400 and later",
+        "executorch.backends.mediatek.partitioner:NeuropilotPartitioner",
+        f"{_M}devices:mediatek",
+        also=("neuropilot",),
+        needs=(_PACKAGE, VendorNeed("mtk_converter"), VendorNeed("mtk_neuron")),
+        source="NeuroPilot Express SDK, from neuropilot.mediatek.com",
+        quantizer=f"{_M}devices:mediatek_quantizer",
+        works=_DEVICE_RUN,
+        on_device=True,
+    ),
+    Vendor(
+        "samsung",
+        "EnnBackend",
+        "Samsung",
+        "Exynos 2500 (E9955) and E9965",
+        "executorch.backends.samsung.partition.enn_partitioner:EnnPartitioner",
+        f"{_M}devices:samsung",
+        also=("exynos", "enn"),
+        needs=(
+            _PACKAGE,
+            VendorNeed(f"{_HOME}samsung/python", missing=f"{_NO_WHEEL}: its wrapper is not built"),
+        ),
+        source="Exynos AI LiteCore SDK, from soc-developer.semiconductor.samsung.com; build"
+        " executorch with it",
+        quantizer=f"{_M}devices:samsung_quantizer",
+        works=_DEVICE_RUN,
+        on_device=True,
+    ),
+    Vendor(
+        "nxp",
+        "NeutronBackend",
+        "NXP",
+        "i.MX RT700 with a Neutron-C N3 NPU",
+        "executorch.backends.nxp.neutron_partitioner:NeutronPartitioner",
+        f"{_M}devices:nxp",
+        also=("neutron",),
+        needs=(
+            _PACKAGE,
+            VendorNeed("eiq_neutron_sdk", missing="the eIQ Neutron SDK is not installed"),
+        ),
+        source="the eIQ Neutron SDK: the package eiq-neutron-sdk of the index at eiq.nxp.com",
+        quantizer=f"{_M}devices:nxp_quantizer",
+        works=_DEVICE_RUN,
+        on_device=True,
+    ),
+    Vendor(
+        "cuda",
+        "CudaBackend",
+        "CUDA",
+        "NVIDIA graphics, by AOTInductor",
+        "executorch.backends.cuda.cuda_partitioner:CudaPartitioner",
+        f"{_M}devices:cuda",
+        needs=(
+            _PACKAGE,
+            VendorNeed("triton"),
+            VendorNeed("torch/lib/libtorch_cuda", missing="this torch is built without CUDA"),
+        ),
+        source="a build of torch with CUDA, from pytorch.org, and its triton",
+        works=_DEVICE_RUN,
+        on_device=True,
+    ),
+    Vendor(
+        "metal",
+        "MetalBackend",
+        "Metal",
+        "graphics of Apple computers, by AOTInductor",
+        "executorch.backends.apple.metal.metal_partitioner:MetalPartitioner",
+        f"{_M}devices:metal",
+        needs=(_PACKAGE, VendorNeed(platform="darwin")),
+        source="executorch and torchao on macOS with Apple silicon",
+        works=_DEVICE_RUN,
+        on_device=True,
+    ),
+    Vendor(
+        "mlx",
+        "MLXBackend",
+        "MLX",
+        "Apple silicon, by MLX",
+        "executorch.backends.mlx.partitioner:MLXPartitioner",
+        f"{_M}devices:mlx",
+        needs=(
+            _PACKAGE,
+            VendorNeed(
+                f"{_HOME}mlx/serialization/mlx_graph_schema",
+                missing=f"{_NO_WHEEL}: its generated files are missing",
+            ),
+        ),
+        source="build executorch with the MLX backend on macOS",
+        works=_DEVICE_RUN,
+        on_device=True,
+    ),
+    Vendor(
+        "coreai",
+        "CoreAIBackend",
+        "Core AI",
+        "Apple devices, by Core AI",
+        "executorch.backends.apple.coreai.partition.partitioner:CoreAIPartitioner",
+        f"{_M}devices:coreai",
+        also=("core-ai",),
+        needs=(_PACKAGE, VendorNeed("coreai_torch")),
+        packages=("coreai-torch", "coreai-core"),
+        works=_DEVICE_RUN,
+        traps=("coreai-torch 0.4.3 of the package index is not that of executorch 1.5.1",),
+        on_device=True,
+    ),
+)
+_BY_NAME = {name.lower(): one for one in reversed(VENDORS) for name in one.names}
+
+
+def vendor_called(name: str) -> Vendor | None:
+    """Return the vendor of a name, None for none of the table."""
+    return _BY_NAME.get(name.lower())
+
+
+def vendors_of(backend_id: str) -> tuple[Vendor, ...]:
+    """Return the vendors whose payloads have an id."""
+    return tuple(one for one in VENDORS if backend_id and one.backend == backend_id)
+
+
+def with_partitioner() -> tuple[Vendor, ...]:
+    """Return the vendors that have a partitioner."""
+    return tuple(one for one in VENDORS if one.place)
+
+
+def with_quantizer() -> tuple[Vendor, ...]:
+    """Return the vendors that have a quantizer."""
+    return tuple(one for one in VENDORS if one.quantizer)
+
+
+def unknown_vendor(name: str) -> str:
+    """Return the error for a name that no vendor has."""
+    known = [one.alias for one in VENDORS]
+    close = difflib.get_close_matches(name.lower(), known, 1)
+    hint = f"did you mean {close[0]}?" if close else f"available: {', '.join(known)}"
+    return f"unknown backend {name!r}; {hint}"
