@@ -33,7 +33,6 @@ from inspector.worker.run_job import record_of
 from inspector.worker.source_program import ProgramRunner, own, source_program
 from inspector.worker.tasks import Task
 from runtime import ErrorCode, ExecutionError, Method, Program, Runtime
-from runtime.backends import run_native_kernels_here
 from schema.objects.codec import to_json
 
 Values = Sequence[Any]
@@ -49,7 +48,6 @@ def work(job: EvalJob, task: Task) -> dict[str, Any]:
     Raises: AnswerError, ValuesError, FormatError, ExecutionError, OSError; errors of the user's
         code
     """
-    run_native_kernels_here()
     with_libraries(tuple(dict.fromkeys(path for one in job.variants for path in one.libraries)))
     torch.set_num_threads(max((one.threads for one in job.variants), default=1) or 1)
     lost: Mapping[str, str] = task.options.get("lost", {})

@@ -18,7 +18,6 @@ from inspector.worker.inputs import chosen_method
 from inspector.worker.passes import SLOW_MS, Stopped, never
 from inspector.worker.run_job import inputs_of, record_of
 from runtime import Method, Runtime
-from runtime.backends import run_native_kernels_here
 from schema.etrecord import RecordFile
 from schema.version import __version__
 
@@ -63,7 +62,6 @@ def measure(
         failure: an error as the content of a message
         stopped: whether to end with the blocks there are
     """
-    run_native_kernels_here()
     first = job.first_block or (0,) * len(job.programs)
     entries = [
         _MeasuredProgram(each, number, start)

@@ -105,7 +105,7 @@ class Probe:
         if refusals:
             return float(len(refusals)), refusals[0].sentence
         for method in program.methods:
-            self._loaded(program).load_method(method, engine=self._job.engine)
+            self._loaded(program).load_method(method, engine=self._job.engine, isolate=True)
         return 0.0, "all partitions load"
 
     def _metric(self, program: ExecutorchProgramManager) -> tuple[float | None, str]:
@@ -137,7 +137,7 @@ class Probe:
         name = chosen_method(loaded.file, self._job.method)
         requested = self._probe_reference(loaded.file, name)
         return (
-            loaded.load_method(name, engine=self._job.engine),
+            loaded.load_method(name, engine=self._job.engine, isolate=True),
             requested.inputs,
             requested.outputs,
         )

@@ -29,7 +29,6 @@ from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import MemoryPhases, resident_bytes
 from inspector.worker.tasks import Task
 from runtime import DebugFilter, EventTracer, Method, Program, Runtime
-from runtime.backends import run_native_kernels_here
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
@@ -120,7 +119,6 @@ def _run(job: RunJob, task: Task, recording: Recording) -> dict[str, Any]:
     folder, notify = task.folder, task.notify
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
-    run_native_kernels_here()  # a worker may crash, and requests to another process take time
     program, method = _loaded(job, recording, measured, notify)
     inputs = inputs_of(job, program, method.name)
     if job.logs_values:

@@ -21,7 +21,6 @@ from inspector.worker.inputs import (
     read_values,
 )
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
-from runtime.backends import run_native_kernels_here
 from runtime.delegates.stepping import InnerNode
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
@@ -84,7 +83,6 @@ def subject_of(job: StepJob) -> StepSubject:
     """
     if job.threads:
         torch.set_num_threads(job.threads)
-    run_native_kernels_here()
     program = Runtime.get().load_program(job.program, data_path=list(job.data_files))
     name = chosen_method(program.file, job.method)
     return StepSubject(job, program, name, _inputs(job, program.file.plan(name)))

@@ -16,12 +16,3 @@ def built_in_backends() -> dict[str, Callable[[], BackendInterface]]:
 
 # Imported eagerly: a worker process has then loaded them before its job arrives.
 built_in_backends()
-
-
-def run_native_kernels_here() -> None:
-    """Allow the native kernels of backends to run in this process, for workers only.
-
-    They are faster here than in a process of their own, and may crash it.
-    """
-    for backend in built_in_backends().values():
-        backend().run_in_this_process()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from runtime.delegates.errors import LoadFailure
 from runtime.delegates.stepping import DelegateSteps
 from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels.registry import KernelRegistry
+from runtime.memory.slots import TensorSlot
 from runtime.program.named_data import NamedDataMap
 from runtime.program.values import ValueTable
 from runtime.tracing.tracer import DelegateRow, EventTracer, clock
@@ -31,6 +32,7 @@ class BackendInitContext:
         depth: nesting depth of the partition's program in other programs
         partition: its index among the delegates of the method
         engine: name of the backend's engine that is to run it; ``auto`` lets the backend choose
+        isolate: run native kernels in a child process, which may end with them
     """
 
     method_name: str
@@ -40,6 +42,7 @@ class BackendInitContext:
     depth: int
     partition: int = 0
     engine: str = "auto"
+    isolate: bool = False
 
 
 HOST_EMULATION = "host emulation"
@@ -182,6 +185,33 @@ class BackendInterface(ABC):
     ) -> None:
         """Run a partition on its arguments: inputs first, then the results to be stored."""
 
+    def bound(
+        self,
+        handle: Any,  # noqa: ANN401 - what init returned
+        args: Sequence[TensorSlot | None],
+    ) -> Callable[[DelegateTracer], bool] | None:
+        """Return a call that needs no look at its arguments, None if not supported.
+
+        It returns whether it has run; if not, `execute` runs the call.
+
+        Args:
+            handle: the partition
+            args: tensors of the call, None for arguments that are none or may be exchanged
+        """
+        del handle, args
+        return None
+
+    def written(self, handle: Any) -> Collection[int] | None:  # noqa: ANN401
+        """Return the indices of the arguments that a call writes and does not read.
+
+        The others are only read then. None where any argument may be both.
+
+        Args:
+            handle: the partition
+        """
+        del handle
+        return None
+
     def measurement(self, name: str, handle: Any) -> PartitionEngine:  # noqa: ANN401
         """Return the engine of a partition: torch's kernels unless overridden.
 
@@ -222,9 +252,6 @@ class BackendInterface(ABC):
         Raises: NotImplementedError for a backend that does not support trial loading
         """
         raise NotImplementedError
-
-    def run_in_this_process(self) -> None:  # noqa: B027 - optional
-        """Allow native kernels to run in this process, which they may crash: for workers only."""
 
 
 class BackendRegistry:

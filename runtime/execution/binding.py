@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -52,6 +52,7 @@ class BoundInstruction:
         operator: full name of its operator or backend, empty for other kinds
         bound: kernel and values of a kernel call, None for other kinds
         enter: begins a delegate call that is run node by node, None for other kinds
+        written: values that a delegate call writes and does not read, None if it may do both
     """
 
     event: str
@@ -61,13 +62,14 @@ class BoundInstruction:
     operator: str = ""
     bound: BoundKernel | None = None
     enter: Callable[[], DelegateSteps | None] | None = None
+    written: tuple[int, ...] | None = None
 
 
 class Binder:
     """Binds the instructions of one plan.
 
     Args:
-        delegate: returns the instruction of a delegate call
+        delegate: returns the instruction of a delegate call, given it and the values that change
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class Binder:
         plan: m.ExecutionPlan,
         table: ValueTable,
         registry: KernelRegistry,
-        delegate: Callable[[m.DelegateCall], BoundInstruction],
+        delegate: Callable[[m.DelegateCall, Collection[int]], BoundInstruction],
     ) -> None:
         self._plan = plan
         self._table = table
@@ -111,7 +113,7 @@ class Binder:
                     f"delegate {args.delegate_index} is called, but the plan has "
                     f"{len(self._plan.delegates)}"
                 )
-            return self._delegate(args)
+            return self._delegate(args, self._dynamic)
         if isinstance(args, m.MoveCall):
             check_indices((args.move_from, args.move_to), count, "a move")
             return BoundInstruction("MOVE_CALL", partial(_move, self._table.items, args))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import torch
@@ -53,10 +53,10 @@ class Method:
         self._chains = Chains(plan, instructions, table, self._position)
         self._runner = MethodRunner(self._chains)
 
-    def _delegate_call(self, call: m.DelegateCall) -> BoundInstruction:
+    def _delegate_call(self, call: m.DelegateCall, exchanged: Collection[int]) -> BoundInstruction:
         partition = self._partitions[call.delegate_index]
         place = (self._plan.name, self._position)
-        return delegate_call(call, partition, self._table, lambda: self.tracer, place)
+        return delegate_call(call, partition, self._table, lambda: self.tracer, place, exchanged)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -137,12 +137,40 @@ def delegate_call(
     table: ValueTable,
     tracer: Callable[[], EventTracer | None],
     place: tuple[str, RunPosition],
+    exchanged: Collection[int] = (),
 ) -> BoundInstruction:
-    """Return the instruction that runs a partition."""
+    """Return the instruction that runs a partition.
+
+    Args:
+        call: the instruction
+        partition: that it calls
+        table: the values
+        tracer: returns the current tracer
+        place: name of the method, and the running instruction
+        exchanged: values whose table entry changes while the method runs
+    """
     run = partial(_execute, call.args, partition, table, tracer, place)
+    slots = [
+        None if index in exchanged else table.slots.get(id(table.items[index]))
+        for index in call.args
+    ]
+    bound = partition.backend.bound(partition.handle, slots)
+    if bound is not None:
+        run = partial(_execute_bound, bound, run, tracer, place[1])
     enter = partial(_enter, call.args, partition, table, place)
+    written = partition.backend.written(partition.handle)
+    known = (
+        None
+        if written is None
+        else tuple(index for place, index in enumerate(call.args) if place in written)
+    )
     return BoundInstruction(
-        "DELEGATE_CALL", run, logged=call.args, operator=partition.name, enter=enter
+        "DELEGATE_CALL",
+        run,
+        logged=call.args,
+        operator=partition.name,
+        enter=enter,
+        written=known,
     )
 
 
@@ -158,6 +186,21 @@ def _execute(
     context = BackendExecutionContext(inner, method, table)
     values = [table.resolve(table.items[index]) for index in args]
     partition.backend.execute(context, partition.handle, values)
+
+
+_UNTRACED = DelegateTracer(None, (0, 0))
+
+
+def _execute_bound(
+    bound: Callable[[DelegateTracer], bool],
+    otherwise: Callable[[], None],
+    tracer: Callable[[], EventTracer | None],
+    at: RunPosition,
+) -> None:
+    recorder = tracer()
+    inner = _UNTRACED if recorder is None else DelegateTracer(recorder, (at.chain, at.instruction))
+    if not bound(inner):
+        otherwise()
 
 
 def _enter(

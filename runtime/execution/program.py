@@ -78,7 +78,12 @@ class Program:
         return self.file.plans[index].name
 
     def load_method(
-        self, name: str, *, engine: str = "", emulate: RecordFile | None = None
+        self,
+        name: str,
+        *,
+        engine: str = "",
+        emulate: RecordFile | None = None,
+        isolate: bool = False,
     ) -> Method:
         """Return a method, loading it on the first call.
 
@@ -89,12 +94,16 @@ class Program:
                 ``auto``
             emulate: record of this program, whose graphs run the partitions of backends that are
                 not registered; `Method.measurements` reports these as emulated
+            isolate: run native kernels in a child process, so that a crash of theirs is an
+                ExecutionError; slower, since a call is two messages
 
         Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be
             loaded, or is loaded with another engine
         """
         if name not in self._methods:
-            self._methods[name] = self.fresh_method(name, engine=engine or "auto", emulate=emulate)
+            self._methods[name] = self.fresh_method(
+                name, engine=engine or "auto", emulate=emulate, isolate=isolate
+            )
             self._engines[name] = engine or "auto"
         if engine and self._engines[name] != engine:
             raise ExecutionError(
@@ -106,7 +115,12 @@ class Program:
 
     @gc_suspended()
     def fresh_method(
-        self, name: str, *, engine: str = "auto", emulate: RecordFile | None = None
+        self,
+        name: str,
+        *,
+        engine: str = "auto",
+        emulate: RecordFile | None = None,
+        isolate: bool = False,
     ) -> Method:
         """Return a new instance of a method, with separate memory and state.
 
@@ -114,6 +128,7 @@ class Program:
             name: of the method
             engine: runs its partitions
             emulate: record of this program, whose graphs run partitions of missing backends
+            isolate: run native kernels in a child process
 
         Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be loaded
         """
@@ -124,7 +139,13 @@ class Program:
                 plan, self.file, PlannedBuffers(plan, self._shared), self._data
             ).build()
             context = BackendInitContext(
-                name, self._data, self._kernels, self._backends, self._depth, engine=engine
+                name,
+                self._data,
+                self._kernels,
+                self._backends,
+                self._depth,
+                engine=engine,
+                isolate=isolate,
             )
             partitions = load_partitions(plan, self.file, context, emulate)
             method = Method(plan, table, self._kernels, partitions, self.tracer)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import sys
+from dataclasses import dataclass
 from threading import Lock
 from weakref import WeakSet
 
@@ -74,6 +75,36 @@ def _region_of(kind: WeakSet[mmap.mmap], address: int, nbytes: int) -> tuple[mma
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedRange:
+    """A planned buffer.
+
+    Attributes:
+        start: address of the first byte
+        end: address after the last byte
+        region: the buffer, which stays mapped while this object exists
+    """
+
+    start: int
+    end: int
+    region: mmap.mmap
+
+
+def planned_range(address: int, nbytes: int) -> PlannedRange | None:
+    """Return the planned buffer that contains a range, None if it is in other memory."""
+    found = _region_of(_BUFFERS, address, nbytes)
+    if found is None:
+        return None
+    region, offset = found
+    return PlannedRange(address - offset, address - offset + len(region), region)
+
+
+def ends_in_page(address: int, nbytes: int, further: int) -> bool:
+    """Return whether the bytes after a range lie in the page of its last byte."""
+    end = address + nbytes
+    return (end - 1) // mmap.PAGESIZE == (end + further - 1) // mmap.PAGESIZE
+
+
 def can_be_read(address: int, nbytes: int, further: int) -> bool:
     """Return whether the bytes after a readable range can be read as well.
 
@@ -82,9 +113,9 @@ def can_be_read(address: int, nbytes: int, further: int) -> bool:
         nbytes: size of the range
         further: number of bytes after it
     """
-    end = address + nbytes
-    same_page = (end - 1) // mmap.PAGESIZE == (end + further - 1) // mmap.PAGESIZE
-    return same_page or _region_of(_BUFFERS, address, nbytes + further) is not None
+    if ends_in_page(address, nbytes, further):
+        return True
+    return _region_of(_BUFFERS, address, nbytes + further) is not None
 
 
 def _advise(region: mmap.mmap, start: int, end: int, advice: int) -> int:

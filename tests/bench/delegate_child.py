@@ -57,13 +57,11 @@ def _sides(path: Path) -> dict[str, Callable[[list[Any]], Any]]:
     from executorch.extension.pybindings import portable_lib
 
     from runtime import EventTracer, Runtime
-    from runtime.backends import run_native_kernels_here
 
     def ours(engine: str, tracer: EventTracer | None = None) -> Callable[[list[Any]], Any]:
         program = Runtime.get().load_program(path, tracer=tracer)
         return program.load_method("forward", engine=engine).execute
 
-    run_native_kernels_here()
     return {
         "stock": portable_lib._load_for_executorch(str(path)).forward,
         "native": ours("native"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import torch
 from typing_extensions import override
 
 from runtime.backends.xnnpack.engine import Engine, TimeSource
-from runtime.backends.xnnpack.engine_choice import NATIVE, TORCH, engine_of, run_kernels_here
+from runtime.backends.xnnpack.engine_choice import NATIVE, TORCH, engine_of
 from runtime.backends.xnnpack.model import PartitionPlan, Value
 from runtime.backends.xnnpack.native.detect import availability
 from runtime.backends.xnnpack.plan_reader import NamedBlobs, read_plan
@@ -23,9 +23,11 @@ from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
+    DelegateTracer,
     PartitionEngine,
 )
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.memory.slots import TensorSlot
 from runtime.program.named_data import NamedDataMap
 from schema.errors import FormatError
 from schema.origins import ValueOrigin
@@ -65,7 +67,7 @@ class XnnpackBackend(BackendInterface):
         """
         del compile_specs
         plan = read_plan(processed, NamedBlobs(context.named_data), context.partition)
-        engine, note = engine_of(plan, context.engine)
+        engine, note = engine_of(plan, context.engine, isolate=context.isolate)
         return XnnpackPartition(plan, engine, note)
 
     @override
@@ -76,6 +78,26 @@ class XnnpackBackend(BackendInterface):
         inputs = [_input(value, args, context) for value in handle.plan.inputs]
         results = handle.engine.run(inputs, context.tracer)
         _store_all(handle.plan, args, context, results)
+
+    @override
+    def bound(
+        self, handle: XnnpackPartition, args: Sequence[TensorSlot | None]
+    ) -> Callable[[DelegateTracer], bool] | None:
+        """Return a call of a partition on tensors that never change, None where it has none."""
+        ends: list[list[tuple[Value, TensorSlot]]] = []
+        for values in (handle.plan.inputs, handle.plan.outputs):
+            places = [value.argument for value in values]
+            slots = [args[at] if at is not None and at < len(args) else None for at in places]
+            ends.append([(v, slot) for v, slot in zip(values, slots, strict=True) if slot])
+            if len(ends[-1]) != len(values):
+                return None
+        return handle.engine.bound(*ends)
+
+    @override
+    def written(self, handle: XnnpackPartition) -> frozenset[int]:
+        """Return the indices of the results."""
+        places = [value.argument for value in handle.plan.outputs]
+        return frozenset(place for place in places if place is not None)
 
     @override
     def steps(
@@ -121,11 +143,6 @@ class XnnpackBackend(BackendInterface):
             unreadable = DelegateError(code, str(error), partition=partition)
             return LoadFailure(LOADING, (unreadable,))
         return try_torch(plan) if availability().folder is None else try_native(plan)
-
-    @override
-    def run_in_this_process(self) -> None:
-        """Allow the real kernels to run in this process."""
-        run_kernels_here()
 
 
 def _store_all(

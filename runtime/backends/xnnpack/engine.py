@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 import torch
@@ -12,6 +12,7 @@ from runtime.backends.xnnpack.model import PartitionPlan, PayloadNode, Value
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import HOST_EMULATION, DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.memory.slots import TensorSlot
 
 
 class TimeSource(Enum):
@@ -39,6 +40,18 @@ class Engine(ABC):
 
         Raises: DelegateError naming the node that failed
         """
+
+    def bound(
+        self,
+        inputs: Sequence[tuple[Value, TensorSlot]],
+        outputs: Sequence[tuple[Value, TensorSlot]],
+    ) -> Callable[[DelegateTracer], bool] | None:
+        """Return a call on tensors of a method that skips conversions, None if there is none.
+
+        It returns whether it has run; if not, `run` has to.
+        """
+        del inputs, outputs
+        return None
 
     @abstractmethod
     def begin(self, inputs: Sequence[torch.Tensor]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import ClassVar
 
 from runtime.backends.xnnpack.engine import Engine
@@ -18,12 +19,13 @@ AUTO, NATIVE, TORCH = "auto", "native", "torch"
 NAMES = (AUTO, NATIVE, TORCH)
 
 
-def engine_of(plan: PartitionPlan, name: str) -> tuple[Engine, str]:
+def engine_of(plan: PartitionPlan, name: str, *, isolate: bool = False) -> tuple[Engine, str]:
     """Return the engine of a partition, and why it is not the preferred one.
 
     Args:
         plan: the checked payload
         name: ``auto`` prefers the real kernels where they are available
+        isolate: run the real kernels in a child process
 
     Raises: DelegateError if the engine cannot be used, or refuses the payload
     """
@@ -33,15 +35,15 @@ def engine_of(plan: PartitionPlan, name: str) -> tuple[Engine, str]:
         return TorchEngine(plan), ""
     found = availability()
     if found.folder is not None:
-        return _native(plan, fall_back=name == AUTO)
+        return _native(plan, isolate=isolate, fall_back=name == AUTO)
     if name == NATIVE:
         raise DelegateError(ErrorCode.NotSupported, found.reason, partition=plan.partition)
     return TorchEngine(plan), found.reason
 
 
-def _native(plan: PartitionPlan, *, fall_back: bool) -> tuple[Engine, str]:
+def _native(plan: PartitionPlan, *, isolate: bool, fall_back: bool) -> tuple[Engine, str]:
     try:
-        return NativeEngine(plan, kernels()), ""
+        return NativeEngine(plan, kernels(isolate=isolate)), ""
     except ExecutionError as error:
         if not fall_back:
             raise
@@ -49,37 +51,26 @@ def _native(plan: PartitionPlan, *, fall_back: bool) -> tuple[Engine, str]:
 
 
 class KernelPool:
-    """The real kernels of this process, and those for other thread counts."""
+    """The real kernels of this process, by whether they run in a child and by thread count."""
 
-    kernels: Kernels | None = None
-    here = False
-    count = 0
-    others: ClassVar[dict[int, Kernels]] = {}
+    kernels: ClassVar[dict[tuple[bool, int], Kernels]] = {}
 
 
-def run_kernels_here() -> None:
-    """Let the real kernels run in this process, which they may crash: for workers only.
+# A fork has neither the threads of the library nor the pipes of a child.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(KernelPool, "kernels", {}))
 
-    By default they run in a child process. The self-test always does.
+
+def kernels(*, isolate: bool = False) -> Kernels:
+    """Return the real kernels for as many threads as torch uses.
+
+    Args:
+        isolate: run them in a child process, which may end with them; started if there is none
     """
-    if not KernelPool.here:
-        KernelPool.here, KernelPool.kernels = True, None
-
-
-def kernels() -> Kernels:
-    """Return the real kernels for as many threads as torch uses, in a new process if needed."""
-    _for_threads(threads())
-    found, folder = KernelPool.kernels, availability().folder
+    key = (isolate, threads())
+    found, folder = KernelPool.kernels.get(key), availability().folder
     if found is None or not found.alive:
         assert folder is not None
-        make = LocalKernels if KernelPool.here else KernelProcess
-        found = KernelPool.kernels = make(folder, threads())
+        make = KernelProcess if isolate else LocalKernels
+        found = KernelPool.kernels[key] = make(folder, threads())
     return found
-
-
-def _for_threads(count: int) -> None:
-    """Select the kernels with that many threads; loaded partitions keep their own."""
-    if KernelPool.kernels is not None and KernelPool.count != count:
-        KernelPool.others[KernelPool.count] = KernelPool.kernels
-        KernelPool.kernels = KernelPool.others.get(count)
-    KernelPool.count = count

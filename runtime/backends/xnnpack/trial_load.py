@@ -18,7 +18,7 @@ def try_native(plan: PartitionPlan) -> LoadFailure | None:
 
     The kernels must be available. They are restarted if their process has ended.
     """
-    process = kernels()
+    process = kernels(isolate=True)
     try:
         engine = NativeEngine(plan, process)
     except ExecutionError as error:
@@ -55,7 +55,7 @@ def _refused(plan: PartitionPlan, process: Kernels) -> list[DelegateError]:
 
 def _killer(plan: PartitionPlan) -> ExecutionError | None:
     """Return the error of the node that crashes the process when run alone, None if none does."""
-    process = kernels()
+    process = kernels(isolate=True)
     try:
         StepEngine(plan, process, ConstantStore(process, plan)).close()
     except ExecutionError as error:

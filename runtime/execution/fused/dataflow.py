@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,7 +120,13 @@ class Dataflow:
             if reads is None or writes is None:
                 return False
             for index in reads:
-                self.tensors[index].pinned = self.tensors[index].state = True
+                self.tensors[index].pinned = True
+            if instruction.written is None:
+                for index in reads:
+                    self.tensors[index].state = True
+            else:
+                writes = self._all(instruction.written)
+                reads = [*(Counter(reads) - Counter(writes))]
         elif instruction.bound.kernel.writes:  # a custom kernel that writes to its inputs
             return False
         else:

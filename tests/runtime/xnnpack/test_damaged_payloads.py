@@ -327,7 +327,7 @@ def sweep(engine: str, count: int) -> dict[str, int]:
         case = damaged((convolution, rows)[number % 2], lambda t: _numbers(t, generator))
         program = runtime.load_program(case.program)
         try:
-            program.load_method("forward", engine=engine).execute(case.inputs)
+            program.load_method("forward", engine=engine, isolate=True).execute(case.inputs)
             found["ran"] += 1
         except ExecutionError as error:
             found["refused"] += error.operator == "XnnpackBackend"

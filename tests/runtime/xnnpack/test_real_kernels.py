@@ -33,8 +33,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin with the engines as a process finds them."""
-    monkeypatch.setattr(engine_choice.KernelPool, "kernels", None)
-    monkeypatch.setattr(engine_choice.KernelPool, "here", False)
+    monkeypatch.setattr(engine_choice.KernelPool, "kernels", {})
 
 
 def test_missing_library_is_refused_with_a_sentence() -> None:
@@ -112,10 +111,10 @@ def test_self_test_names_the_kernel_that_differs(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.interop
 def test_kernels_that_end_are_one_error_and_new_ones_come_up() -> None:
-    method = Runtime().load_program(NET).load_method("forward", engine="native")
+    method = Runtime().load_program(NET).load_method("forward", engine="native", isolate=True)
     given = inputs_of(method.metadata)
     wanted = method.execute(given)
-    process = engine_choice.kernels()
+    process = engine_choice.kernels(isolate=True)
     assert isinstance(process, KernelProcess)
     os.kill(process._process.pid, signal.SIGKILL)
     with pytest.raises(ExecutionError) as raised:
@@ -154,12 +153,10 @@ def test_payload_that_the_kernels_refuse_names_the_node_and_auto_takes_torch() -
 WORKER = """
 import sys, torch
 from runtime import Runtime
-from runtime.backends import run_native_kernels_here
 from runtime.backends.xnnpack.native import engine
 mapped = lambda: any("xnnpack" in line for line in open("/proc/self/maps"))
-Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
+Runtime().load_program(sys.argv[1]).load_method("forward", engine="native", isolate=True)
 assert not mapped(), "in this process"
-run_native_kernels_here()
 method = Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
 print(method.measurements[0].source)
 given = torch.load(sys.argv[2])
@@ -171,8 +168,8 @@ assert mapped(), "not in this process"
 
 
 @pytest.mark.interop
-def test_worker_runs_the_kernels_in_its_own_process(tmp_path: Path) -> None:
-    method = Runtime().load_program(NET).load_method("forward", engine="native")
+def test_kernels_run_in_the_process_of_the_method_unless_isolated(tmp_path: Path) -> None:
+    method = Runtime().load_program(NET).load_method("forward", engine="native", isolate=True)
     given = inputs_of(method.metadata)
     wanted = method.execute(given)
     torch.save(given, tmp_path / "in.pt")

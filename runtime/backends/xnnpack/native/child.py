@@ -7,7 +7,6 @@ crashes on a damaged payload crashes this process.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import ctypes as c
 import json
@@ -151,8 +150,7 @@ class Library:
         """
         status = int(getattr(self.kernels, name)(*args))
         if status != _OK:
-            known = 0 <= status < len(_STATUS)
-            raise LibraryError(f"{name}: {_STATUS[status] if known else f'status {status}'}")
+            raise LibraryError(KernelModel.status(name, status))
 
     def build(self) -> str:
         """Return the identifier of the kernels, empty if the library has none."""
@@ -173,8 +171,10 @@ class KernelModel:
 
         Raises: LibraryError; `node` is then the index of the node
         """
-        self._library = library
+        self.library = library
         self._regions = regions
+        self._times: Any = None
+        self._needed = c.c_size_t()
         self._kept: list[Any] = []
         self.node: int | None = None
         self._ids: dict[int, int] = {INVALID: INVALID}
@@ -215,14 +215,14 @@ class KernelModel:
             given.append(self._sizes(arg) if letter == "Z" else arg)
             if letter == "p":
                 given[-1] = self._address(arg)
-        self._library.call(name, *given, c.byref(created))
+        self.library.call(name, *given, c.byref(created))
         self._ids[ident] = created.value
 
     def _define(self, graph: Any, name: str, args: list[Any]) -> None:  # noqa: ANN401
         given: list[Any] = [graph]
         for letter, arg in zip(NODES[name], args, strict=True):
             given.append(self._argument(letter, arg))
-        self._library.call(name, *given)
+        self.library.call(name, *given)
 
     def _argument(self, letter: str, arg: Any) -> Any:  # noqa: ANN401
         if letter == "v":
@@ -244,15 +244,15 @@ class KernelModel:
     def shape(self, inputs: list[tuple[int, list[int]]], outputs: list[int]) -> list[list[int]]:
         """Set the shapes of the inputs and return those of the outputs."""
         for ident, sizes in inputs:
-            self._library.call(
+            self.library.call(
                 "xnn_reshape_external_value", self._runtime, ident, len(sizes), self._sizes(sizes)
             )
-        self._library.call("xnn_reshape_runtime", self._runtime)
+        self.library.call("xnn_reshape_runtime", self._runtime)
         return [self._shape(ident) for ident in outputs]
 
     def _shape(self, ident: int) -> list[int]:
         rank, sizes = c.c_size_t(), (c.c_size_t * _MAX_DIMS)()
-        self._library.call(
+        self.library.call(
             "xnn_get_external_value_shape", self._runtime, ident, c.byref(rank), sizes
         )
         return list(sizes[: rank.value])
@@ -262,30 +262,51 @@ class KernelModel:
         created = (External * max(1, len(places)))(
             *(External(ident, self._address(place)) for ident, place in places)
         )
-        self._library.call("xnn_setup_runtime_v2", self._runtime, len(places), created)
+        self.library.call("xnn_setup_runtime_v2", self._runtime, len(places), created)
+
+    @property
+    def handle(self) -> Any:  # noqa: ANN401 - a pointer
+        """Return the pointer to the runtime."""
+        return self._runtime
+
+    def result_shape(self, ident: int) -> list[int]:
+        """Return the sizes of a result, in memory order."""
+        return self._shape(ident)
+
+    @staticmethod
+    def status(name: str, status: int) -> str:
+        """Return the sentence of a status other than success."""
+        known = 0 <= status < len(_STATUS)
+        return f"{name}: {_STATUS[status] if known else f'status {status}'}"
 
     def invoke(self) -> tuple[int, int]:
         """Run; return start and end in nanoseconds of the monotonic clock."""
         start = time.perf_counter_ns()
-        self._library.call("xnn_invoke_runtime", self._runtime)
+        self.library.call("xnn_invoke_runtime", self._runtime)
         return start, time.perf_counter_ns()
 
     def times(self) -> list[int]:
         """Return microseconds of each operator of the last run."""
-        return array.array("Q", self._info(2)).tolist()
+        if self._times is None:
+            self._times = (c.c_uint64 * (len(self._info(2)) // 8))()
+        times = self._times
+        status = self.library.kernels.xnn_get_runtime_profiling_info(
+            self._runtime, 2, c.sizeof(times), c.byref(times), c.byref(self._needed)
+        )
+        return list(times) if status == _OK else []
 
     def names(self) -> list[str]:
         """Return the name of each operator, in the order of their times."""
         return [one.decode("utf-8", "replace") for one in self._info(1).split(b"\0")]
 
     def _info(self, key: int) -> bytes:
-        info = self._library.kernels.xnn_get_runtime_profiling_info
+        info = self.library.kernels.xnn_get_runtime_profiling_info
         needed = c.c_size_t()
         status = info(self._runtime, key, 0, None, c.byref(needed))
         if status not in (_OK, _TOO_SMALL):
             raise LibraryError(f"xnn_get_runtime_profiling_info: {_STATUS[status]}")
         buffer = c.create_string_buffer(max(1, needed.value))
-        self._library.call(
+        self.library.call(
             "xnn_get_runtime_profiling_info",
             self._runtime,
             key,
@@ -298,7 +319,7 @@ class KernelModel:
     def close(self) -> None:
         """Delete the runtime."""
         if self._runtime:
-            self._library.call("xnn_delete_runtime", self._runtime)
+            self.library.call("xnn_delete_runtime", self._runtime)
 
 
 def address(region: mmap.mmap) -> int:
@@ -354,6 +375,10 @@ class Server:
             return getattr(self, f"do_{verb}")(question, file) or {}
         except (LibraryError, OSError, AttributeError, MemoryError) as error:
             return {"refused": str(error) or type(error).__name__}
+
+    def model(self, handle: int) -> KernelModel:
+        """Return a runtime."""
+        return self._models[handle]
 
     def do_hello(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
         """Open the library."""

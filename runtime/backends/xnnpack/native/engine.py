@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 
 from runtime.backends.xnnpack.engine import Engine, TimeSource
-from runtime.backends.xnnpack.model import PartitionPlan
+from runtime.backends.xnnpack.model import PartitionPlan, Value
 from runtime.backends.xnnpack.native.constants import ConstantStore
+from runtime.backends.xnnpack.native.in_place import InPlaceCall, in_place_call
+from runtime.backends.xnnpack.native.local import LocalKernels
 from runtime.backends.xnnpack.native.process import SPARE, Kernels, LibraryRefusedError
 from runtime.backends.xnnpack.native.shared_values import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
@@ -18,7 +20,7 @@ from runtime.backends.xnnpack.representation import STORED
 from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import DelegateTracer
 from runtime.memory.release import can_be_read
-from runtime.memory.slots import fill
+from runtime.memory.slots import TensorSlot, fill
 
 Tensor = torch.Tensor
 
@@ -88,8 +90,34 @@ class NativeEngine(Engine):
         except LibraryRefusedError as error:
             raise self._refused_at(inputs, error) from None
         if tracer.records:
-            self._log(answer, tracer)
+            self._log(int(answer["start"]), answer["times"], tracer)
         return [held[value.ident].tensor for value in self.plan.outputs]
+
+    def bound(
+        self,
+        inputs: Sequence[tuple[Value, TensorSlot]],
+        outputs: Sequence[tuple[Value, TensorSlot]],
+    ) -> Callable[[DelegateTracer], bool] | None:
+        """Return a call on tensors of a method, None where the kernels are in another process."""
+        if not isinstance(self._process, LocalKernels):
+            return None
+        read = {ident for node in self.plan.nodes for ident in node.read}
+        call = in_place_call(self._process, self._runtime, inputs, outputs, read)
+        return None if call is None else partial(self._run_in_place, call)
+
+    def _run_in_place(self, call: InPlaceCall, tracer: DelegateTracer) -> bool:
+        if tracer.logs_values:
+            return False
+        try:
+            if not tracer.records:
+                return call.run()
+            timed = call.run_timed()
+        except LibraryRefusedError as error:
+            raise self._refused_at(call.inputs(), error) from None
+        if timed is None:
+            return False
+        self._log(*timed, tracer)
+        return True
 
     def _readable(self, inputs: Sequence[Tensor]) -> dict[int, int]:
         """Return value -> address of the inputs that the kernels can read in place."""
@@ -113,12 +141,11 @@ class NativeEngine(Engine):
             return found
         return blamed(error, self.plan, None)
 
-    def _log(self, answer: dict[str, Any], tracer: DelegateTracer) -> None:
+    def _log(self, start: int, times: Sequence[int], tracer: DelegateTracer) -> None:
         """Log the library's own durations as consecutive scopes, named as in the stock runtime."""
-        times = answer["times"]
         if len(self._named) != len(times):
             self._named = _numbered(self._runtime.names()[: len(times)])
-        tracer.log_row(self._named, int(answer["start"]), times, self.time_source.value.encode())
+        tracer.log_row(self._named, start, times, self.time_source.value.encode())
 
     @property
     def steps(self) -> StepEngine:

@@ -1,4 +1,4 @@
-"""The real kernels in this process, for workers, which may crash with them."""
+"""The real kernels in this process, which may crash with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from runtime.backends.xnnpack.native.child import Server
+from runtime.backends.xnnpack.native.child import KernelModel, Server
 from runtime.backends.xnnpack.native.process import LibraryRefusedError, SharedRegion
 
 
@@ -26,13 +26,18 @@ class LocalKernels:
     def __init__(self, folder: Path, threads: int) -> None:
         self._server = Server()
         self._next = 0
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Held while the library works: runtimes share its workspace."""
         self._discarded: list[tuple[list[int], list[int]]] = []
         self.ask("hello", folder=str(folder), threads=threads)
 
+    def model(self, handle: int) -> KernelModel:
+        """Return a runtime."""
+        return self._server.model(handle)
+
     def number(self) -> int:
         """Return an unused id."""
-        with self._lock:
+        with self.lock:
             self._next += 1
             return self._next
 
@@ -52,7 +57,7 @@ class LocalKernels:
 
         Raises: LibraryRefusedError with the library's status
         """
-        with self._lock:
+        with self.lock:
             while self._discarded:
                 handles, regions = self._discarded.pop()
                 self._server.answer("delete", {"handles": handles, "regions": regions}, None)

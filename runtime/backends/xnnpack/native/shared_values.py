@@ -82,6 +82,10 @@ def _discard(process: Kernels, regions: list[SharedRegion]) -> None:
 class KernelRuntime:
     """A runtime in the other process, over shared values.
 
+    Attributes:
+        numbers: id of each argument, by value
+        user: who has set the current shapes and addresses
+
     Args:
         nodes: to run
         ends: by value, id and INPUT or OUTPUT
@@ -106,8 +110,15 @@ class KernelRuntime:
         values = plan.values
         self._inputs = [(n, values[at]) for at, (n, side) in ends.items() if side == INPUT]
         self._outputs = [(n, values[at]) for at, (n, side) in ends.items() if side == OUTPUT]
+        self.numbers = {ident: number for ident, (number, _) in ends.items()}
+        self.user: object | None = None
         self._shapes: list[tuple[int, ...]] | None = None
         self._places: list[Any] = []
+
+    def take_over(self) -> None:
+        """Forget shapes and addresses, since another user sets them."""
+        self.user = None
+        self._shapes, self._places = None, []
 
     def prepare(
         self,
@@ -124,6 +135,9 @@ class KernelRuntime:
 
         Raises: LibraryRefusedError for shapes that the kernels refuse
         """
+        if self.user is not self:
+            self.take_over()
+            self.user = self
         if self._shapes != shapes:
             self._shapes = None
             built = self._process.ask(

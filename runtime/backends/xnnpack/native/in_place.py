@@ -1,0 +1,304 @@
+"""Delegate calls without messages and copies: the kernels read and write planned memory."""
+
+from __future__ import annotations
+
+import ctypes as c
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from runtime.backends.xnnpack.model import Value
+from runtime.backends.xnnpack.native.child import External, KernelModel, LibraryError
+from runtime.backends.xnnpack.native.local import LocalKernels
+from runtime.backends.xnnpack.native.process import SPARE, LibraryRefusedError
+from runtime.backends.xnnpack.native.shared_values import KernelRuntime
+from runtime.backends.xnnpack.representation import STORED
+from runtime.memory.release import PlannedRange, can_be_read, ends_in_page, planned_range
+from runtime.memory.slots import TensorShapeDynamism, TensorSlot
+
+_MOST_SHAPES = 64  # results of reshaping that are kept for sizes seen before
+
+
+@dataclass(slots=True)
+class CallEnd:
+    """An argument of a call.
+
+    Attributes:
+        number: its id in the runtime
+        order: dimensions, outermost in memory first; None where they are in order
+        capacity: bytes that it may ever use at a place that never changes, 0 for other memory
+        dims: sizes in memory order, as the library takes them
+        slot: its tensor
+        tensor: that of the slot
+        fixed: whether its address and sizes never change
+        readable: whether the kernels may read past its end, None if that depends on its address
+        address: at the last setup, 0 before
+        shape: at the last setup
+        room: planned buffer that it was last in, if its own page did not suffice
+        spare: memory of its own for an argument that the kernels cannot read in place
+    """
+
+    number: int
+    slot: TensorSlot
+    tensor: torch.Tensor
+    fixed: bool
+    readable: bool | None
+    order: tuple[int, ...] | None
+    capacity: int
+    dims: Any
+    address: int = 0
+    shape: Sequence[int] = ()
+    room: PlannedRange | None = None
+    spare: torch.Tensor | None = None
+
+    def sizes(self) -> tuple[int, ...]:
+        """Return its sizes in memory order."""
+        shape, order = self.tensor.shape, self.order
+        return tuple(shape) if order is None else tuple([shape[dim] for dim in order])
+
+    def span(self) -> tuple[int, int]:
+        """Return first and end address of the memory that it may ever use."""
+        start = self.tensor.data_ptr()
+        return start, start + (self.capacity or self.tensor.nbytes)
+
+    def place(self) -> int:
+        """Return the address for the kernels, that of other memory where they cannot read it."""
+        tensor = self.tensor
+        address = tensor.data_ptr()
+        self.address, self.shape, self.spare = address, tensor.shape, None
+        if self.readable or (self.readable is None and self._is_readable(address, tensor.nbytes)):
+            return address
+        self.spare = torch.empty(tensor.nbytes + SPARE, dtype=torch.uint8)
+        return self.spare.data_ptr()
+
+    def _is_readable(self, address: int, nbytes: int) -> bool:
+        if ends_in_page(address, nbytes, SPARE):
+            return True
+        end = address + nbytes + SPARE
+        if self.room is None or not (self.room.start <= address and end <= self.room.end):
+            self.room = planned_range(address, nbytes + SPARE)
+        return self.room is not None
+
+    def copy(self) -> None:
+        """Copy an input to where the kernels can read it."""
+        if self.spare is not None:
+            c.memmove(self.spare.data_ptr(), self.address, self.tensor.nbytes)
+
+    def copy_back(self) -> None:
+        """Copy a result to its tensor."""
+        if self.spare is not None:
+            c.memmove(self.address, self.spare.data_ptr(), self.tensor.nbytes)
+
+
+class InPlaceCall:
+    """A call of a partition on tensors of a method, by the library in this process.
+
+    Sizes that have changed are reshaped by the library; addresses are set when they have changed.
+
+    Args:
+        kernels: the library
+        runtime: of the partition, which other calls and other ways to run it share
+        inputs: in the order of the payload
+        outputs: in the order of the payload
+    """
+
+    def __init__(
+        self,
+        kernels: LocalKernels,
+        runtime: KernelRuntime,
+        inputs: Sequence[CallEnd],
+        outputs: Sequence[CallEnd],
+    ) -> None:
+        self._kernels = kernels
+        self._lock = kernels.lock
+        self._runtime = runtime
+        self._model: KernelModel = kernels.model(runtime.handle)
+        library = self._model.library.kernels
+        self._invoke: Any = library.xnn_invoke_runtime
+        self._setup: Any = library.xnn_setup_runtime_v2
+        self._reshape_value: Any = library.xnn_reshape_external_value
+        self._reshape: Any = library.xnn_reshape_runtime
+        self._handle = self._model.handle
+        self._inputs = list(inputs)
+        self._outputs = list(outputs)
+        ends = self._ends = [*self._inputs, *self._outputs]
+        self._always_apart = all(end.capacity for end in ends) and self._are_apart()
+        self._watched = [end for end in ends if not end.fixed]
+        self._copied: list[CallEnd] = []
+        self._copied_back: list[CallEnd] = []
+        self._external = (External * max(1, len(ends)))(*(External(one.number, 0) for one in ends))
+        self._given: tuple[tuple[int, ...], ...] = ()
+        self._known: dict[tuple[tuple[int, ...], ...], list[tuple[int, ...]]] = {}
+
+    def inputs(self) -> list[torch.Tensor]:
+        """Return the inputs in memory order."""
+        return [end.tensor.permute(end.slot.dim_order) for end in self._inputs]
+
+    def run(self) -> bool:
+        """Run the call; return whether it could be run in place.
+
+        Raises: LibraryRefusedError with the status of the library; ExecutionError for results that
+            the plan does not allow
+        """
+        with self._lock:
+            if not self._is_prepared() and not self._prepare():
+                return False
+            for end in self._copied:
+                end.copy()
+            status = self._invoke(self._handle)
+            for end in self._copied_back:
+                end.copy_back()
+        if status:
+            raise _refused("xnn_invoke_runtime", status)
+        return True
+
+    def run_timed(self) -> tuple[int, list[int]] | None:
+        """Run the call; return its start and microseconds of each operator, None as `run`."""
+        with self._lock:
+            if not self._is_prepared() and not self._prepare():
+                return None
+            start = time.perf_counter_ns()
+            for end in self._copied:
+                end.copy()
+            status = self._invoke(self._handle)
+            for end in self._copied_back:
+                end.copy_back()
+            if status:
+                raise _refused("xnn_invoke_runtime", status)
+            return start, self._model.times()
+
+    def _is_prepared(self) -> bool:
+        if self._runtime.user is not self:
+            return False
+        for end in self._watched:
+            tensor = end.tensor
+            if tensor.data_ptr() != end.address or tensor.shape != end.shape:
+                return False
+        return True
+
+    def _prepare(self) -> bool:
+        """Reshape and set addresses; return False for tensors that share memory."""
+        given = tuple([end.sizes() for end in self._inputs])
+        mine = self._runtime.user is self
+        self._runtime.take_over()  # until all of it is set nobody may rely on it
+        if not mine or given != self._given:
+            self._take_sizes(given, mine=mine)
+        for end, sizes in zip(self._outputs, self._known[given], strict=True):
+            end.slot.resize(sizes)
+        if not (self._always_apart or self._are_apart()):
+            return False
+        ends = self._ends
+        for place, end in zip(self._external, ends, strict=True):
+            place.data = end.place()
+        self._copied = [end for end in self._inputs if end.spare is not None]
+        self._copied_back = [end for end in self._outputs if end.spare is not None]
+        status = self._setup(self._handle, len(ends), self._external)
+        if status:
+            raise _refused("xnn_setup_runtime_v2", status)
+        self._runtime.user = self
+        return True
+
+    def _take_sizes(self, given: tuple[tuple[int, ...], ...], *, mine: bool) -> None:
+        before = self._given if mine else ()
+        self._given = ()
+        for number, (end, sizes) in enumerate(zip(self._inputs, given, strict=True)):
+            if number < len(before) and before[number] == sizes:
+                continue
+            dims = end.dims
+            dims[: len(sizes)] = sizes
+            status = self._reshape_value(self._handle, end.number, len(sizes), dims)
+            if status:
+                raise _refused("xnn_reshape_external_value", status)
+        status = self._reshape(self._handle)
+        if status:
+            raise _refused("xnn_reshape_runtime", status)
+        if given not in self._known:
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
+            self._known[given] = [self._result(end) for end in self._outputs]
+        self._given = given
+
+    def _result(self, end: CallEnd) -> tuple[int, ...]:
+        """Return the sizes of a result, in the order of its dimensions."""
+        try:
+            sizes = self._model.result_shape(end.number)
+        except LibraryError as error:
+            raise LibraryRefusedError(str(error), None) from None
+        order = end.slot.dim_order
+        if len(order) != len(sizes):
+            raise LibraryRefusedError(
+                f"the result has {len(sizes)} dimensions, its tensor has {len(order)}", None
+            )
+        return tuple([sizes[order.index(dim)] for dim in range(len(order))])
+
+    def _are_apart(self) -> bool:
+        """Return whether no result shares memory with another argument, and none is empty."""
+        spans = [end.span() for end in (*self._outputs, *self._inputs)]
+        if not all(start and start < end for start, end in spans):
+            return False
+        return not any(
+            low < end and start < high
+            for number, (low, high) in enumerate(spans[: len(self._outputs)])
+            for start, end in spans[number + 1 :]
+        )
+
+
+def in_place_call(
+    kernels: LocalKernels,
+    runtime: KernelRuntime,
+    inputs: Sequence[tuple[Value, TensorSlot]],
+    outputs: Sequence[tuple[Value, TensorSlot]],
+    read: Collection[int],
+) -> InPlaceCall | None:
+    """Return a call on the tensors of a method, None where they have to be converted.
+
+    Args:
+        kernels: the library
+        runtime: of the partition
+        inputs: value and tensor of each input
+        outputs: value and tensor of each result
+        read: values that nodes of the partition read
+    """
+    for value, slot in (*inputs, *outputs):
+        fits = slot.tensor.dtype is STORED[value.datatype]
+        if not fits or len(slot.dim_order) != len(value.dims) or slot.viewed is not None:
+            return None
+    if any(slot.read_only for _, slot in outputs):
+        return None
+    numbers = runtime.numbers
+    return InPlaceCall(
+        kernels,
+        runtime,
+        [_end(numbers[value.ident], slot, write_only=False) for value, slot in inputs],
+        [
+            _end(numbers[value.ident], slot, write_only=value.ident not in read)
+            for value, slot in outputs
+        ],
+    )
+
+
+def _end(number: int, slot: TensorSlot, *, write_only: bool) -> CallEnd:
+    capacity = slot.capacity * slot.tensor.element_size()
+    held = (slot.planned or slot.constant) and bool(slot.tensor.data_ptr())
+    static = slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
+    readable = True if write_only else None
+    if readable is None and held:
+        readable = can_be_read(slot.tensor.data_ptr(), capacity, SPARE)
+    in_order = slot.dim_order == tuple(range(len(slot.dim_order)))
+    return CallEnd(
+        number,
+        slot,
+        slot.tensor,
+        fixed=held and static,
+        readable=readable,
+        order=None if in_order else slot.dim_order,
+        capacity=capacity if held else 0,
+        dims=(c.c_size_t * max(1, len(slot.dim_order)))(),
+    )
+
+
+def _refused(name: str, status: int) -> LibraryRefusedError:
+    return LibraryRefusedError(KernelModel.status(name, status), None)

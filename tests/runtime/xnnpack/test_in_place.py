@@ -1,0 +1,151 @@
+"""Delegate calls in place: same bits, sizes that change, and arguments that cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from compiler import to_edge_transform_and_lower
+from compiler.backends.xnnpack import XnnpackPartitioner
+from runtime import EventTracer, Runtime
+from runtime.backends.xnnpack.native.engine import NativeEngine
+from runtime.backends.xnnpack.native.in_place import InPlaceCall
+from runtime.delegates.interface import DelegateTracer
+from runtime.memory.slots import fill
+from schema.program import decode, encode
+from tests.runtime.xnnpack.payloads import Case, Payload
+
+pytestmark = [pytest.mark.slow, pytest.mark.interop]
+
+
+class Layers(torch.nn.Module):
+    """Partitions with a sort, which is not delegated, between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(6, 5), torch.nn.Linear(5, 4)
+
+    def forward(self, x):
+        y = torch.relu(self.first(x))
+        return torch.softmax(self.second(y.flip(0)), -1), y
+
+
+def lowered(module: torch.nn.Module, given: torch.Tensor, dynamic: Any = None) -> bytes:
+    program = torch.export.export(module.eval(), (given,), dynamic_shapes=dynamic)
+    manager = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    return bytes(manager.to_executorch().buffer)
+
+
+def both(buffer: bytes) -> list[Any]:
+    """Return the method in this process, and in another one."""
+    return [
+        Runtime().load_program(buffer).load_method("forward", engine="native", isolate=isolate)
+        for isolate in (False, True)
+    ]
+
+
+def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_results_are_written_where_they_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = both(lowered(Layers(), torch.randn(3, 6)))
+    given = [torch.randn(3, 6) for _ in range(4)]
+    wanted = [there.execute([one]) for one in given]
+
+    def never(_engine: NativeEngine, _inputs: Any, _tracer: DelegateTracer) -> list[torch.Tensor]:
+        raise AssertionError("a call that converts its arguments")
+
+    monkeypatch.setattr(NativeEngine, "run", never)
+    assert all(same(here.execute([one]), two) for one, two in zip(given, wanted, strict=True))
+
+
+def test_changed_sizes_are_reshaped_and_give_the_same_bits() -> None:
+    rows = torch.export.Dim("rows", max=32)
+    here, there = both(lowered(Layers(), torch.randn(3, 6), ({0: rows},)))
+    for count in (3, 4, 5, 6, 32, 1, 4, 4, 31):
+        given = torch.randn(count, 6)
+        assert same(here.execute([given]), there.execute([given])), count
+
+
+def test_two_methods_of_one_program_keep_their_sizes_apart() -> None:
+    rows = torch.export.Dim("rows", max=32)
+    buffer = lowered(Layers(), torch.randn(3, 6), ({0: rows},))
+    (first, other), (second, _) = both(buffer), both(buffer)
+    for count in (3, 7, 3):
+        given, more = torch.randn(count, 6), torch.randn(2 * count, 6)
+        assert same(first.execute([given]), other.execute([given]))
+        assert same(second.execute([more]), other.execute([more]))
+
+
+def test_traced_runs_are_in_place_too_and_record_the_kernels() -> None:
+    buffer = lowered(Layers(), torch.randn(3, 6))
+    tracer = EventTracer()
+    method = Runtime().load_program(buffer, tracer=tracer).load_method("forward", engine="native")
+    _, there = both(buffer)
+    given = [torch.randn(3, 6)]
+    assert same(method.execute(given), there.execute(given))
+    assert same(method.execute(given), there.execute(given))
+    assert any("Fully Connected" in str(row) for row in tracer.rows)
+
+
+def doubled() -> Case:
+    """A sum of two inputs, 1,000 numbers each."""
+    made = Payload()
+    a, b = made.real(4, 250), made.real(4, 250)
+    made.node("Add", input1_id=a, input2_id=b, output_id=made.result((4, 250)))
+    return made.case("doubled")
+
+
+@pytest.mark.parametrize("offset", [0, 16, 400, 4000])
+def test_a_result_planned_over_an_input_is_as_if_it_was_not(offset: int) -> None:
+    case = doubled()
+    file = decode(case.program)
+    plan = file.plans[0]
+    first, _, last = (value.val for value in plan.values)
+    place = replace(last.allocation_info, memory_offset_low=offset)
+    assert first.allocation_info.memory_offset_low == 0
+    values = (*plan.values[:2], replace(plan.values[2], val=replace(last, allocation_info=place)))
+    table = replace(file.table, execution_plan=(replace(plan, values=values),))
+    method = Runtime().load_program(encode(replace(file, table=table)))
+    found = method.load_method("forward", engine="native").execute(case.inputs)
+    assert torch.equal(found[0], case.inputs[0] + case.inputs[1])
+
+
+def test_arguments_at_the_end_of_readable_memory_are_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from runtime.backends.xnnpack.native import in_place
+
+    monkeypatch.setattr(in_place, "can_be_read", lambda *_: False)
+    here, there = both(lowered(Layers(), torch.randn(3, 6)))
+    for _ in range(3):
+        given = [torch.randn(3, 6)]
+        assert same(here.execute(given), there.execute(given))
+
+
+def test_a_value_changed_between_runs_is_read_again() -> None:
+    here, there = both(lowered(Layers(), torch.randn(3, 6)))
+    given = torch.randn(3, 6)
+    here.execute([given])
+    fill(given, torch.randn(3, 6))
+    assert same(here.execute([given]), there.execute([given]))
+
+
+def test_a_refusal_of_the_library_is_an_error_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, _ = both(lowered(Layers(), torch.randn(3, 6)))
+    monkeypatch.setattr(InPlaceCall, "inputs", lambda _self: [torch.randn(3, 7)])
+    from runtime import ExecutionError
+    from runtime.backends.xnnpack.native.process import LibraryRefusedError
+
+    def refuse(_self: InPlaceCall) -> bool:
+        raise LibraryRefusedError("xnn_reshape_runtime: invalid parameter", None)
+
+    monkeypatch.setattr(InPlaceCall, "run", refuse)
+    with pytest.raises(ExecutionError, match="invalid parameter"):
+        here.execute([torch.randn(3, 6)])
