@@ -172,7 +172,7 @@ def _check_free(folder: Path, *, force: bool) -> None:
     Raises: FolderError
     """
     if (folder / RECIPE).exists() and not (folder / STATE).exists() and not force:
-        text = f"{folder / RECIPE} is there already; --force replaces it"
+        text = f"{folder / RECIPE} exists already; --force replaces it"
         raise FolderError(text, usage=True)
 
 

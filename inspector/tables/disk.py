@@ -16,7 +16,7 @@ _FIELDS = (
     RowField("folder", mono=True),
     RowField("kind"),
     RowField("size", Quantity.SIZE, total=Total.SUM),
-    RowField("of it values", Quantity.SIZE, total=Total.SUM),
+    RowField("logged values", Quantity.SIZE, total=Total.SUM),
     RowField("written"),
 )
 

@@ -54,7 +54,7 @@ BYTES = {
     "offset": "where the thing begins: in its file, or in its planned buffer",
     "weights": "bytes of the constants that the node reads",
     "output": "bytes of the result",
-    "of it values": "bytes of logged values among those of the folder",
+    "logged values": "bytes of logged values among those of the folder",
     "increase over the idle worker": "memory of the process in RAM, beyond that before the run",
 }
 DELEGATION = {

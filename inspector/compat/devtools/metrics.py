@@ -117,7 +117,7 @@ def _without_numbers(reference: object, run: object) -> ComparedValue:
     kinds = (type(reference).__name__, type(run).__name__)
     if any(isinstance(value, (str, type(None))) for value in (reference, run)):
         equal = type(reference) is type(run) and reference == run
-        return ComparedValue(equal, note=f"{kinds[0]} and {kinds[1]}: no numbers")
+        return ComparedValue(equal, note=f"{kinds[0]} and {kinds[1]}: not numeric")
     return ComparedValue(False, note=f"{kinds[0]} and {kinds[1]} cannot be compared")
 
 
