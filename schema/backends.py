@@ -70,6 +70,7 @@ class Backend:
         executor: class of the runtime's backend
         has_engines: it runs on native kernels or torch's
         steps: it runs node by node
+        has_options: a run may set options of it
         bytes_read_past_end: bytes that kernels may read past the end of a tensor
         has_program_handles: debug handles inside payloads are those of the edge program
         logs_kernel_layout: tensors logged inside have the layout of the kernels
@@ -95,6 +96,7 @@ class Backend:
     executor: str = ""
     has_engines: bool = False
     steps: bool = False
+    has_options: bool = False
     bytes_read_past_end: int = 0
     has_program_handles: bool = False
     logs_kernel_layout: bool = False
@@ -179,6 +181,9 @@ _ENTRIES = (  # marks are looked up in this order
         colour=5,
         decoder=f"{_P}openvino:decode_payload",
         marks=((0, b"RR_UPCVO"),),
+        executor="runtime.backends.openvino:OpenvinoBackend",
+        steps=True,
+        has_options=True,
     ),
     Backend(
         "TOSABackend",

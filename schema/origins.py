@@ -33,18 +33,30 @@ _WORDS = {
 # Metadata of events inside of delegates, as our runtime writes it.
 EMULATED = b"emulated"
 INTERPRETED = b"interpreted"
+_KERNELS = b"measured on real kernels"
 _MARKS = {
     EMULATED: ValueOrigin.EMULATED,
     INTERPRETED: ValueOrigin.INTERPRETED,
     b"host emulation": ValueOrigin.INTERPRETED,  # torch's kernels on XNNPACK payloads
-    b"measured on real kernels": ValueOrigin.MEASURED,
+    _KERNELS: ValueOrigin.MEASURED,
     b"measured on real kernels, node by node": ValueOrigin.MEASURED,
 }
 
 
 def origin_of_mark(metadata: bytes) -> ValueOrigin | None:
     """Return the origin that an event's metadata states, None for other metadata."""
-    return _MARKS.get(metadata)
+    return _MARKS.get(metadata.partition(b":")[0])
+
+
+def measured_by(kernel: str) -> bytes:
+    """Return the metadata of an event of a kernel that has a name of its own."""
+    return _KERNELS + b": " + kernel.encode()
+
+
+def kernel_of_mark(metadata: bytes) -> str:
+    """Return the name of the kernel that an event's metadata states, empty without one."""
+    mark, _, kernel = metadata.partition(b": ")
+    return kernel.decode("utf-8", "replace") if mark == _KERNELS else ""
 
 
 def weakest(origins: Iterable[ValueOrigin]) -> ValueOrigin | None:

@@ -18,7 +18,7 @@ from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
 from inspector.recipes.data_source import DataSourceError, data_source
-from schema.backends import engine_backends
+from schema.backends import BACKENDS, engine_backends
 
 _STEP_SECONDS = 0.1  # Ctrl+C is noticed after at most that
 SWEEP = "sweep"
@@ -82,6 +82,20 @@ def add_engine(parser: ArgumentParser) -> None:
         choices=ENGINES,
         default=ENGINES[0],
         help=f"engine of {engine_backends()} delegates: the real kernels or torch's; default: auto",
+    )
+
+
+def add_backend_options(parser: ArgumentParser) -> None:
+    """Add the options of backends."""
+    known = ", ".join(one.name.lower() for one in BACKENDS.values() if one.has_options)
+    parser.add_argument(
+        "--backend-option",
+        dest="backend_options",
+        action="append",
+        default=[],
+        metavar="NAME:OPTION=VALUE",
+        help=f"option of a backend that runs ({known}), as precision=f32, device=GPU, threads=1 or"
+        " a property by its name; may be repeated",
     )
 
 

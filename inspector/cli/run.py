@@ -12,6 +12,7 @@ from typing import Any
 from inspector.cli.answer import FAILED, FINE, USAGE, Answer, CommandError, shown
 from inspector.cli.device import check_known
 from inspector.cli.job_runs import (
+    add_backend_options,
     add_program_data,
     add_timeout,
     check_inputs,
@@ -83,6 +84,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     _add_recording(parser)
     add_program_data(parser, sweeps=True)
+    add_backend_options(parser)
     add_toolchain(parser, "runs it")
     parser.add_argument(
         "--device", metavar="NAME", default="", help="run on a device; etscope device list"
@@ -233,6 +235,7 @@ def _job(options: Namespace) -> RunJob:
         threads=options.threads or 1,
         sweep_threads=options.threads == 0,
         engine=options.engine,
+        backend_options=tuple(options.backend_options),
         toolchain=options.toolchain,
         python=toolchain_python(options),
         print_output=options.print_output,

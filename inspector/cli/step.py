@@ -10,6 +10,7 @@ from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, CommandError, shown
 from inspector.cli.job_runs import (
+    add_backend_options,
     add_program_data,
     add_timeout,
     check_inputs,
@@ -85,6 +86,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--seed", type=count_or_none, default=0, metavar="N", help="of random inputs; default: 0"
     )
     add_program_data(parser)
+    add_backend_options(parser)
     add_timeout(parser)
     add_output(parser)
 
@@ -160,6 +162,7 @@ def _job(options: Namespace) -> StepJob:
         libraries=tuple(options.libraries),
         threads=options.threads,
         engine=options.engine,
+        backend_options=tuple(options.backend_options),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, Answer, shown
 from inspector.cli.job_runs import (
+    add_backend_options,
     add_program_data,
     add_timeout,
     check_record,
@@ -45,6 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the record of the program; its graphs run delegates of backends that are not here",
     )
     add_program_data(parser)
+    add_backend_options(parser)
     add_timeout(parser)
     add_output(parser)
 
@@ -75,6 +77,7 @@ def run(options: Namespace) -> Answer:
         tuple(options.libraries),
         options.threads,
         options.engine,
+        tuple(options.backend_options),
     )
     running = JobRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)

@@ -87,6 +87,7 @@ def _program(job: RunJob | VerifyJob | StepJob) -> list[_Flag]:
         ("ptd", job.data_files),
         ("library", job.libraries),
         ("engine", _unless(job.engine, "auto")),
+        ("backend-option", job.backend_options),
     ]
 
 

@@ -62,6 +62,7 @@ class RunJob:
         threads: of torch, 0 for its default; the times of one are the steadiest
         sweep_threads: measure 1, 2, 4, … threads side by side first, and run with the best number
         engine: for delegates whose backend has several engines
+        backend_options: of backends, each ``NAME:OPTION=VALUE``
         toolchain: of the runtime, empty for ours; ``executorch`` for that of an interpreter
         python: the interpreter with it, empty for the current one
         print_output: how much of the outputs the report shows: off, summary (the first and last
@@ -90,6 +91,7 @@ class RunJob:
     threads: int = 1
     sweep_threads: bool = False
     engine: str = ENGINES[0]
+    backend_options: tuple[str, ...] = ()
     toolchain: str = ""
     python: str = ""
     print_output: str = PRINTED[0]
@@ -149,6 +151,7 @@ class VerifyJob:
         libraries: files that register operators with torch, which the program calls
         threads: of torch, 0 for its default
         engine: for delegates whose backend has several engines
+        backend_options: of backends, each ``NAME:OPTION=VALUE``
     """
 
     program: str
@@ -160,6 +163,7 @@ class VerifyJob:
     libraries: tuple[str, ...] = ()
     threads: int = 0
     engine: str = ENGINES[0]
+    backend_options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,7 @@ class StepJob:
         libraries: files that register operators with torch, which the program calls
         threads: of torch, 0 for its default
         engine: for delegates whose backend has several engines
+        backend_options: of backends, each ``NAME:OPTION=VALUE``
     """
 
     program: str
@@ -225,6 +230,7 @@ class StepJob:
     libraries: tuple[str, ...] = ()
     threads: int = 0
     engine: str = ENGINES[0]
+    backend_options: tuple[str, ...] = ()
 
 
 ExecutingJob: TypeAlias = RunJob | VerifyJob | BundleJob | MeasureJob | StepJob

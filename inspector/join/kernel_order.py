@@ -26,12 +26,15 @@ class PayloadMatch:
         handles: debug handles of those nodes
         inserted: no covered node has a handle (a layout copy added by the compiler)
         exact: the event names its node, as in traces of our engines, and no other has its handles
+        value_of: the recorded node whose value it logs; empty for a value of none, None
+            where the payload does not have that
     """
 
     nodes: tuple[str, ...]
     handles: tuple[int, ...]
     inserted: bool
     exact: bool = False
+    value_of: str | None = None
 
 
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
@@ -41,7 +44,7 @@ def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[Payloa
 
 def match_named_events(
     payload: Payload, names: Sequence[str], recorded: Sequence[GraphNode]
-) -> tuple[PayloadMatch, ...]:
+) -> tuple[PayloadMatch | None, ...]:
     """Return the match of each event that is named like a node of a payload; empty for others.
 
     Args:
@@ -49,6 +52,8 @@ def match_named_events(
         names: of the events of one call
         recorded: nodes of the delegate; which of them a payload node is, its kind and order tell
     """
+    if payload.origins:
+        return _match_origins(payload, names, recorded)
     calls = payload.graph.calls() if payload.graph is not None else ()
     own = {node.name: node for node in calls}
     if payload.operators or not names or not own.keys() >= set(names):
@@ -64,6 +69,44 @@ def match_named_events(
         given = () if handle is None else (handle,)
         found.append(PayloadMatch((name,), given, inserted=False, exact=alone))
     return tuple(found)
+
+
+def _match_origins(
+    payload: Payload, names: Sequence[str], recorded: Sequence[GraphNode]
+) -> tuple[PayloadMatch | None, ...]:
+    """Return the matches where the payload has the recorded nodes of each of its own."""
+    handles = {node.name: node.debug_handle for node in recorded}
+    known = {node.name for node in payload.graph.nodes} if payload.graph is not None else set[str]()
+    if known.isdisjoint(names):
+        return ()
+    values = _values_of(payload, recorded)
+    found: list[PayloadMatch | None] = []
+    for name in names:
+        if name in known:
+            nodes = payload.origins.get(name, ())
+            own = (handles.get(node) for node in nodes)
+            given = tuple(dict.fromkeys(one for one in own if one is not None))
+            value = values.get(name, "")
+            found.append(PayloadMatch((name,), given, not given, bool(given), value))
+        else:
+            copied = _copied(name, known)
+            found.append(PayloadMatch((copied,), (), inserted=True) if copied else None)
+    return tuple(found)
+
+
+def _values_of(payload: Payload, recorded: Sequence[GraphNode]) -> dict[str, str]:
+    """Return payload node -> the recorded node whose value it computes, one for each of these."""
+    places = {node.name: place for place, node in enumerate(recorded)}
+    found: dict[str, str] = {}
+    for name, nodes in payload.node_values.items():
+        last = max((node for node in nodes if node in places), key=places.__getitem__, default="")
+        found.setdefault(last, name)
+    return {name: node for node, name in found.items() if node}
+
+
+def _copied(name: str, known: set[str]) -> str:
+    """Return the node whose value an inserted layout copy has: its name begins with it."""
+    return max((one for one in known if name.startswith(f"{one}_")), key=len, default="")
 
 
 @identity_cache

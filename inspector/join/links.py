@@ -61,6 +61,8 @@ class Link:
         inserted: the payload nodes have no counterpart in the recorded graph (layout copies)
         backend: backend the event belongs to, empty outside of delegates
         delegate: index in the method's delegates, None outside
+        value_of: the recorded node whose value the event logs; empty for a value of none,
+            None where the payload does not have that
     """
 
     grade: Grade
@@ -72,6 +74,7 @@ class Link:
     inserted: bool = False
     backend: str = ""
     delegate: int | None = None
+    value_of: str | None = None
 
 
 NO_LINK = Link(Grade.NONE)
@@ -191,6 +194,7 @@ class BlockLinks:
                 match.nodes if match is not None and match.exact else (),
                 backend=backend,
                 delegate=delegate,
+                value_of=match.value_of if match is not None else None,
             )
         node = self._inner.get(str(identifier))
         if node is not None and node.debug_handle in self.handles.get(number, ()):
@@ -224,6 +228,7 @@ class BlockLinks:
             match.inserted,
             backend,
             delegate,
+            match.value_of,
         )
 
     def _taken(self, number: int) -> list[GraphNode]:

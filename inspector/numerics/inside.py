@@ -126,14 +126,18 @@ def _logged(
         recorded = [each.rpartition("/")[2] for each in origins.get(number, {}).get(name, ())]
         nodes = tuple(recorded) or link.nodes
         ordered = link.grade is Grade.ORDER
-        if link.payload_nodes == (name,) and (ordered or not nodes):
+        if link.value_of is not None and not recorded:
+            nodes = (link.value_of,) if link.value_of in links.taken_names(number) else ()
+        elif link.payload_nodes == (name,) and (ordered or not nodes):
             nodes, ordered = links.taken_names(number), False  # which one, data flow tells
         if not nodes:
             continue
         passes = tuple(value.all_tensors() for value in values)
         grade = ORDER if ordered else HANDLE
         own = _payload_node(session, links.method or "", link, name)
-        if recorded or nodes == (name,):  # a graph run in place of the backend has its nodes' names
+        if (
+            recorded or link.value_of or nodes == (name,)
+        ):  # a graph run in place of the backend has its nodes' names
             grade = DELEGATE_ID
         logged = DelegateEvent(name, nodes, grade, passes)
         if own is not None:

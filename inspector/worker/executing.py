@@ -13,6 +13,7 @@ from inspector.jobs.table import resolved
 from inspector.toolchain.child import ToolchainError
 from inspector.toolchain.table import toolchain_named
 from inspector.worker import exporter
+from inspector.worker.backend_options import set_backend_options
 from inspector.worker.bundle_job import bundle_into
 from inspector.worker.exporter import Say
 from inspector.worker.inputs import ValuesError
@@ -111,6 +112,8 @@ def _sink(notify: Say) -> Callable[[LogMessage], None]:
 
 def _done(job: ExecutingJob, task: Task) -> dict[str, Any]:
     folder, notify = task.folder, task.notify
+    if isinstance(job, RunJob | VerifyJob):
+        set_backend_options(job.backend_options)
     if isinstance(job, RunJob):
         return run_into(job, task)
     if isinstance(job, VerifyJob):

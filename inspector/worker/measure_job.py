@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from inspector.jobs.executing import PROCESSOR, WALL, MeasureJob, RunJob
+from inspector.worker.backend_options import set_backend_options
 from inspector.worker.exporter import Say, timed_stage
 from inspector.worker.inputs import chosen_method
 from inspector.worker.passes import SLOW_MS, Stopped, never
@@ -122,6 +123,7 @@ def _block(entry: _MeasuredProgram, job: MeasureJob, block: int) -> list[float]:
     if entry.inputs is None:
         entry.record = record_of(entry.job)
         entry.inputs = inputs_of(entry.job, program, name)
+    set_backend_options(entry.job.backend_options)
     method = program.load_method(name, engine=entry.job.engine, emulate=entry.record)
     inputs = [each.clone() if isinstance(each, torch.Tensor) else each for each in entry.inputs]
     gc.collect()

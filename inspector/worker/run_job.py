@@ -213,6 +213,7 @@ def options_of(job: RunJob) -> dict[str, Any]:
         "debug_module": job.only_module,
         "debug_handles": list(job.only_handles),
         "engine": job.engine,
+        "backend_options": list(job.backend_options),
         "record": job.record,
         "ptd": list(job.data_files),
         "libraries": list(job.libraries),

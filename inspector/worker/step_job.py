@@ -11,6 +11,7 @@ import torch
 
 from inspector.jobs.executing import StepJob
 from inspector.jobs.output_file import MADE
+from inspector.worker.backend_options import set_backend_options
 from inspector.worker.data_set import inputs_named
 from inspector.worker.error_source import located_errors
 from inspector.worker.exporter import AnswerError, Say, timed_stage
@@ -83,6 +84,7 @@ def subject_of(job: StepJob) -> StepSubject:
     """
     if job.threads:
         torch.set_num_threads(job.threads)
+    set_backend_options(job.backend_options)
     program = Runtime.get().load_program(job.program, data_path=list(job.data_files))
     name = chosen_method(program.file, job.method)
     return StepSubject(job, program, name, _inputs(job, program.file.plan(name)))

@@ -253,6 +253,12 @@ class BackendInterface(ABC):
         """
         raise NotImplementedError
 
+    def set_options(self, options: Mapping[str, str]) -> None:  # noqa: B027 - optional
+        """Set the options of the payloads that are loaded from now on, replacing earlier ones.
+
+        The process that calls it may end by what the payloads do.
+        """
+
 
 class BackendRegistry:
     """Finds backends by id.

@@ -13,6 +13,7 @@ NamedData = Mapping[str, memoryview]
 CompileSpecs = Sequence[tuple[str, bytes]]
 NO_FILES: Mapping[str, memoryview] = MappingProxyType({})
 NO_HANDLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+NO_ORIGINS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 NO_EXTERNAL: Mapping[int, str] = MappingProxyType({})
 NO_FACTS: Mapping[str, object] = MappingProxyType({})
 EMPTY_BYTES = memoryview(b"")
@@ -98,6 +99,8 @@ class Payload:
         files: files that can be extracted, by path with ``/``
         external_ids: position in the delegate call's arguments -> graph value
         operators: nodes in the order in which the runtime logs them, if known
+        origins: node name -> nodes of the partition that it computes, where the payload has them
+        node_values: node name -> nodes of the partition, the last of which has its value, likewise
         issues: problems, and the reason for a missing graph
     """
 
@@ -114,6 +117,10 @@ class Payload:
     files: Mapping[str, memoryview] = field(default_factory=lambda: NO_FILES, hash=False)
     external_ids: Mapping[int, str] = field(default_factory=lambda: NO_EXTERNAL, hash=False)
     operators: tuple[RuntimeOperator, ...] = ()
+    origins: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_ORIGINS, hash=False)
+    node_values: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: NO_ORIGINS, hash=False
+    )
     issues: tuple[Issue, ...] = field(default=(), compare=False)
 
     @property

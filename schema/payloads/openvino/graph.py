@@ -64,12 +64,12 @@ class _GraphBuilder:
 
     def graph(self, net: Net, label: str) -> Graph:
         """Return the graph of one network."""
-        names = _node_names(net)
+        names = node_names(net)
         built: dict[tuple[str, str], str] = {}
         values: dict[str, GraphValue] = {}
         for layer, name in zip(net.layers, names, strict=True):
             for port in layer.outputs:
-                value = name if len(layer.outputs) == 1 else f"{name}:{port.ident}"
+                value = value_name(layer, name, port)
                 built[layer.ident, port.ident] = value
                 values[value] = _value(value, port, self._constants.get(id(layer)))
         sources = _sources(net, built, self._issues)
@@ -96,7 +96,13 @@ class _GraphBuilder:
         return tuple(keys)
 
 
-def _node_names(net: Net) -> list[str]:
+def value_name(layer: Layer, name: str, port: Port) -> str:
+    """Return the name of the value at a port of a layer whose node has a name."""
+    return name if len(layer.outputs) == 1 else f"{name}:{port.ident}"
+
+
+def node_names(net: Net) -> list[str]:
+    """Return the names of the nodes of a network, one for each layer."""
     taken: set[str] = set()
     return [
         unique(layer.name or f"{layer.type}_{layer.ident}", index, taken)

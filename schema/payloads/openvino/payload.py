@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -22,8 +22,9 @@ from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph
 from schema.payloads.model import INLINE, Constant, Part, Payload, PayloadSource
 from schema.payloads.names import unique
-from schema.payloads.openvino.graph import to_graph
+from schema.payloads.openvino.graph import node_names, to_graph
 from schema.payloads.openvino.ir import Layer, Net, read_ir
+from schema.payloads.openvino.origins import origins_of, values_of
 from schema.payloads.parts import carve, cover, whole
 from schema.payloads.reading import span, unpack
 
@@ -69,6 +70,54 @@ def _is_stream(data: memoryview) -> bool:
     return bytes(data[:8]) == _HEADER.size.to_bytes(8, "little")
 
 
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The ranges of an exported model of the CPU plugin.
+
+    Attributes:
+        prefix: bytes before the stream, of releases since 2026
+        data: the stream
+        model: where the model begins in it
+        xml: the model in clear
+        hidden: whether it is obscured
+    """
+
+    prefix: memoryview
+    data: memoryview
+    model: int
+    xml: bytes
+    hidden: bool
+
+
+def read_stream(data: memoryview) -> Stream:
+    """Return the ranges of a payload.
+
+    Raises: FormatError for any other layout
+    """
+    start, _ = _prefix(data)
+    inner = data[start:]
+    if not _is_stream(inner):
+        raise FormatError("an exported model of the CPU plugin", "another format", field="header")
+    *_, model, model_size = unpack(_HEADER, inner, 0, "header")
+    stored = span(inner, model, model_size, "model")
+    xml = plain_text(stored)
+    return Stream(data[:start], inner, model, xml, bytes(stored[:1]) != b"<")
+
+
+def with_model(stream: Stream, xml: bytes) -> bytes:
+    """Return a payload with another model, which is its last range."""
+    stored = _hidden(xml) if stream.hidden else xml
+    *before, model, _ = _HEADER.unpack_from(stream.data)
+    head = _HEADER.pack(*before, model, len(stored))
+    return b"".join((stream.prefix, head, stream.data[_HEADER.size : model], stored))
+
+
+def _hidden(text: bytes | memoryview) -> bytes:
+    raw = np.frombuffer(text, dtype=np.uint8)
+    key = np.resize(np.frombuffer(_KEY, dtype=np.uint8), len(raw))
+    return (raw ^ key).tobytes()
+
+
 def _foreign(source: PayloadSource, device: str) -> Payload:
     kind = "ELF" if bytes(source.data[:4]) == b"\x7fELF" else "unknown"
     text = f"the export format of the {device} plugin is not public"
@@ -99,6 +148,9 @@ def _stream(
     layers = _consts(net)
     constants = _constants(layers, stored, issues)
     graph = to_graph(net, constants, issues)
+    names = node_names(net)
+    origins = origins_of(net.layers, names)
+    values = values_of(net.layers, names, origins)
     ranges = (custom, custom_size, area, area_size, model, model_size)
     claims = [Part("version", "header", 0, start)] if start else []
     claims += [
@@ -120,6 +172,8 @@ def _stream(
             }
         ),
         external_ids=MappingProxyType(dict(enumerate((*graph.inputs, *graph.outputs)))),
+        origins=MappingProxyType(origins),
+        node_values=MappingProxyType(values),
         issues=tuple(issues),
     )
 
@@ -133,9 +187,7 @@ def plain_text(stored: memoryview) -> bytes:
         raise FormatError(f"an XML below {_MAX_XML} bytes", f"{len(stored)} bytes", field="model")
     if bytes(stored[:1]) == b"<":
         return bytes(stored)
-    raw = np.frombuffer(stored, dtype=np.uint8)
-    key = np.resize(np.frombuffer(_KEY, dtype=np.uint8), len(raw))
-    return (raw ^ key).tobytes()
+    return _hidden(stored)
 
 
 def _consts(net: Net) -> list[Layer]:

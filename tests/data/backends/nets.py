@@ -172,6 +172,16 @@ def _seeded(net: nn.Module, *inputs: Tensor) -> tuple[nn.Module, tuple[Tensor, .
     return net.eval(), inputs
 
 
+class Gru(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(8, 6, batch_first=True)
+        self.out = nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.gru(x)[0][:, -1])
+
+
 def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
     """Return a network and its inputs."""
     torch.manual_seed(0)
@@ -199,6 +209,8 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Mlp(), torch.randn(1, 3, 8, 8))
     if name == "linears":
         return _seeded(Linears(), torch.randn(3, 64))
+    if name == "gru":
+        return _seeded(Gru(), torch.randn(1, 5, 8))
     if name == "dynamic":
         return _seeded(Dynamic(), torch.randn(5, 8))
     raise KeyError(name)

@@ -1,6 +1,6 @@
 """Writes the payloads beside it: python recipe.py BACKEND NETWORK [OPTION], in an environment with the stock package.
 
-Vulkan and native need executorch 1.5.1 alone, TOSA tosa-tools 2026.5.0, MPS the folder backends/apple of
+Vulkan and native need executorch 1.5.1 alone, OpenVINO openvino 2025.4.1 (and nncf 3.1.0 for int8), TOSA tosa-tools 2026.5.0, MPS the folder backends/apple of
 release 1.4.1 as MPS_SOURCES. Each NAME.pte has a NAME.pt: [inputs, outputs of the module, or of the quantized
 program]. Networks are in nets.py.
 """
@@ -29,6 +29,11 @@ def partitioner(backend: str, option: str):
         from executorch.backends.native.partitioner import NativePartitioner
 
         return NativePartitioner(external_constants_tag=None)
+    if backend == "openvino":
+        from executorch.backends.openvino.partitioner import OpenvinoPartitioner
+        from executorch.exir.backend.compile_spec_schema import CompileSpec
+
+        return OpenvinoPartitioner([CompileSpec("device", b"CPU")])
     if backend == "mps":
         import executorch.backends.apple as apple
 
@@ -96,6 +101,18 @@ def exported(backend: str, name: str, option: str):
         )
         quantize_(module, config, filter_fn=lambda one, _: isinstance(one, torch.nn.Linear))
         program = torch.export.export(module, inputs, strict=True)
+    elif backend == "openvino" and option == "int8":
+        from executorch.backends.openvino.quantizer import quantize_model
+        from executorch.backends.openvino.quantizer.quantizer import QuantizationMode
+
+        made = quantize_model(
+            program.module(check_guards=False),
+            torch.utils.data.DataLoader([inputs[0]], batch_size=None),
+            mode=QuantizationMode.INT8_SYM,
+            subset_size=1,
+            fast_bias_correction=None,
+        )
+        program = torch.export.export(made, inputs)
     elif option and option != "fp16":
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
@@ -121,7 +138,8 @@ def scrubbed(path: Path) -> None:
 def main() -> None:
     backend, name, option = (*sys.argv[1:], "")[:3]
     program, inputs, expected = exported(backend, name, option)
-    target = HERE / "_".join(filter(None, (backend, name, option)))
+    home = HERE / backend if backend == "openvino" else HERE  # others need no package to run
+    target = home / "_".join(filter(None, (backend, name, option)))
     lowered = to_edge_transform_and_lower(
         program,
         partitioner=[partitioner(backend, option)],

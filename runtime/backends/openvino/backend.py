@@ -1,0 +1,140 @@
+"""The backend of OpenVINO: imports the payload and runs it, as the stock delegate does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from typing_extensions import override
+
+from runtime.backends.openvino.detect import HostPool, host
+from runtime.backends.openvino.engine import LayerEngine
+from runtime.backends.openvino.host import OpenvinoError
+from runtime.backends.openvino.stepping import LayerSteps
+from runtime.delegates.errors import DelegateError
+from runtime.delegates.interface import (
+    BackendExecutionContext,
+    BackendInitContext,
+    BackendInterface,
+    PartitionEngine,
+)
+from runtime.errors import ErrorCode, invalid_argument
+from schema import payloads
+from schema.origins import ValueOrigin
+
+_OPTIONS = {"precision": "INFERENCE_PRECISION_HINT", "threads": "INFERENCE_NUM_THREADS"}
+_DEVICE = "device"
+
+
+class OpenvinoBackend(BackendInterface):
+    """Runs payloads on OpenVINO; a record may stand in where it is not installed."""
+
+    payload_is_all = False
+
+    def __init__(self) -> None:
+        self._options: Mapping[str, str] = {}
+
+    @override
+    def set_options(self, options: Mapping[str, str]) -> None:
+        """Set device, precision and threads of the payloads that are loaded from now on.
+
+        Any other name is a property of the plugin. The package is imported into this process, for
+        what is not loaded yet.
+        """
+        self._options = dict(options)
+        if not HostPool.here:
+            HostPool.here, HostPool.host = True, None
+
+    @override
+    def init(
+        self,
+        context: BackendInitContext,
+        processed: memoryview,
+        compile_specs: Mapping[str, bytes],
+    ) -> LayerEngine:
+        """Return an imported payload.
+
+        Raises: DelegateError where the package is missing, or with its reason
+        """
+        specs = tuple(compile_specs.items())
+        payload = payloads.decode("OpenvinoBackend", processed, {}, specs)
+        named = compile_specs.get(_DEVICE, b"CPU").decode("utf-8", "replace")
+        device = self._options.get(_DEVICE) or named or "CPU"
+        given = {
+            _OPTIONS.get(name, name): value
+            for name, value in self._options.items()
+            if name != _DEVICE
+        }
+        try:
+            own = host()
+        except OpenvinoError as error:
+            code = ErrorCode.DelegateInvalidCompatibility
+            found = DelegateError(code, str(error), partition=context.partition)
+            found.remedy = "Install the package, or give the ETRecord, whose graph then stands in."
+            raise found from None
+        return LayerEngine(payload, bytes(processed), own, device, given, context.partition)
+
+    @override
+    def execute(
+        self, context: BackendExecutionContext, handle: LayerEngine, args: Sequence[Any]
+    ) -> None:
+        """Run a payload on its arguments."""
+        inputs, outputs = _sides(handle, args)
+        if context.tracer.records:
+            _store(context, outputs, handle.run_traced(inputs, context.tracer))
+            return
+        results = handle.run_into(inputs, outputs)
+        if results is not None:
+            _store(context, outputs, results)
+
+    @override
+    def steps(
+        self, context: BackendExecutionContext, handle: LayerEngine, args: Sequence[Any]
+    ) -> LayerSteps | None:
+        """Return a call to be run layer by layer, None for a payload that cannot be read."""
+        if handle.graph is None:
+            return None
+        inputs, outputs = _sides(handle, args)
+        return LayerSteps(handle, handle.graph, inputs, partial(_store, context, outputs))
+
+    @override
+    def measurement(self, name: str, handle: LayerEngine) -> PartitionEngine:
+        """Return that the payload is measured, with release, device and precision."""
+        return PartitionEngine(
+            name,
+            handle.words,
+            ValueOrigin.MEASURED.words,
+            origin=ValueOrigin.MEASURED,
+        )
+
+    @override
+    def destroy(self, handle: LayerEngine) -> None:
+        """Free a payload."""
+        handle.close()
+
+
+def _sides(
+    engine: LayerEngine, args: Sequence[Any]
+) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor]]:
+    tensors = args
+    if len(args) != engine.inputs + engine.outputs:  # sizes that the program knows are no inputs
+        tensors = [one for one in args if isinstance(one, torch.Tensor)]
+    if len(tensors) != engine.inputs + engine.outputs:
+        raise invalid_argument(
+            f"the delegate call has {len(tensors)} tensors; the payload has {engine.inputs} "
+            f"inputs and {engine.outputs} outputs"
+        )
+    return tensors[: engine.inputs], tensors[engine.inputs :]
+
+
+def _store(
+    context: BackendExecutionContext,
+    outputs: Sequence[torch.Tensor],
+    results: Sequence[torch.Tensor],
+) -> None:
+    for argument, result in zip(outputs, results, strict=True):
+        tensor = result if result.dtype is argument.dtype else result.to(argument.dtype)
+        same = tensor.dim() == argument.dim() or tensor.numel() != argument.numel()
+        context.store(argument, tensor if same else tensor.reshape(argument.shape))

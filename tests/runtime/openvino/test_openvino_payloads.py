@@ -1,0 +1,194 @@
+"""OpenVINO payloads without the package, and the process that runs it, with a toy package."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from runtime import ExecutionError, Runtime
+from runtime.backends.openvino import detect
+from runtime.backends.openvino.detect import HostPool
+from runtime.backends.openvino.host import OpenvinoError, sentence
+from runtime.backends.openvino.probes import probed
+from runtime.backends.openvino.process import ProcessHost
+from schema import etrecord, payloads, program
+from schema.origins import ValueOrigin, kernel_of_mark, measured_by, origin_of_mark
+from schema.payloads import Payload
+from schema.payloads.openvino.payload import read_stream
+from tests.conftest import DATA
+
+FOLDER = DATA / "backends" / "openvino"
+PAYLOADS = sorted(path.stem for path in FOLDER.glob("*.pte"))
+TOY = """
+import os
+__version__ = "2025.9.9-toy"
+Shape = list
+class Tensor:
+    def __init__(self, data, shape, kind):
+        if len(data) != 4 * shape[0]:
+            raise RuntimeError("Exception from toy.cpp:12:\\nCheck 'x' at a.cpp:3:\\nwrong size")
+        self.data, self.shape = data, shape
+class Type:
+    def get_type_name(self): return "f32"
+class Name:
+    def get_friendly_name(self): return "x"
+class Partial:
+    is_static = True
+class Port:
+    def get_element_type(self): return Type()
+    def get_partial_shape(self): return Partial()
+    def get_shape(self): return [2]
+    def get_node(self): return Name()
+class Row:
+    class Status: EXECUTED = 1
+    status, node_type, node_name, exec_type = 1, "Toy", "double", "jit_toy"
+    class real_time:
+        total_seconds = staticmethod(lambda: 3e-6)
+class Request:
+    def set_input_tensor(self, index, tensor): self.given = tensor
+    def infer(self, share_outputs=False):
+        import numpy as np
+        if self.given.data.view(np.float32)[0] == 13: os.abort()
+        print("noise on standard output")
+        self.made = (self.given.data.view(np.float32) * 2)
+    def get_output_tensor(self, index):
+        tensor = Tensor(self.made.view("u1"), [2], None)
+        tensor.data = self.made
+        return tensor
+    def get_profiling_info(self): return [Row()]
+class Compiled:
+    inputs = outputs = [Port()]
+    def create_infer_request(self): return Request()
+    def get_property(self, key):
+        if "PRECISION" in key: return Type()
+        raise RuntimeError("no such property")
+class Core:
+    available_devices = ["CPU"]
+    def import_model(self, blob, device, options):
+        if options.get("X"): raise RuntimeError("Exception from src/x.cpp:1:\\nunknown property X")
+        return Compiled()
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessHost:
+    """Return a process whose package doubles, and aborts for 13."""
+    (tmp_path / "openvino").mkdir()
+    (tmp_path / "openvino" / "__init__.py").write_text(TOY)
+    python = tmp_path / "python"
+    # as an environment of its own would have it
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} -W ignore "$@"\n')
+    python.chmod(0o755)
+    return ProcessHost(str(python))
+
+
+def _payload(name: str) -> tuple[memoryview, Payload]:
+    file = program.decode(memoryview((FOLDER / f"{name}.pte").read_bytes()))
+    entry = file.plans[0].delegates[0]
+    data = file.delegate_data(entry)
+    return data, payloads.decode(entry.id, data, {}, ())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the toy is a shell script")
+def test_process_answers_refuses_and_ends_with_the_package(toy: ProcessHost) -> None:
+    number, facts = toy.load(b"blob", "CPU", {}, profiled=True)
+    assert (toy.release, facts["precision"], facts["inputs"]) == ("2025.9.9", "f32", [["f32", [2]]])
+    given = np.array([1.5, 4.0], np.float32)
+    toy.bind(number, [(given.view(np.uint8), (2,))], None)
+    toy.infer(number)
+    ((data, shape),) = toy.results(number)
+    assert (data.view(np.float32).tolist(), shape) == ([3.0, 8.0], (2,))
+    assert toy.profile(number) == [("double", "Toy", "jit_toy", 3.0)]
+    with pytest.raises(OpenvinoError, match=r"^OpenVINO 2025\.9\.9 refuses .*unknown property X$"):
+        toy.load(b"blob", "CPU", {"X": "1"})
+    with pytest.raises(OpenvinoError, match="has no device GPU here; available: CPU"):
+        toy.load(b"blob", "GPU", {"X": "1"})
+    toy.bind(number, [(given.view(np.uint8), (3,))], None)
+    with pytest.raises(OpenvinoError, match=r"^input 0: wrong size$"):
+        toy.infer(number)
+    toy.bind(number, [(np.array([13, 0], np.float32).view(np.uint8), (2,))], None)
+    with pytest.raises(OpenvinoError, match=r"ended with signal 6 at 'infer'"):
+        toy.infer(number)
+    assert not toy.alive
+
+
+def test_interpreter_that_does_not_start_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OpenvinoError, match="cannot be started: No such file"):
+        ProcessHost(str(tmp_path / "python"))
+
+
+@pytest.mark.parametrize("name", ["openvino_m1", "openvino_m2"])
+def test_record_stands_in_where_the_package_is_missing_and_how_to_install_it_is_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HostPool, "host", None)
+    monkeypatch.setattr(detect, "is_installed", lambda: False)
+    monkeypatch.setattr(detect, "python_with", lambda _module: "")
+    found = Runtime().load_program(FOLDER / f"{name}.pte")
+    with pytest.raises(ExecutionError, match="etscope backends install openvino"):
+        found.load_method("forward")
+    record = etrecord.decode((FOLDER / f"{name}.etrecord").read_bytes())
+    method = found.load_method("forward", emulate=record)
+    (measured,) = method.measurements
+    assert measured.origin is ValueOrigin.EMULATED
+    assert "etscope backends install openvino" in measured.note
+    inputs, outputs, *_ = torch.load(FOLDER / f"{name}.pt")
+    torch.testing.assert_close(method.execute(inputs)[0], outputs[0])
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_probes_add_an_output_for_each_value_and_an_input_for_a_replaced_one(name: str) -> None:
+    data, plain = _payload(name)
+    assert plain.graph is not None
+    made = probed(read_stream(data))
+    again = payloads.decode("OpenvinoBackend", memoryview(made.data), {}, ()).graph
+    assert again is not None
+    assert again.outputs == (*plain.graph.outputs, *made.values)
+    assert again.inputs == plain.graph.inputs
+    assert set(made.values) == {
+        value for node in plain.graph.nodes if node.outputs and node.target not in
+        ("Const", "Parameter") for value in node.outputs
+    }  # fmt: skip
+    value = made.values[len(made.values) // 2]
+    cut = probed(read_stream(data), [value])
+    after = payloads.decode("OpenvinoBackend", memoryview(cut.data), {}, ()).graph
+    assert after is not None
+    readers = [node.name for node in plain.graph.nodes if value in node.inputs]
+    assert after.inputs[:-1] == plain.graph.inputs
+    for node in after.nodes:
+        if node.name in readers:
+            assert after.inputs[-1] in node.inputs
+            assert value not in node.inputs
+
+
+def test_layers_are_those_of_the_nodes_that_the_payload_names() -> None:
+    _, one = _payload("openvino_m1")
+    fused = "aten_addmm_default/aten.addmm.default/Add"
+    assert one.origins[fused] == ("aten_permute_copy_default", "aten_addmm_default")
+    assert one.node_values[fused] == ("aten_addmm_default",)
+    bare = "aten_convolution_default/aten.convolution.default/Convolution"  # without its bias
+    assert one.origins[bare] == ("aten_convolution_default",)
+    assert bare not in one.node_values
+    _, two = _payload("openvino_m2")
+    (erf,) = [name for name, nodes in two.origins.items() if nodes == ("aten_erf_default",)]
+    assert erf not in two.node_values  # a reshape after it has its value in the node's shape
+    moved = "aten_view_copy_default_1/aten.view_copy.default/Reshape"
+    assert set(two.node_values[moved]) == {"aten_erf_default", "aten_view_copy_default_1"}
+
+
+def test_reasons_of_the_package_lose_the_places_in_its_sources() -> None:
+    text = "Exception from src/inference/src/cpp/core.cpp:1:\nCheck 'x' failed at a.cpp:3:\nwhy"
+    assert sentence(RuntimeError(text)) == "why"
+    assert sentence(RuntimeError()) == "RuntimeError"
+    assert len(sentence(RuntimeError("x" * 1000))) == 300
+
+
+def test_kernel_of_an_event_is_in_its_mark() -> None:
+    mark = measured_by("FullyConnected brgemm_avx512_bf16")
+    assert origin_of_mark(mark) is ValueOrigin.MEASURED
+    assert kernel_of_mark(mark) == "FullyConnected brgemm_avx512_bf16"
+    assert kernel_of_mark(b"interpreted") == kernel_of_mark(b"measured on real kernels") == ""
