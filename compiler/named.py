@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -37,11 +38,15 @@ class NamedObject:
         return IN_FILE in self.name
 
 
-def parse_named(text: str) -> NamedObject:
+def parse_named(text: str, first: str = "") -> NamedObject:
     """Parse ``NAME[:option=value…]``.
 
     Options are separated by colons. A value is parsed as a Python literal if possible, else it is
     a string.
+
+    Args:
+        text: as a user writes it
+        first: option that the first part may give without its name
 
     Raises: UnknownNameError for an option without a value
     """
@@ -53,8 +58,10 @@ def parse_named(text: str) -> NamedObject:
     elif ":" in text:
         name, _, options = text.partition(":")
     values: dict[str, Any] = {}
-    for part in options.split(":") if options else ():
+    for place, part in enumerate(options.split(":") if options else ()):
         key, equals, value = part.partition("=")
+        if first and place == 0 and part and not equals:
+            key, equals, value = first, "=", part
         if not equals or not key.isidentifier():
             raise UnknownNameError(f"{text}: expected option=value, found {part!r}")
         values[key] = _value(value)
@@ -122,3 +129,15 @@ def create_named(asked: NamedObject, found: Any) -> Any:  # noqa: ANN401
         if asked.in_file:
             raise  # its own line is more precise
         raise UnknownNameError(f"{asked.name} does not accept these options: {error}") from error
+
+
+def create_of_vendor(function: str, vendor: Any, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return what a function of the vendors' room creates.
+
+    Raises: UnknownNameError if the vendor's compiler is not here, or refuses the options
+    """
+    home = importlib.import_module("compiler.backends.vendors.create")
+    try:
+        return getattr(home, function)(vendor, options)
+    except home.VendorError as error:
+        raise UnknownNameError(str(error)) from error

@@ -6,7 +6,6 @@ uses it; reading the table imports nothing. No other file names a backend.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -290,15 +289,6 @@ def partitioners() -> tuple[PartitionerTraits, ...]:
     """Return the partitioners of all backends by alias."""
     found = [one for backend in BACKENDS.values() for one in backend.partitioners]
     return tuple(sorted(found, key=lambda one: one.alias))
-
-
-def unknown_partitioner(name: str) -> str:
-    """Return the error for a name that no partitioner has, with what is close or available."""
-    there = partitioners()
-    known = (*(one.alias for one in there), *(one.class_name for one in there))
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {close[0]}?" if close else f"available: {', '.join(known)}"
-    return f"unknown partitioner {name!r}; {hint}"
 
 
 def resolve(place: str) -> Any:  # noqa: ANN401 - a class, a function or a table

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from compiler.named import NamedObject, UnknownNameError, create_named, object_in_file, parse_named
-from schema.backends import partitioners, resolve, unknown_partitioner
+from compiler.named import (
+    NamedObject,
+    UnknownNameError,
+    create_named,
+    create_of_vendor,
+    object_in_file,
+    parse_named,
+)
+from schema.backends import partitioners, resolve
+from schema.vendors.names import (
+    partitioner_aliases,
+    partitioner_class,
+    partitioner_vendor,
+    unknown_partitioner,
+)
 
 PartitionerNameError = UnknownNameError
 
 
 def partitioner_names() -> tuple[str, ...]:
     """Return every name of the table, aliases first."""
-    known = partitioners()
-    return (*(one.alias for one in known), *(one.class_name for one in known))
+    return (*partitioner_aliases(), *(one.class_name for one in partitioners()))
 
 
 def is_called(name: str, cls: str) -> bool:
@@ -24,9 +36,7 @@ def is_called(name: str, cls: str) -> bool:
         cls: name of the class
     """
     short = name.rpartition(".py:")[2].partition(":")[0]
-    return short in ("", cls) or any(
-        (one.class_name, one.alias) == (cls, short) for one in partitioners()
-    )
+    return short in ("", cls) or partitioner_class(short) == cls
 
 
 def parse_partitioner(text: str) -> NamedObject:
@@ -43,7 +53,12 @@ def create_partitioner(asked: NamedObject) -> Any:  # noqa: ANN401 - ours or any
     Raises: PartitionerNameError if it is unknown or does not accept the options;
         errors of its file or class
     """
-    built = create_named(asked, _class_of(asked))
+    vendor = None if asked.in_file else partitioner_vendor(asked.name)
+    built = (
+        create_of_vendor("create_partitioner_of", vendor, asked.options)
+        if vendor is not None
+        else create_named(asked, _class_of(asked))
+    )
     if not callable(getattr(built, "partition", None)):
         raise PartitionerNameError(f"{asked.name} is not a partitioner: it has no method partition")
     return built

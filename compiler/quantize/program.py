@@ -13,10 +13,18 @@ from torch.utils import _pytree as pytree
 
 from compiler.errors import CompileError
 from compiler.frontend import forget_traces
-from compiler.named import UnknownNameError, create_named, object_in_file, parse_named
+from compiler.innermost import innermost
+from compiler.named import (
+    UnknownNameError,
+    create_named,
+    create_of_vendor,
+    object_in_file,
+    parse_named,
+)
 from compiler.quantize.calibration import CalibrationError, Progress, calibrate, require_observed
 from compiler.quantize.quiet_imports import import_quietly
 from schema.backends import DEFAULT, resolve
+from schema.vendors.names import quantizer_names, quantizer_vendor
 
 MODES = ("static", "dynamic", "weight-only")
 NONE = "none"  # a part that is not quantized
@@ -56,15 +64,21 @@ class SupportsAnnotate(Protocol):
 
 
 def named_quantizer(text: str) -> SupportsAnnotate:
-    """Return the quantizer named by ``file.py:NAME[:option=value…]``.
+    """Return the quantizer named by ``file.py:NAME[:option=value…]``, or that of a vendor.
 
-    NAME is a quantizer, its class, or a function that returns one.
+    NAME is a quantizer, its class, or a function that returns one. A vendor's is
+    ``VENDOR[:MODE][:option=value…]``.
 
     Raises: UnknownNameError if it cannot be found or is none of these; errors of its file
     """
+    vendor = quantizer_vendor(text)
+    if vendor is not None:
+        asked = parse_named(text, "mode")
+        return create_of_vendor("create_quantizer_of", vendor, asked.options)
     asked = parse_named(text)
     if not asked.in_file:
-        raise UnknownNameError(f"{text!r}: expected a quantizer as file.py:NAME")
+        there = ", ".join(quantizer_names())
+        raise UnknownNameError(f"unknown quantizer {text!r}; available: file.py:NAME, {there}")
     built: Any = create_named(asked, object_in_file(asked.name))
     if not hasattr(built, "annotate") and callable(built):
         built = built()
@@ -107,9 +121,24 @@ def quantize_program(
             require_observed(prepared)
             return prepared
 
+        own = getattr(chosen, "quantize", None)
+        if own is not None:  # a vendor's own steps
+            return _exported(program, _own_steps(own, program, inputs), inputs[0])
         prepare, convert = steps.prepare_pt2e, steps.convert_pt2e
-        converted = quantize_graph(program.module(), chosen, calibrated, prepare, convert)
+        converted = quantize_graph(_captured(program), chosen, calibrated, prepare, convert)
         return _exported(program, converted, inputs[0])
+
+
+def _captured(program: ExportedProgram) -> Any:  # noqa: ANN401 - a graph module
+    """Return the graph without checks of inputs, which vendors' passes cannot read."""
+    return program.module(check_guards=False)
+
+
+def _own_steps(own: Any, program: ExportedProgram, inputs: Sequence[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+    try:
+        return own(_captured(program), inputs)
+    except Exception as error:
+        raise QuantizeError(f"the vendor's quantizer failed: {innermost(error)}") from error
 
 
 def quantize_graph(

@@ -13,7 +13,7 @@ from inspector.recipes.emission import CONFIG, EDGE_CONFIG, PLANNING, in_file
 from inspector.recipes.options import FieldNames
 from inspector.recipes.python_file import names_in
 from inspector.tables.verdicts import known_verdicts
-from inspector.toolchain.listing import own_partitioners, stock_partitioners
+from inspector.toolchain.listing import own_partitioners, stock_partitioners, vendor_quantizers
 from inspector.toolchain.table import toolchain_named
 from schema.dtypes.scalar_type import BY_NAME
 from schema.graph import NodeKind
@@ -95,11 +95,11 @@ def partitioner_choices(toolchain: str, python: str) -> tuple[FieldChoice, ...]:
     Raises: ListingError
     """
     if not toolchain_named(toolchain).has_interpreter:
-        return tuple(FieldChoice(one["alias"], one["summary"]) for one in own_partitioners())
-    return tuple(map(_stock_choice, stock_partitioners(python)["partitioners"]))
+        return tuple(map(_partitioner_choice, own_partitioners()))
+    return tuple(map(_partitioner_choice, stock_partitioners(python)["partitioners"]))
 
 
-def _stock_choice(row: Mapping[str, str]) -> FieldChoice:
+def _partitioner_choice(row: Mapping[str, str]) -> FieldChoice:
     if not row["why_not"]:
         return FieldChoice(row["alias"], row["summary"])
     remedy = f": {row['install']}" if row["install"] else ""
@@ -111,6 +111,8 @@ def choices_of(one: FormField, known: Vocabulary) -> tuple[FieldChoice, ...]:
     names = one.names
     if names is FieldNames.PARTITIONER:
         return known.partitioners
+    if names is FieldNames.QUANTIZER:
+        return tuple(map(_partitioner_choice, vendor_quantizers()))
     if names is FieldNames.PLANNER:
         return tuple(FieldChoice(name, summary) for name, summary in PLANNERS.items())
     words: Mapping[FieldNames, Sequence[str]] = {

@@ -19,6 +19,7 @@ from inspector.recipes.compile_job import (
 from inspector.recipes.edits import moved_up
 from inspector.recipes.emission import in_file
 from inspector.recipes.options import AssignmentError, Option, option_of, parse_assignment
+from schema.vendors.names import quantizer_names, quantizer_vendor
 
 _Part = TypeVar("_Part")
 PARTS: tuple[type, ...] = (Rules, Quantization, Precision)
@@ -41,6 +42,12 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
     elif found.choices:
         values = [value for value, _ in found.choices if value]
         more = f"; default: {default}" if default else ""
+        if found.more:  # argparse would refuse what is in no list
+            shown = "{" + ",".join((*values, found.more)) + "}"
+            parser.add_argument(
+                flag, default=default, metavar=shown, help=f"{found.help}{more}", type=str
+            )
+            return
         parser.add_argument(flag, choices=values, default=default, help=f"{found.help}{more}")
     elif kind == tuple[str, ...]:
         parser.add_argument(
@@ -60,7 +67,21 @@ def _add(parser: ArgumentParser, found: Option, kind: Any, default: object) -> N
 
 def recipe_part(kind: type[_Part], options: Namespace) -> _Part:
     """Return the part of a recipe that the options select."""
-    return kind(**option_values(kind, options))
+    values = option_values(kind, options)
+    if kind is Quantization and values["mode"] not in ("", *OVERRIDES):
+        values = _with_vendor(values)
+    return kind(**values)
+
+
+def _with_vendor(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with a mode that names a vendor's quantizer as such."""
+    text: str = values["mode"]
+    if quantizer_vendor(text) is None:
+        there = ", ".join((*OVERRIDES, *quantizer_names()))
+        raise CommandError(f"--quantize {text}: expected one of {there}", USAGE)
+    if values["quantizer"]:
+        raise CommandError("--quantizer replaces --quantize and modules", USAGE)
+    return {**values, "mode": "", "quantizer": text}
 
 
 def option_values(kind: type, options: Namespace) -> dict[str, Any]:
@@ -116,8 +137,10 @@ def _check_quantization(requested: Quantization) -> None:
         raise CommandError("options about quantization need --quantize MODE", USAGE)
     if requested.quantizer and replace(requested, calibration="", quantizer="") != Quantization():
         raise CommandError("--quantizer replaces --quantize and modules", USAGE)
-    if requested.quantizer and not in_file(requested.quantizer):
-        raise CommandError(f"--quantizer {requested.quantizer}: expected file.py:NAME", USAGE)
+    named = requested.quantizer
+    if named and not in_file(named) and quantizer_vendor(named) is None:
+        there = ", ".join(quantizer_names())
+        raise CommandError(f"--quantizer {named}: expected file.py:NAME or one of {there}", USAGE)
     if requested.calibration:
         check_inputs(requested.calibration)
     for text in (*requested.modules, *requested.operators, *requested.nodes):

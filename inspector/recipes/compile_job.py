@@ -231,6 +231,7 @@ class Quantization:
         ),
         label="quantize",
         group=QUANTIZE,
+        more="VENDOR[:MODE]",
     )
     calibration: str = option(
         "",
@@ -266,7 +267,8 @@ class Quantization:
     )
     quantizer: str = option(
         "",
-        "a PT2E quantizer, its class, or a function that returns one, instead of a mode",
+        "a PT2E quantizer, its class, or a function that returns one, or that of a vendor as"
+        " VENDOR[:MODE], instead of a mode",
         flag="quantizer",
         metavar="FILE.PY:NAME",
         empty="none: quantized by the mode",

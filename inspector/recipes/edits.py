@@ -20,8 +20,9 @@ from inspector.recipes.compile_job import (
     Rules,
 )
 from inspector.units import plural
-from schema.backends import BACKENDS, partitioners
+from schema.backends import BACKENDS
 from schema.etrecord.parts.verdicts import NodeOutcome, Verdict
+from schema.vendors.names import partitioner_class
 
 SMALLEST_PLAN = "the smallest of all plans"  # the planner of recipes that name none
 _DEFAULTS = {one.name: one.default for one in fields(Rules)}
@@ -144,7 +145,7 @@ def moved_up(partitioners: Sequence[str], name: str) -> tuple[str, ...]:
 def class_of(partitioner: str) -> str:
     """Return the class name of a partitioner, as in verdicts, by its name in a job."""
     name = partitioner.rpartition(".py:")[2].partition(":")[0]
-    return next((one.class_name for one in partitioners() if one.alias == name), name)
+    return partitioner_class(name)
 
 
 def means(text: str, name: str) -> bool:

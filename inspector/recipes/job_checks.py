@@ -24,9 +24,14 @@ from inspector.recipes.data_source import DataSourceError, data_source
 from inspector.recipes.emission import check_passes, config_of, edge_config_of, file_of, in_file
 from inspector.recipes.options import parse_assignment
 from inspector.recipes.python_file import FileNames, missing_import, names_in
-from schema.backends import partitioners, unknown_partitioner
 from schema.dtypes.scalar_type import BY_NAME
 from schema.planners import PLANNERS
+from schema.vendors.names import (
+    is_partitioner,
+    quantizer_names,
+    quantizer_vendor,
+    unknown_partitioner,
+)
 
 _NO_SOURCE = "choose a Python file, a .pt2 file or an ETRecord"
 
@@ -90,11 +95,10 @@ def first_problem(job: CompileJob) -> str:
 
 
 def _partitioner_problems(names: Iterable[str], *, here: bool) -> Iterator[str]:
-    there = {name for one in partitioners() for name in (one.alias, one.class_name)}
     for text in names:
         if in_file(text):
             yield from _file_problems(text, here=here)
-        elif here and text.partition(":")[0] not in there:
+        elif here and not is_partitioner(text.partition(":")[0]):
             yield unknown_partitioner(text.partition(":")[0])
 
 
@@ -132,11 +136,18 @@ def _quantization_checks(how: Quantization, *, here: bool) -> Iterator[tuple[str
         yield f"{part}.{'mode' if how.mode else 'quantizer'}", (words,)
     yield f"{part}.calibration", _data_problems(how.calibration, here=here)
     if how.quantizer:
-        words = (f"{how.quantizer!r}: expected file.py:NAME",)
-        found = _file_problems(how.quantizer, here=here) if in_file(how.quantizer) else words
-        yield f"{part}.quantizer", found
+        yield f"{part}.quantizer", _quantizer_problems(how.quantizer, here=here)
     for name in ("modules", "operators", "nodes"):
         yield f"{part}.{name}", _pair_problems(getattr(how, name), "MODE", OVERRIDES)
+
+
+def _quantizer_problems(text: str, *, here: bool) -> Iterable[str]:
+    if in_file(text):
+        return _file_problems(text, here=here)
+    if quantizer_vendor(text) is not None:
+        return ()
+    there = ", ".join(quantizer_names())
+    return (f"unknown quantizer {text!r}; available: file.py:NAME, {there}",)
 
 
 def _precision_checks(typed: Precision) -> Iterator[tuple[str, Iterable[str]]]:

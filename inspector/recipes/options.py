@@ -50,6 +50,7 @@ class Option:
         group: heading of a form under which it stands
         names: what its values name
         values: allowed values of ``NAME=…``; empty allows any
+        more: what the command line also takes beside ``choices``, empty for nothing
     """
 
     help: str
@@ -62,6 +63,7 @@ class Option:
     group: str = ""
     names: FieldNames = FieldNames.NOTHING
     values: tuple[str, ...] = ()
+    more: str = ""
 
 
 def option(  # noqa: PLR0913 - as many as an Option has
@@ -77,10 +79,11 @@ def option(  # noqa: PLR0913 - as many as an Option has
     group: str = "",
     names: FieldNames = FieldNames.NOTHING,
     values: tuple[str, ...] = (),
+    more: str = "",
 ) -> Any:  # noqa: ANN401 - stands for a value of the field's type
     """Return a field of a dataclass with an ``Option``; ``...`` for a required field."""
     shown = f"NAME={pair}" if pair else metavar
-    found = Option(help, flag, shown, choices, label, pair, empty, group, names, values)
+    found = Option(help, flag, shown, choices, label, pair, empty, group, names, values, more)
     metadata = {_KEY: found}
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 

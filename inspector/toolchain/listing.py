@@ -9,6 +9,8 @@ from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import ReportedError, ToolchainError, ask, ignore_message
 from inspector.toolchain.interpreter import interpreter
 from schema.backends import PACKAGES, partitioners
+from schema.vendors.names import partitioner_vendor
+from schema.vendors.table import Vendor, with_partitioner, with_quantizer
 
 _MISSING = re.compile(r"No module named '(?P<package>\w+)")
 _NOT_PACKAGES = ("executorch",)  # of a build that left the backend out
@@ -48,8 +50,8 @@ def stock_partitioners(python: str) -> dict[str, Any]:
 
 
 def own_partitioners() -> list[dict[str, str]]:
-    """Return the partitioners of the built-in toolchain; all of them are usable."""
-    return [
+    """Return the partitioners of the built-in toolchain: our own, and those of vendors."""
+    own = [
         {
             "alias": one.alias,
             "class": one.class_name,
@@ -60,10 +62,31 @@ def own_partitioners() -> list[dict[str, str]]:
         }
         for one in partitioners()
     ]
+    vendors = (one for one in with_partitioner() if partitioner_vendor(one.alias) is one)
+    return own + [_of_vendor(one, one.missing()) for one in vendors]
+
+
+def vendor_quantizers() -> list[dict[str, str]]:
+    """Return the quantizers of vendors, with what is missing of each."""
+    return [_of_vendor(one, one.missing()) for one in with_quantizer()]
+
+
+def _of_vendor(one: Vendor, why: str) -> dict[str, str]:
+    return {
+        "alias": one.alias,
+        "class": one.class_name,
+        "module": one.place.partition(":")[0],
+        "summary": f"{one.title}: {one.hardware}",
+        "why_not": why,
+        "install": one.install if why else "",
+    }
 
 
 def _described(row: dict[str, Any]) -> dict[str, str]:
     """Return a row of another interpreter with what the partitioner is and what it lacks."""
+    vendor = partitioner_vendor(str(row["alias"]))
+    if vendor is not None and vendor.class_name == row["class"]:
+        return _of_vendor(vendor, str(row["why_not"]))
     words = str(row["module"]).removeprefix("executorch.").split(".")
     backend = next((word for word in words[1:] if word not in ("apple", "partition")), words[0])
     summary = f"{str(row['class']).removesuffix('Partitioner')}, backend {backend} of executorch"

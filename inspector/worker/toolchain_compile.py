@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from compiler.named import UnknownNameError, parse_named
 from compiler.partition.named_partitioners import PartitionerNameError, parse_partitioner
 from inspector.recipes.compile_job import (
     EXECUTORCH,
@@ -30,6 +31,7 @@ from inspector.worker.tasks import Task
 from schema.backends import DEFAULT
 from schema.etrecord.parts import recipe as recipe_member
 from schema.etrecord.parts import verdicts as verdicts_member
+from schema.vendors.names import quantizer_vendor
 from schema.version import __version__
 
 _VERDICTS = "verdicts.json"  # written by the other interpreter
@@ -173,7 +175,23 @@ def stock_request(job: CompileJob) -> dict[str, Any]:
             raise ToolchainError(str(error), blame="usage") from error
         partitioners.append({"name": asked.name, "options": dict(asked.options)})
     reported = {"partitioners": partitioners, "backend_config": config, "memory_planning": planning}
-    return {**asdict(job), **reported, "stock_quantizer": DEFAULT.stock_quantizer}
+    return {
+        **asdict(job),
+        **reported,
+        "stock_quantizer": DEFAULT.stock_quantizer,
+        "vendor_quantizer": _vendor_quantizer(job.quantising.quantizer),
+    }
+
+
+def _vendor_quantizer(text: str) -> dict[str, Any] | None:
+    """Return name and options of a vendor's quantizer, None for any other."""
+    if quantizer_vendor(text) is None:
+        return None
+    try:
+        asked = parse_named(text, "mode")
+    except UnknownNameError as error:
+        raise ToolchainError(str(error), blame="usage") from error
+    return {"name": asked.name, "options": dict(asked.options)}
 
 
 def without_effect(job: CompileJob) -> list[str]:
@@ -183,6 +201,8 @@ def without_effect(job: CompileJob) -> list[str]:
         if is_dataclass(value) and not isinstance(value, type | Source):
             known = _HONOURED.get(name, ())
             unknown = [one for one, _ in _set_fields(value) if one not in known]
+            if quantizer_vendor(getattr(value, "quantizer", "")) is not None:
+                unknown.remove("quantizer")
             if name == "rules" and "granularity" in unknown and job.rules.granularity == "operator":
                 unknown.remove("granularity")
             found += [f"{name}.{one}" for one in unknown]

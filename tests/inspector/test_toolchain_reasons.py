@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from inspector.toolchain.stock.reasons import harvesting
+from compiler.partition.logged_reasons import harvesting
 
 NODES = ("aten.mm.default", "aten_add_tensor", "aten_add_tensor_1", "aten_mm_default", "x")
 TABLE = """

@@ -20,6 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NEEDED = ("torch", "executorch")
+_OURS = ("compiler", "inspector", "schema")
 
 
 def channel() -> Callable[..., None]:
@@ -64,7 +65,7 @@ def questions() -> queue.Queue[bytes]:
 def let_parts_be_found() -> None:
     """Make the files of this folder importable without running their parent packages."""
     root = HERE.parents[2]
-    for name in ("inspector", "inspector.toolchain", "inspector.worker"):
+    for name in ("inspector", "inspector.toolchain", "inspector.worker", "compiler", "schema"):
         module = types.ModuleType(name)
         module.__path__ = [str(root.joinpath(*name.split(".")))]
         sys.modules[name] = module
@@ -72,7 +73,7 @@ def let_parts_be_found() -> None:
 
 def forget_names() -> None:
     """Remove our packages from the module table; the user's modules may have these names."""
-    for name in [name for name in sys.modules if name.split(".")[0] == "inspector"]:
+    for name in [name for name in sys.modules if name.split(".")[0] in _OURS]:
         del sys.modules[name]
 
 

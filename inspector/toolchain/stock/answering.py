@@ -148,11 +148,12 @@ def _read(job: Mapping[str, Any], notify: Say) -> Exported:
     """Return the exported programs of a recipe, quantized if requested."""
     source = _source(job, notify)
     programs = dict(source.programs)
-    if job["quantising"]["mode"]:
+    vendors = job.get("vendor_quantizer")
+    if job["quantising"]["mode"] or vendors:
         for method, program in programs.items():
             with timed_stage(notify, "quantize", method):
                 programs[method] = quantized_program(
-                    program, job["quantising"], method, job["stock_quantizer"]
+                    program, job["quantising"], method, job["stock_quantizer"], vendors
                 )
     return Exported(programs, source.constants)
 

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from compiler.backends.vendors.create import VendorError, create_partitioner_of, load_creators
 from inspector.toolchain.stock.package import StockError
+from schema.vendors.names import partitioner_vendor
+from schema.vendors.table import Vendor, vendor_called, with_partitioner
 
 _CLASS = re.compile(r"^class (\w+)Partitioner\(", re.MULTILINE)
 _NOT_BACKENDS = ("test", "tests", "example")
+load_creators()  # the names of their modules are forgotten afterwards
 
 
 @dataclass(frozen=True)
@@ -62,16 +66,33 @@ def _in_file(root: Path, path: Path) -> Iterator[KnownPartitioner]:
 
 def listed() -> Iterator[dict[str, Any]]:
     """Yield each partitioner, with the reason if it cannot be used here, else empty."""
+    vendors = [one for one in with_partitioner() if partitioner_vendor(one.alias) is one]
+    for one in vendors:
+        module = one.place.partition(":")[0]
+        known_one = KnownPartitioner(one.alias, one.class_name, module)
+        why = one.missing() or _why_not(known_one)
+        yield _row(known_one, why or "")
+    classes = {one.class_name for one in vendors}
     for one in known():
-        why = ""
-        try:
-            cls = getattr(importlib.import_module(one.module), one.cls)
-            if inspect.isabstract(cls):
-                continue
-        except BaseException as error:  # noqa: BLE001 - whatever a vendor's package raises
-            text = str(error).strip().splitlines()
-            why = f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
-        yield {"alias": one.alias, "class": one.cls, "module": one.module, "why_not": why}
+        if one.cls in classes:
+            continue
+        why = _why_not(one)
+        if why is not None:
+            yield _row(one, why)
+
+
+def _row(one: KnownPartitioner, why: str) -> dict[str, Any]:
+    return {"alias": one.alias, "class": one.cls, "module": one.module, "why_not": why}
+
+
+def _why_not(one: KnownPartitioner) -> str | None:
+    """Return why a partitioner cannot be imported, empty if it can, None for an abstract one."""
+    try:
+        cls = getattr(importlib.import_module(one.module), one.cls)
+    except BaseException as error:  # noqa: BLE001 - whatever a vendor's package raises
+        text = str(error).strip().splitlines()
+        return f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
+    return None if inspect.isabstract(cls) else ""
 
 
 def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or anyone's
@@ -83,6 +104,9 @@ def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or 
     Raises: StockError; errors of its file or class
     """
     name, options = str(asked["name"]), dict(asked["options"])
+    vendor = _vendor(name)
+    if vendor is not None:
+        return _of_vendor(vendor, options)
     cls = _class_of(name)
     given = {key: _value(value, cls) for key, value in options.items()}
     _check_options(name, cls, given)
@@ -98,8 +122,22 @@ def check(asked: Mapping[str, Any]) -> None:
     One in a file of the user is left: its code runs after the source, whose operators it may need.
     """
     name, options = str(asked["name"]), dict(asked["options"])
-    if ".py:" not in name:
+    vendor = _vendor(name)
+    if vendor is not None:
+        _of_vendor(vendor, options)
+    elif ".py:" not in name:
         _check_options(name, _class_of(name), options)
+
+
+def _vendor(name: str) -> Vendor | None:
+    return None if ".py:" in name else partitioner_vendor(name)
+
+
+def _of_vendor(vendor: Vendor, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    try:
+        return create_partitioner_of(vendor, options)
+    except VendorError as error:
+        raise StockError(str(error)) from error
 
 
 def _check_options(name: str, cls: Any, options: Mapping[str, Any]) -> None:  # noqa: ANN401
@@ -111,6 +149,8 @@ def _check_options(name: str, cls: Any, options: Mapping[str, Any]) -> None:  # 
 
 def takes(name: str, option: str) -> bool:
     """Return whether the class of a partitioner has an option of that name."""
+    if _vendor(name) is not None:
+        return False
     return option in inspect.signature(_class_of(name)).parameters
 
 
@@ -121,7 +161,8 @@ def _class_of(name: str) -> Any:  # noqa: ANN401
     for one in there:
         if name.lower() in (one.alias, one.cls.lower()):
             return _imported(one)
-    names = [one.alias for one in there]
+    vendors = [one.alias for one in with_partitioner()]
+    names = [*vendors, *(one.alias for one in there if vendor_called(one.cls) is None)]
     close = difflib.get_close_matches(name.lower(), names, 1)
     hint = f"did you mean {close[0]}?" if close else f"available: {', '.join(names) or 'none'}"
     raise StockError(f"unknown partitioner {name!r} in this executorch; {hint}")

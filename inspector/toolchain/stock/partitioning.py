@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from compiler.partition.logged_reasons import harvesting
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, unit_of
-from inspector.toolchain.stock.reasons import harvesting
 from inspector.toolchain.stock.rules import StockRules, ask_less, by_operator, cut_anew
 from inspector.toolchain.stock.verdicts import PartitionerLog, Verdict, claimed, judge
 

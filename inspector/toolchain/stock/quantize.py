@@ -12,14 +12,22 @@ import torch
 from torch.export import Dim
 from torch.utils import _pytree
 
+from compiler.backends.vendors.create import VendorError, create_quantizer_of
 from inspector.recipes.options import parse_assignment
 from inspector.toolchain.stock.package import StockError, part_or_none
+from schema.vendors.names import quantizer_vendor
 
 _STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quantize_pt2e")
 _MODES = ("static", "dynamic", "none")
 
 
-def quantized_program(program: Any, how: Mapping[str, Any], method: str, quantizer: str) -> Any:  # noqa: ANN401
+def quantized_program(
+    program: Any,  # noqa: ANN401
+    how: Mapping[str, Any],
+    method: str,
+    quantizer: str,
+    vendors: Mapping[str, Any] | None = None,
+) -> Any:  # noqa: ANN401
     """Return a program quantized by a recipe; the given one is not changed.
 
     Args:
@@ -27,6 +35,7 @@ def quantized_program(program: Any, how: Mapping[str, Any], method: str, quantiz
         how: the quantization of the recipe
         method: that the program is
         quantizer: ``module:class`` in the package
+        vendors: name and options of a vendor's quantizer to use instead, None for none
 
     Raises: StockError naming what is missing or wrong
     """
@@ -36,12 +45,37 @@ def quantized_program(program: Any, how: Mapping[str, Any], method: str, quantiz
     calls = _calls(how.get("calibration") or "", program, method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
-        prepared = steps.prepare_pt2e(program.module(), _quantizer(how, quantizer))
-        with torch.no_grad():
-            for given in calls:
-                prepared(*given)
-        converted = steps.convert_pt2e(prepared)
+        chosen = _quantizer(how, quantizer) if vendors is None else _of_vendor(vendors)
+        converted = _converted(steps, _captured(program), chosen, calls)
         return torch.export.export(converted, calls[0], dynamic_shapes=_shapes(program))
+
+
+def _converted(steps: Any, captured: Any, chosen: Any, calls: list[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+    if hasattr(chosen, "quantize"):  # a vendor's own steps
+        return chosen.quantize(captured, calls)
+    prepared = steps.prepare_pt2e(captured, chosen)
+    with torch.no_grad():
+        for given in calls:
+            prepared(*given)
+    return steps.convert_pt2e(prepared)
+
+
+def _captured(program: Any) -> Any:  # noqa: ANN401
+    """Return the graph without checks of inputs, which vendors' passes cannot read."""
+    try:
+        return program.module(check_guards=False)
+    except TypeError:  # of an older torch, which adds none
+        return program.module()
+
+
+def _of_vendor(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    vendor = quantizer_vendor(str(asked["name"]))
+    if vendor is None:
+        raise StockError(f"unknown quantizer {asked['name']!r}")
+    try:
+        return create_quantizer_of(vendor, asked["options"])
+    except VendorError as error:
+        raise StockError(str(error)) from error
 
 
 def _module(name: str) -> Any:  # noqa: ANN401

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.partition.logged_reasons import LoggedReason
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, source_line, unit_of
-from inspector.toolchain.stock.reasons import LoggedReason
 from inspector.toolchain.stock.rules import TAG, by_operator
 
 Verdict = dict[str, Any]  # members as in the record

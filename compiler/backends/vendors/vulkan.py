@@ -1,0 +1,69 @@
+"""Vulkan, WebGPU, which writes the same payloads, and native, whose partitioner has no settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
+from compiler.backends.vendors.package import backend_part
+
+_FLAGS = (
+    *("force_fp16", "require_dynamic_shapes", "small_texture_limits", "skip_bool_tensors"),
+    *("skip_tag_memory_metadata", "downcast_64_bit", "skip_memory_planning"),
+    "alias_buffer_mutations",
+)
+_NUMBERS = ("buffer_limit", "external_constants_max_data_bytes")
+
+
+def partitioner(options: VendorOptions) -> Creator:
+    """Return what creates the partitioner of Vulkan."""
+    home = backend_part("vulkan.partitioner.vulkan_partitioner")
+    return _creating(home.VulkanPartitioner, options)
+
+
+def web_partitioner(options: VendorOptions) -> Creator:
+    """Return what creates the partitioner of WebGPU."""
+    return _creating(backend_part("webgpu.partitioner.partitioner").WebGPUPartitioner, options)
+
+
+def _creating(cls: Any, options: VendorOptions) -> Creator:  # noqa: ANN401
+    schema = backend_part("vulkan.serialization.vulkan_graph_schema")
+    found: dict[str, Any] = {name: options.flag(name, None) for name in _FLAGS}
+    found.update({name: options.number(name) for name in _NUMBERS})
+    found["storage_type_override"] = options.member("storage_type", schema.VkStorageType)
+    found["memory_layout_override"] = options.member("memory_layout", schema.VkMemoryLayout)
+    limits = options.words("texture_limits")
+    if limits:
+        if len(limits) != 3 or not all(one.isdigit() for one in limits):
+            raise OptionError(f"texture_limits is {','.join(limits)!r}, expected X,Y,Z")
+        found["texture_limits"] = tuple(map(int, limits))
+    given = {name: value for name, value in found.items() if value is not None}
+    modules = options.words("nn_module_blocklist")
+    return lambda: cls(given, nn_module_blocklist=modules or None)
+
+
+def quantizer(options: VendorOptions) -> Creator:
+    """Return what creates the quantizer of Vulkan."""
+    home = backend_part("vulkan.quantizer.vulkan_quantizer")
+    mode = options.text("mode", "weight-only", ("weight-only", "dynamic"))
+    bits = options.number("weight_bits", 8)
+    return lambda: home.VulkanQuantizer().set_global(
+        home.get_symmetric_quantization_config(is_dynamic=mode == "dynamic", weight_bits=bits)
+    )
+
+
+def operators() -> list[tuple[str, str]]:
+    """Return the operators of the vendor's registry, with the dtypes of their inputs."""
+    home = backend_part("vulkan.op_registry")
+    return [(_name(key), "any") for key in home.vulkan_supported_ops]
+
+
+def _name(key: Any) -> str:  # noqa: ANN401
+    return key if isinstance(key, str) else str(getattr(key, "__name__", key))
+
+
+def native(options: VendorOptions) -> Creator:
+    """Return what creates the partitioner of native."""
+    home = backend_part("native.partitioner")
+    tag = options.text("external_constants_tag", "")
+    return lambda: home.NativePartitioner(external_constants_tag=tag or None)

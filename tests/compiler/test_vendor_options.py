@@ -1,0 +1,267 @@
+"""Options of vendors in words: values of enumerations, errors, and what is missing."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from compiler.backends.vendors import create
+from compiler.backends.vendors.create import (
+    VendorError,
+    create_partitioner_of,
+    create_quantizer_of,
+    load_creators,
+    operators_of,
+    options_of,
+)
+from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
+from compiler.named import parse_named
+from compiler.partition.named_partitioners import (
+    PartitionerNameError,
+    create_partitioner,
+    is_called,
+    parse_partitioner,
+)
+from compiler.quantize.program import named_quantizer
+from schema.vendors.needs import VendorNeed
+from schema.vendors.table import VENDORS, Vendor, vendor_called
+
+
+class Colour(enum.Enum):
+    """An enumeration as vendors have them."""
+
+    RED = 1
+    GREEN = 2
+
+
+def toy(options: VendorOptions) -> Creator:
+    found = {
+        "colour": options.member("colour", Colour, Colour.RED),
+        "deep": options.flag("deep"),
+        "count": options.number("count", 3),
+        "names": options.words("names"),
+    }
+    return lambda: SimpleNamespace(partition=lambda program: program, **found)
+
+
+def broken(options: VendorOptions) -> Creator:
+    del options
+
+    def create() -> Any:
+        raise ValueError("a list of forty passes") from KeyError("the first cause")
+
+    return create
+
+
+TOY = Vendor(
+    "toy-vendor", "ToyBackend", "Toy", "none", "toy.home:ToyPartitioner", f"{__name__}:toy"
+)
+
+
+@pytest.fixture(autouse=True)
+def _found_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(create._MODULES, __name__, sys.modules[__name__])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (Colour.RED, False, 3, [])),
+        ({"colour": "green", "deep": "true", "count": 5}, (Colour.GREEN, True, 5, [])),
+        ({"names": "a, b", "deep": True}, (Colour.RED, True, 3, ["a", "b"])),
+    ],
+)
+def test_words_become_values(given: dict[str, Any], expected: tuple[object, ...]) -> None:
+    made = create_partitioner_of(TOY, given)
+    assert (made.colour, made.deep, made.count, made.names) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"color": "red"}, "toy-vendor has no option 'color'; available: colour, deep, count"),
+        ({"colour": "blue"}, "toy-vendor: colour cannot be 'blue'; available: RED, GREEN"),
+        ({"deep": "maybe"}, "toy-vendor: deep cannot be 'maybe'; available: true, false"),
+        ({"count": "many"}, "toy-vendor: count is 'many', expected a whole number"),
+        ({"count": True}, "expected a whole number"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_available(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(VendorError, match="toy-vendor") as caught:
+        create_partitioner_of(TOY, given)
+    assert words in str(caught.value)
+
+
+def test_options_are_listed_with_the_values_of_their_enumerations() -> None:
+    assert options_of(TOY) == {
+        "colour": ("RED", "GREEN"),
+        "deep": ("true", "false"),
+        "count": (),
+        "names": (),
+    }
+    assert operators_of(TOY) == []
+
+
+def test_innermost_cause_of_a_vendor_is_told() -> None:
+    one = Vendor("bad", "", "", "", "a:B", f"{__name__}:broken")
+    with pytest.raises(VendorError, match="the first cause") as caught:
+        create_partitioner_of(one, {})
+    assert "forty passes" not in str(caught.value)
+
+
+def test_what_is_missing_is_one_sentence_with_how_to_get_it() -> None:
+    one = Vendor(
+        *("gone", "", "", "", "a:B", f"{__name__}:toy"),
+        needs=(VendorNeed("no_such_module"),),
+        packages=("no-such>=1",),
+    )
+    with pytest.raises(VendorError) as caught:
+        create_partitioner_of(one, {})
+    assert str(caught.value) == (
+        "gone is not available here: the module no_such_module is not installed;"
+        " pip install 'no-such>=1'"
+    )
+    with pytest.raises(VendorError, match="gone has no quantizer"):
+        create_quantizer_of(one, {})
+
+
+def test_every_line_of_the_table_names_functions_that_exist() -> None:
+    load_creators()
+    for one in VENDORS:
+        for place in filter(None, (one.make, one.quantizer, one.operators)):
+            assert callable(create._function(place))
+
+
+def test_first_word_of_a_quantizer_is_its_mode() -> None:
+    assert parse_named("openvino:INT8_SYM", "mode").options == {"mode": "INT8_SYM"}
+    found = parse_named("ethos-u:a16w8:target=ethos-u85-256", "mode")
+    assert found.options == {"mode": "a16w8", "target": "ethos-u85-256"}
+
+
+def test_names_that_nothing_has_are_refused() -> None:
+    with pytest.raises(PartitionerNameError, match="did you mean openvino"):
+        create_partitioner(parse_partitioner("openvin"))
+    with pytest.raises(PartitionerNameError, match="cortex-m has no partitioner"):
+        create_partitioner(parse_partitioner("cortex-m"))
+    with pytest.raises(ValueError, match=r"available: file.py:NAME, openvino, coreml"):
+        named_quantizer("openvin")
+    with pytest.raises(OptionError, match="expected a whole number"):
+        VendorOptions("x", {"n": "1.5"}).number("n")
+
+
+def test_vendor_that_is_not_here_is_refused_before_anything_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(VendorNeed, "is_met", lambda *_: False)
+    with pytest.raises(PartitionerNameError, match="openvino is not available here"):
+        create_partitioner(parse_partitioner("openvino:device=CPU"))
+
+
+def test_every_spelling_means_the_same_partitioner() -> None:
+    assert is_called("ethosu", "EthosUPartitioner")
+    assert is_called("ethos-u:target=ethos-u55-128", "EthosUPartitioner")
+    assert is_called("EthosUPartitioner", "EthosUPartitioner")
+    assert not is_called("vgf", "EthosUPartitioner")
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> None:
+    """Put a stand-in of a vendor's module where the real one would be."""
+    module = ModuleType(f"executorch.backends.{name}")
+    vars(module).update(members)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+class Recorded:
+    """Keeps the arguments it was created with."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+
+    def partition(self, program: Any) -> Any:
+        return program
+
+
+def vendor(name: str) -> Vendor:
+    found = vendor_called(name)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def _all_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let stand-ins of SDKs count as installed."""
+    monkeypatch.setattr(VendorNeed, "is_met", lambda *_: True)
+
+
+@pytest.mark.usefixtures("_all_here")
+def test_stand_in_sdk_of_a_device_only_vendor_gets_its_specs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("compiler.backends.vendors.devices.spec", lambda key, value: (key, value))
+    stand_in(monkeypatch, "mediatek.partitioner", NeuropilotPartitioner=Recorded)
+    made = create_partitioner_of(vendor("mediatek"), {"platform": "mt6991", "opt": 3})
+    assert made.args == ([("platform-config", b"mt6991"), ("opt", b"3")],)
+
+    def generate(
+        config: str,
+        extra_flags: str | None = None,
+        use_neutron_for_format_conversion: bool = True,
+        fetch_constants_to_sram: bool = False,
+        use_profiling: bool = False,
+        operators_not_to_delegate: list[str] | None = None,
+    ) -> list[object]:
+        return [config, use_profiling, operators_not_to_delegate]
+
+    stand_in(monkeypatch, "nxp.neutron_partitioner", NeutronPartitioner=Recorded)
+    stand_in(monkeypatch, "nxp.backend.neutron_target_spec", NeutronTargetSpec=str)
+    stand_in(monkeypatch, "nxp.nxp_backend", generate_neutron_compile_spec=generate)
+    words = {"use_profiling": "true", "operators_not_to_delegate": "aten::relu"}
+    made = create_partitioner_of(vendor("nxp"), words)
+    assert made.args == (["imxrt700", True, ["aten::relu"]], "imxrt700")
+
+
+@pytest.mark.usefixtures("_all_here")
+def test_stand_in_sdks_of_other_device_only_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
+    chips = enum.IntEnum("chips", {"UNDEFINED_CHIP_V": 0, "E9955": 9955, "E9965": 9965})
+    modes = enum.IntEnum("modes", {"DEFAULT": 0, "HIGH_PERFORMANCE": 1})
+    stand_in(monkeypatch, "samsung.partition.enn_partitioner", EnnPartitioner=Recorded)
+    stand_in(
+        *(monkeypatch, "samsung.serialization.compile_options"),
+        SamsungChipset=chips,
+        PerformanceMode=modes,
+        gen_samsung_backend_compile_spec=lambda chip, mode: (chip, mode),
+    )
+    made = create_partitioner_of(vendor("samsung"), {"chipset": "e9965"})
+    assert made.args == ([("E9965", None)],)
+    with pytest.raises(VendorError, match="available: E9955, E9965"):
+        create_partitioner_of(vendor("exynos"), {"chipset": "E1"})
+    soc = enum.IntEnum("soc", {"SM8650": 57, "SM8750": 69})
+    stand_in(monkeypatch, "qualcomm.partition.qnn_partitioner", QnnPartitioner=Recorded)
+    stand_in(monkeypatch, "qualcomm.serialization.qc_schema", QcomChipset=soc)
+    stand_in(
+        *(monkeypatch, "qualcomm.utils.utils"),
+        generate_qnn_executorch_compiler_spec=lambda **given: given,
+        generate_htp_compiler_spec=lambda use_fp16: ("htp", use_fp16),
+        generate_gpu_compiler_spec=lambda: ("gpu",),
+        generate_lpai_compiler_spec=lambda: ("lpai",),
+    )
+    made = create_partitioner_of(vendor("qnn"), {"soc": "SM8750", "profile_level": 2})
+    assert made.args[0]["backend_options"] == ("htp", True)
+    assert (made.args[0]["soc_model"], made.args[0]["profile_level"]) == (soc.SM8750, 2)
+    with pytest.raises(VendorError, match="backend cannot be 'cpu'; available: htp, gpu, lpai"):
+        create_partitioner_of(vendor("qualcomm"), {"backend": "cpu"})
+
+
+def test_list_of_a_toolchain_has_every_vendor_with_what_is_missing(tmp_path: Path) -> None:
+    from inspector.toolchain.listing import own_partitioners
+
+    rows = {one["alias"]: one for one in own_partitioners()}
+    assert {one.alias for one in VENDORS if one.place} < set(rows)
+    assert rows["metal"]["why_not"] == "it needs macOS" or sys.platform == "darwin"
+    assert all(bool(one["why_not"]) == bool(one["install"]) for one in rows.values())
+    assert not list(tmp_path.iterdir())
