@@ -10,6 +10,7 @@ from torch.export import ExportedProgram
 
 from compiler.delegate.extract import DelegateRegion
 from compiler.errors import CompileError, source_line
+from compiler.innermost import innermost
 from compiler.interface.backend import (
     BackendDetails,
     CompileSpec,
@@ -193,9 +194,7 @@ def _is_handle_map(handles: Any) -> bool:  # noqa: ANN401
 
 
 def _raised(backend: type[BackendDetails], what: str, error: Exception) -> BackendError:
-    return BackendError(
-        f"backend {backend.__name__} failed on {what}: {type(error).__name__}: {error}"
-    )
+    return BackendError(f"backend {backend.__name__} failed on {what}: {innermost(error)}")
 
 
 def _nodes(program: ExportedProgram) -> str:

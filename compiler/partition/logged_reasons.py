@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import re
+import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
+from typing import TextIO
 
 _PACKAGE, _ROOT = "executorch", "root"  # some backends log to the root itself
 _WHY = re.compile(r"Node (?P<node>\S+) was not partitioned because (?P<reason>.+?)\.?$", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_OPERATOR = re.compile(r"\b\w+\.\w+\.\w+")
+_OPERATOR = re.compile(r"(?<!torch\.)\b(?:torch\.ops\.)?(\w+\.\w+\.\w+)")
 _REFUSAL = re.compile(r"skip|not support|unsupported|reject|fall|due to|because", re.IGNORECASE)
 _CELL = "│"  # of a table of rejected nodes
+_PRINTED = "printed"
 _LONGEST = 400  # characters of a reason
 _MOST = 3  # reasons of a node
 
@@ -70,10 +74,14 @@ class Harvest(logging.Handler):
             text = str(record.msg)
         if not self._explains(record, text):
             for line in text.splitlines():
-                if not self._row(line, record.name):
-                    self._named(line, record.name)
+                self.read_line(line, record.name)
         if record.levelno >= logging.WARNING:
             self._notify("log", text=f"{record.name}: {text}")
+
+    def read_line(self, line: str, logger: str) -> None:
+        """Read a line: the row of a table, or one that names a node or an operator."""
+        if not self._row(line, logger):
+            self._named(line, logger)
 
     def _explains(self, record: logging.LogRecord, text: str) -> bool:
         """Parse the form of the package: an object with node and reason, or its string."""
@@ -109,9 +117,37 @@ class Harvest(logging.Handler):
             kept.append(LoggedReason(short, logger))
 
 
+class _Prints(io.TextIOBase):
+    """Standard output whose lines are read before they are passed on."""
+
+    def __init__(self, harvest: Harvest, out: TextIO) -> None:
+        super().__init__()
+        self._harvest, self._out, self._line = harvest, out, ""
+
+    def write(self, text: str) -> int:
+        """Read full lines, and pass everything on."""
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._harvest.read_line(line, _PRINTED)
+        self._out.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the original output."""
+        self._out.flush()
+
+
 @contextlib.contextmanager
-def harvesting(names: Iterable[str], notify: Callable[..., None]) -> Generator[Harvest, None, None]:
-    """Attach to the root, and to every logger of the package at debug level."""
+def harvesting(
+    names: Iterable[str], notify: Callable[..., None], *, prints: bool = False
+) -> Generator[Harvest, None, None]:
+    """Attach to the root, and to every logger of the package at debug level.
+
+    Args:
+        names: of nodes and operators
+        notify: called with log lines of the job
+        prints: also read what is printed
+    """
     root = logging.getLogger()
     handlers = root.handlers
     handler = Harvest(names, notify, handlers)
@@ -126,8 +162,10 @@ def harvesting(names: Iterable[str], notify: Callable[..., None]) -> Generator[H
         one.disabled = False
         one.propagate = True
     root.handlers = [handler]
+    printed = contextlib.redirect_stdout(_Prints(handler, sys.stdout))
     try:
-        yield handler
+        with printed if prints else contextlib.nullcontext():
+            yield handler
     finally:
         root.handlers = handlers
         for one, level, propagate, disabled in before:

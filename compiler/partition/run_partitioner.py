@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -18,8 +19,14 @@ from compiler.interface.partitioner import (
 )
 from compiler.interface.stock_objects import in_foreign_terms, is_foreign, is_foreign_spec, own_spec
 from compiler.partition.check_unchanged import check_unchanged
+from compiler.partition.logged_reasons import Harvest, harvesting
+from compiler.partition.reasons import note, noted, operator_of
+from compiler.partition.regions import unit_of
 from compiler.partition.stock_reasons import node_pairs, noting_stock_reasons
 from compiler.partition.tags import PartitionContractError, PartitionError
+from schema.etrecord.parts.verdicts import NodeOutcome
+
+_LOGGER = logging.getLogger("compiler.partition")
 
 
 def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  # noqa: ANN401
@@ -59,11 +66,37 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
 
 
 def _partition(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401
-    same = shown is program
-    with noting_stock_reasons(
-        None if same else node_pairs(shown.graph_module, program.graph_module)
-    ):
-        return answers(shown)
+    if shown is program:
+        with noting_stock_reasons():
+            return answers(shown)
+    pairs = node_pairs(shown.graph_module, program.graph_module)
+    calls = [node for node in pairs if node.op == "call_function"]
+    names = {name for node in calls for name in (node.name, operator_of(pairs[node]))}
+    with noting_stock_reasons(pairs), harvesting(names, _passed_on, prints=True) as harvest:
+        result = answers(shown)
+    _note_logged({node: pairs[node] for node in calls}, harvest)
+    return result
+
+
+def _passed_on(_kind: str, *, text: str) -> None:
+    """Write a warning of a partitioner to the log of the job."""
+    _LOGGER.warning("%s", text)
+
+
+def _note_logged(pairs: Mapping[torch.fx.Node, torch.fx.Node], harvest: Harvest) -> None:
+    """Note the reasons that a partitioner only logged or printed."""
+    for theirs, mine in pairs.items():
+        if TAG in theirs.meta or unit_of(mine) is not mine:
+            continue
+        own = harvest.found.get(theirs.name)
+        logged = own or harvest.found.get(operator_of(mine))
+        if not logged:
+            continue
+        words = "; ".join(one.text for one in logged)
+        rule = logged[0].logger.removeprefix("executorch.")
+        earlier = noted(mine)
+        if earlier is None or earlier.text.endswith(f"refuses this {operator_of(mine)}"):
+            note(mine, rule, NodeOutcome.REJECTED, f"as the partitioner logged it: {words}")
 
 
 def _own(spec: Any) -> Any:  # noqa: ANN401

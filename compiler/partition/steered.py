@@ -20,6 +20,7 @@ from compiler.interface.partitioner import (
 )
 from compiler.partition.forced_nodes import with_forced
 from compiler.partition.named_partitioners import is_called
+from compiler.partition.quantized_regions import whole_regions
 from compiler.partition.reasons import note, noted, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.rules import PartitionRules, ancestors, op_pattern, operators_behind
@@ -27,7 +28,9 @@ from compiler.partition.run_partitioner import answer_of, ops_to_preserve
 from compiler.partition.splitting import cut
 from compiler.partition.steering import Steering, steered_by
 from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, tag_of
+from compiler.partition.verdicts import calls_in
 from schema.etrecord.parts.verdicts import NodeOutcome
+from schema.vendors.table import takes_integers_only
 
 Node = torch.fx.Node
 DENIED_AS = "which was denied as "
@@ -49,6 +52,7 @@ class SteeredPartitioner(Partitioner):
         self.rules = rules
         self.verdict_name = name_of(inner)
         self._refused: dict[tuple[str, int], str] = {}
+        self._together: dict[Node, tuple[str, str]] = {}
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
         """Return the result of the wrapped partitioner."""
@@ -86,6 +90,7 @@ class SteeredPartitioner(Partitioner):
 
         Raises: PartitionError if it tagged nodes that cannot be delegated
         """
+        self._together = self._quantized_together(exported_program)
         with self._steering():
             result = answer_of(self.inner, exported_program)
         tagged: ExportedProgram = result.tagged_exported_program
@@ -95,6 +100,16 @@ class SteeredPartitioner(Partitioner):
         self._steer(tagged.graph_module, self._forced_in(result), tags)
         _retag_data(tagged, data)
         return PartitionResult(tagged, tags)
+
+    def _quantized_together(self, program: ExportedProgram) -> dict[Node, tuple[str, str]]:
+        """Return the nodes that stay out because they are quantized together with a vetoed one."""
+        spec = getattr(self.inner, "delegation_spec", None)
+        self._together = {}
+        if not takes_integers_only(str(getattr(spec, "backend_id", ""))):
+            return {}
+        nodes = [node for node, _ in calls_in(program.graph_module)]
+        vetoed = {node: veto for node in nodes if (veto := self._veto(node)) is not None}
+        return whole_regions(vetoed, nodes, operator_of)
 
     def _steering(self) -> AbstractContextManager[None]:
         return steered_by(Steering(self._keeps_out, self.rules.turns_off))
@@ -155,7 +170,8 @@ class SteeredPartitioner(Partitioner):
     def _veto(self, node: Node) -> tuple[str, str] | None:
         forced = self.rules.forced(node) if self.rules.force_nodes else None
         if forced is None:
-            return self.rules.veto(node) or self._earlier_veto(node)
+            veto = self.rules.veto(node) or self._earlier_veto(node)
+            return veto or self._together.get(node)
         name, partitioner = forced
         if is_called(partitioner, self.verdict_name):
             return None

@@ -18,6 +18,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner as Torc
 from compiler.partition.capability import note_refused
 from compiler.partition.reasons import note
 from compiler.partition.regions import unit_of
+from compiler.partition.steering import keeps_out
 from compiler.partition.support import ExplainedSupport, SupportAnswer, explain
 from schema.etrecord.parts.verdicts import NodeOutcome
 
@@ -68,15 +69,27 @@ def _listening(
     return listening
 
 
+_VETOED = SupportAnswer(False, "rules", "vetoed by the user")
+
+
 class _Remembering(ExplainedSupport):
     """Queries a support object and records its answers."""
 
-    def __init__(self, support: Any) -> None:  # noqa: ANN401
+    def __init__(self, support: Any, ours: Mapping[Node, Node] | None) -> None:  # noqa: ANN401
         self.support = support
         self.answers: dict[Node, SupportAnswer] = {}
+        self._ours = ours
 
     def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> SupportAnswer:
-        """Return the answer of the support object."""
+        """Return the answer of the support object, or that of the user's rules.
+
+        A vendor that learns of a rule while it decides treats what belongs to the node, such as
+        its quantization, as it does around an operator that it does not support.
+        """
+        unit = unit_of(node)
+        mine = unit if self._ours is None else self._ours.get(unit, unit)
+        if node.op == "call_function" and keeps_out(mine):
+            return _VETOED
         self.answers[node] = explain(self.support, submodules, node)
         return self.answers[node]
 
@@ -84,7 +97,9 @@ class _Remembering(ExplainedSupport):
 def _proposing(propose: Callable[..., Any], ours: Mapping[Node, Node] | None) -> Any:  # noqa: ANN401
     def proposing(partitioner: Any) -> Any:  # noqa: ANN401
         support = partitioner.operator_support
-        asked = partitioner.operator_support = _Remembering(support)
+        if isinstance(support, _Remembering):  # of the inner one of two nested contexts
+            return propose(partitioner)
+        asked = partitioner.operator_support = _Remembering(support, ours)
         try:
             found = propose(partitioner)
         finally:

@@ -29,6 +29,7 @@ class Vendor:
         works: what works on a machine without its hardware
         traps: known ones
         on_device: its payloads run on its hardware only
+        integers_only: it takes quantized operators only, each with all that is quantized with it
     """
 
     alias: str
@@ -46,6 +47,7 @@ class Vendor:
     works: str = ""
     traps: tuple[str, ...] = ()
     on_device: bool = False
+    integers_only: bool = False
 
     @property
     def class_name(self) -> str:
@@ -163,6 +165,7 @@ VENDORS: tuple[Vendor, ...] = (
         operators=f"{_M}arm:operators",
         works="compile; payloads are executed by torch, integers bit exact",
         traps=("tosa-tools needs flatbuffers 25.2.10 and numpy below 2.2",),
+        integers_only=True,
     ),
     Vendor(
         "ethos-u",
@@ -181,6 +184,7 @@ VENDORS: tuple[Vendor, ...] = (
             "it takes integers only: quantize the whole model",
             "U55 has no memory mode Dedicated_Sram",
         ),
+        integers_only=True,
     ),
     Vendor(
         "vgf",
@@ -318,6 +322,7 @@ VENDORS: tuple[Vendor, ...] = (
         ),
         source="the eIQ Neutron SDK: the package eiq-neutron-sdk of the index at eiq.nxp.com",
         quantizer=f"{_M}devices:nxp_quantizer",
+        integers_only=True,
         works=_DEVICE_RUN,
         on_device=True,
     ),
@@ -393,6 +398,11 @@ def vendor_called(name: str) -> Vendor | None:
 def vendors_of(backend_id: str) -> tuple[Vendor, ...]:
     """Return the vendors whose payloads have an id."""
     return tuple(one for one in VENDORS if backend_id and one.backend == backend_id)
+
+
+def takes_integers_only(backend_id: str) -> bool:
+    """Return whether a backend takes quantized operators only, none of them in part."""
+    return any(one.integers_only for one in vendors_of(backend_id))
 
 
 def with_partitioner() -> tuple[Vendor, ...]:

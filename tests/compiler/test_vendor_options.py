@@ -21,13 +21,16 @@ from compiler.backends.vendors.create import (
 )
 from compiler.backends.vendors.options import Creator, OptionError, VendorOptions
 from compiler.named import parse_named
+from compiler.partition.logged_reasons import harvesting
 from compiler.partition.named_partitioners import (
     PartitionerNameError,
     create_partitioner,
     is_called,
     parse_partitioner,
 )
+from compiler.partition.quantized_regions import whole_regions
 from compiler.quantize.program import named_quantizer
+from inspector.toolchain.listing import own_partitioners
 from schema.vendors.needs import VendorNeed
 from schema.vendors.table import VENDORS, Vendor, vendor_called
 
@@ -258,10 +261,46 @@ def test_stand_in_sdks_of_other_device_only_vendors(monkeypatch: pytest.MonkeyPa
 
 
 def test_list_of_a_toolchain_has_every_vendor_with_what_is_missing(tmp_path: Path) -> None:
-    from inspector.toolchain.listing import own_partitioners
-
     rows = {one["alias"]: one for one in own_partitioners()}
     assert {one.alias for one in VENDORS if one.place} < set(rows)
     assert rows["metal"]["why_not"] == "it needs macOS" or sys.platform == "darwin"
     assert all(bool(one["why_not"]) == bool(one["install"]) for one in rows.values())
     assert not list(tmp_path.iterdir())
+
+
+class Quantized:
+    """A node of a graph in the little that regions ask of it."""
+
+    def __init__(self, name: str, *read: Quantized) -> None:
+        self.name, self.all_input_nodes, self.users = name, list(read), list[Quantized]()
+        self.meta = {"val": SimpleNamespace(dtype=SimpleNamespace(is_floating_point=True))}
+        for one in read:
+            one.users.append(self)
+
+
+def test_what_is_quantized_together_stays_together() -> None:
+    a = Quantized("dequantize_per_tensor")
+    conv = Quantized("conv", a)
+    relu = Quantized("relu", conv)
+    b = Quantized("dequantize_per_tensor", Quantized("quantize_per_tensor", relu))
+    sin = Quantized("sin", b)
+    c = Quantized("quantize_per_tensor", sin)
+    nodes = [a, conv, relu, b, sin, c]
+    found = whole_regions({relu: ("deny_ops", "")}, nodes, lambda node: node.name)
+    assert {node.name for node in found} == {"conv"}
+    assert "cannot be taken out alone" in found[conv][1]
+    assert whole_regions({sin: ("deny_ops", "")}, nodes, lambda node: node.name) == {}
+    assert whole_regions({relu: ("deny_ops", "")}, [conv, relu], lambda node: node.name) == {}
+
+
+def test_printed_and_logged_lines_are_read_and_passed_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = ("aten.erf.default", "aten_erf_default")
+    with harvesting(names, lambda *_, **__: None, prints=True) as harvest:
+        sys.stdout.write("Op not supported:  torch.ops.aten.erf.default\n")
+        sys.stdout.write("Op is fine: aten.erf.default\n")
+    assert [one.text for one in harvest.found["aten.erf.default"]] == [
+        "Op not supported:  torch.ops.aten.erf.default"
+    ]
+    assert "Op is fine" in capsys.readouterr().out

@@ -18,12 +18,6 @@ _CONFIGS: Mapping[str, str] = {
 _MAX_TOSA = "TOSA-1.0+FP+INT+int4+int16"
 
 
-def _specs() -> tuple[str, ...]:
-    return tuple(
-        f"TOSA-1.{minor}+{profile}" for minor in (0, 1) for profile in ("FP", "INT", "FP+INT")
-    )
-
-
 def tosa(options: VendorOptions) -> Creator:
     """Return what creates the partitioner of TOSA."""
     home = backend_part("arm.tosa.partitioner")

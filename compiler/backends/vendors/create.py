@@ -58,7 +58,7 @@ def options_of(vendor: Vendor, place: str = "") -> dict[str, tuple[str, ...]]:
 
 
 def operators_of(vendor: Vendor) -> list[tuple[str, str]]:
-    """Return the operators that a vendor's own tables list, each with what they say of dtypes.
+    """Return the operators that a vendor's own tables list, each with the dtypes it takes.
 
     Raises: VendorError if the vendor's compiler is not here
     """

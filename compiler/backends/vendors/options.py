@@ -76,9 +76,7 @@ class VendorOptions:
         default: Any = None,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Return a member of a vendor's enumeration, named by its word."""
-        members: Mapping[str, Any] = (
-            kind.__members__ if isinstance(kind, type) else kind  # pyright: ignore[reportUnknownMemberType]
-        )
+        members: Mapping[str, Any] = kind.__members__ if isinstance(kind, type) else kind
         word = self.text(name, None, members)
         return default if word is None else members[word]
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.partition.logged_reasons import harvesting
+from compiler.partition.quantized_regions import whole_regions
 from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, unit_of
-from inspector.toolchain.stock.rules import StockRules, ask_less, by_operator, cut_anew
+from inspector.toolchain.stock.rules import TAG, StockRules, ask_less, asking, cut_anew
 from inspector.toolchain.stock.verdicts import PartitionerLog, Verdict, claimed, judge
+from schema.vendors.table import takes_integers_only
 
 
 @dataclass
@@ -48,12 +50,13 @@ def steered(
         answered.clear()
         calls = [node for node, _ in calls_in(program.graph_module)]
         names = {name for node in calls for name in (node.name, operator_of(node))}
-        with harvesting(names, notify) as harvest:
+        kept_out = _kept_out(program.graph_module, rules, partitioner) if rules.apply else {}
+        with harvesting(names, notify, prints=True) as harvest, asking(kept_out):
             result = partition(program)
         module, tags = result.tagged_exported_program.graph_module, result.partition_tags
         vetoed: dict[Node, tuple[str, str]] = {}
         if rules.apply:
-            vetoed = _kept_out(module, rules) if by_operator(partitioner) is not None else {}
+            vetoed = {node: why for node, why in kept_out.items() if TAG not in node.meta}
             vetoed.update(cut_anew(module, rules, tags))
             vetoed.update({unit_of(node): why for node, why in vetoed.items()})
             dropped.update(node.name for node in vetoed)
@@ -69,7 +72,15 @@ def steered(
     return partitioner
 
 
-def _kept_out(module: Any, rules: StockRules) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+def _kept_out(
+    module: Any,  # noqa: ANN401
+    rules: StockRules,
+    partitioner: Any,  # noqa: ANN401
+) -> dict[Node, tuple[str, str]]:
     """Return why nodes were never offered to the rules of a partitioner."""
-    nodes = [unit_of(node) for node, _ in calls_in(module)]
-    return {node: partitioned for node in nodes if (partitioned := rules.veto(node)) is not None}
+    nodes = dict.fromkeys(unit_of(node) for node, _ in calls_in(module))
+    vetoed = {node: why for node in nodes if (why := rules.veto(node)) is not None}
+    backend = getattr(getattr(partitioner, "delegation_spec", None), "backend_id", "")
+    if takes_integers_only(str(backend)):
+        vetoed.update(whole_regions(vetoed, nodes, operator_of))
+    return vetoed

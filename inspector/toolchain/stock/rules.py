@@ -6,10 +6,14 @@ stay out as well. From other partitioners' tags the nodes are removed afterwards
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any
+
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
 
 from inspector.toolchain.stock.nodes import (
     Node,
@@ -164,6 +168,44 @@ def _checked(
         return found
 
     return checked
+
+
+@contextlib.contextmanager
+def asking(vetoed: Collection[Node]) -> Generator[None, None, None]:
+    """Let torch's partitioner take vetoed nodes as not supported, whoever uses it.
+
+    What belongs to such a node, as its quantization, the vendor then treats as around an operator
+    that it does not support.
+    """
+    home: Any = CapabilityBasedPartitioner
+    propose = home.propose_partitions
+
+    def proposing(partitioner: Any) -> Any:  # noqa: ANN401
+        support = partitioner.operator_support
+        partitioner.operator_support = _Vetoing(support, vetoed)
+        try:
+            return propose(partitioner)
+        finally:
+            partitioner.operator_support = support
+
+    home.propose_partitions = proposing
+    try:
+        yield
+    finally:
+        home.propose_partitions = propose
+
+
+class _Vetoing(OperatorSupportBase):
+    """The support object of a vendor without vetoed nodes."""
+
+    def __init__(self, support: Any, vetoed: Collection[Node]) -> None:  # noqa: ANN401
+        self._support, self._vetoed = support, vetoed
+
+    def is_node_supported(self, submodules: Any, node: Any) -> bool:  # noqa: ANN401
+        """Return whether the vendor supports a node that no rule vetoes."""
+        if node.op == "call_function" and unit_of(node) in self._vetoed:
+            return False
+        return bool(self._support.is_node_supported(submodules, node))
 
 
 def _along(config: Any, node: Node, program: Any) -> Iterable[Node]:  # noqa: ANN401

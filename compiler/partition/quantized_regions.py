@@ -1,0 +1,60 @@
+"""Nodes that are quantized together: what lies between dequantize and quantize nodes.
+
+A backend of integers cannot take a part of such a region: the value at the cut would be real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+_QUANTIZE, _DEQUANTIZE = "quantize_per", "dequantize_per"
+ALONE = "is quantized together with it and cannot be taken out alone"
+
+
+def is_quantization(operator: str) -> bool:
+    """Return whether an operator quantizes or dequantizes."""
+    return _QUANTIZE in operator or _DEQUANTIZE in operator
+
+
+def whole_regions(
+    vetoed: Mapping[Any, tuple[str, str]],
+    nodes: Iterable[Any],
+    operator_of: Callable[[Any], str],
+) -> dict[Any, tuple[str, str]]:
+    """Return what else stays out with vetoed nodes, by the rule and why.
+
+    Args:
+        vetoed: by node, the rule of the user and why
+        nodes: all calls of the graph
+        operator_of: returns the name of a node's operator
+    """
+    nodes = list(nodes)
+    calls = {node for node in nodes if not is_quantization(operator_of(node))}
+    quantized = len(calls) != len({*nodes})
+    found: dict[Any, tuple[str, str]] = {}
+    for node, (rule, _) in vetoed.items() if quantized else ():
+        if node not in calls:
+            continue
+        text = f"{node.name} ({operator_of(node)}), which a rule keeps out, {ALONE}"
+        for other in _region(node, calls):
+            if other not in vetoed:
+                found.setdefault(other, (rule, text))
+    return found
+
+
+def _region(node: Any, calls: set[Any]) -> set[Any]:  # noqa: ANN401
+    """Return the calls that a node is joined to by real values."""
+    found, left = {node}, [node]
+    while left:
+        one = left.pop()
+        around = [user for user in one.users if user in calls and _is_real(one)]
+        around += [read for read in one.all_input_nodes if read in calls and _is_real(read)]
+        left += [other for other in around if other not in found]
+        found.update(around)
+    return found - {node}
+
+
+def _is_real(node: Any) -> bool:  # noqa: ANN401
+    value = node.meta.get("val")
+    return bool(getattr(getattr(value, "dtype", None), "is_floating_point", False))
