@@ -18,6 +18,7 @@ from torch.export import ExportedProgram
 
 _torch: Any = torch
 aten: Any = torch.ops.aten
+check: Callable[[Any], None] = _torch._check
 native: Any = _torch._C
 OpOverload: type[Any] = _torch._ops.OpOverload
 OpOverloadPacket: type[Any] = _torch._ops.OpOverloadPacket

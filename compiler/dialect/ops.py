@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from compiler.dialect.dim_order import NAMESPACE as _DIM_ORDER
+from compiler.dialect.llama import NAMESPACE as _LLAMA
 from compiler.dialect.quantized import NAMESPACE as _QUANTIZED
 from compiler.dialect.schema import EdgeSchema
 from compiler.dialect.templates import walk
@@ -19,7 +20,7 @@ from compiler.untyped import OpOverload
 # Our namespaces, and the names of their operators in files.
 # Printed graphs and generated code name operators by it; scripts and FileCheck patterns match it.
 _PRINTED_MODULE = "executorch.exir.dialects.edge._ops"
-_WRITTEN = {_DIM_ORDER: "dim_order_ops", _QUANTIZED: "quantized_decomposed"}
+_WRITTEN = {_DIM_ORDER: "dim_order_ops", _QUANTIZED: "quantized_decomposed", _LLAMA: "llama"}
 
 
 class EdgeOp:

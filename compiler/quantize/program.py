@@ -106,7 +106,7 @@ def quantize_program(
         QuantizeError: a mode, module or operator is unknown, or shapes cannot be preserved
         CalibrationError: inputs are missing, one is rejected, or observers saw none
     """
-    steps: Any = _torchao("torchao.quantization.pt2e.quantize_pt2e")
+    steps: Any = import_torchao("torchao.quantization.pt2e.quantize_pt2e")
     if isinstance(how, str):
         how = QuantizationModes(how)
     chosen = _quantizer(program, how) if isinstance(how, QuantizationModes) else how
@@ -123,10 +123,10 @@ def quantize_program(
 
         own = getattr(chosen, "quantize", None)
         if own is not None:  # a vendor's own steps
-            return _exported(program, _own_steps(own, program, inputs), inputs[0])
+            return export_again(program, _own_steps(own, program, inputs), inputs[0])
         prepare, convert = steps.prepare_pt2e, steps.convert_pt2e
         converted = quantize_graph(_captured(program), chosen, calibrated, prepare, convert)
-        return _exported(program, converted, inputs[0])
+        return export_again(program, converted, inputs[0])
 
 
 def _captured(program: ExportedProgram) -> Any:  # noqa: ANN401 - a graph module
@@ -160,7 +160,11 @@ def quantize_graph(
     return convert(observe(prepare(graph, quantizer)))
 
 
-def _torchao(name: str) -> Any:  # noqa: ANN401 - a module
+def import_torchao(name: str) -> Any:  # noqa: ANN401 - a module
+    """Return a module of torchao.
+
+    Raises: ModuleNotFoundError with what to install
+    """
     try:
         return import_quietly(name)
     except ModuleNotFoundError as error:
@@ -238,9 +242,13 @@ def _example(program: ExportedProgram) -> tuple[Any, ...] | None:
     return None if found is None or found[1] else tuple(found[0])
 
 
-def _exported(
+def export_again(
     program: ExportedProgram, converted: torch.nn.Module, inputs: tuple[Any, ...]
 ) -> ExportedProgram:
+    """Return a changed module exported with the dynamic sizes of its program.
+
+    Raises: QuantizeError if they cannot be preserved
+    """
     shapes = _shapes(program)
     forget_traces()
     try:

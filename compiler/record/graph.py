@@ -12,6 +12,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
+from compiler.dialect import llama
 from compiler.dialect.delegate_call import is_lowered_module
 from compiler.dialect.memory_ops import alloc, view
 from compiler.dialect.mutating_ops import is_write, writer_of
@@ -216,7 +217,8 @@ def target_name(target: Any) -> str:  # noqa: ANN401
         return _MEMORY[target]
     if isinstance(target, OpOverload):
         overload: Any = target
-        return f"torch.ops.{overload.namespace}.{overload.__name__}"
+        namespace = llama.WRITTEN if overload.namespace == llama.NAMESPACE else overload.namespace
+        return f"torch.ops.{namespace}.{overload.__name__}"
     if isinstance(getattr(target, "_op", None), OpOverload):  # the stock package's operators too
         return _EDGE + target.__name__
     if isinstance(target, HigherOrderOperator):

@@ -111,12 +111,28 @@ def program_of(
         inside[name] = program_of(torch, original, [*own, None], place, depth - 1)
         modules[name] = module
     rewrite(tree, _dtype_numbers(serialize), serde.SCHEMA_VERSION)
+    _name_registered(torch, tree)
     _check_registered(torch, tree)
     sides[2] = sides[2] or None  # programs may be recorded without example inputs
     artifact = serialize.SerializedArtifact(json.dumps(tree).encode(), *sides)
     program = serialize.deserialize(artifact, _unsafe_skip_version_check=True)
     hold(program, inside, modules)
     return program
+
+
+def _name_registered(torch: Torch, tree: Json) -> None:
+    """Replace operators that only their own library registers by those of the compiler."""
+    from compiler.dialect.llama import NAMESPACE, WRITTEN
+
+    begin = f"torch.ops.{WRITTEN}."
+    for node in nodes(tree):
+        name = node["target"].removeprefix(begin)
+        if name == node["target"]:
+            continue
+        operator = name.partition(".")[0]
+        own = getattr(torch.ops, NAMESPACE)
+        if not hasattr(getattr(torch.ops, WRITTEN), operator) and hasattr(own, operator):
+            node["target"] = f"torch.ops.{NAMESPACE}.{name}"
 
 
 def _check_registered(torch: Torch, tree: Json) -> None:

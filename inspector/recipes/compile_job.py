@@ -18,7 +18,17 @@ TOOLCHAINS = (BUILT_IN, EXECUTORCH)
 GRANULARITIES = ("maximal", "module", "operator")
 QUANTIZING_MODES = ("static", "dynamic", "weight-only")
 NOT_QUANTIZED = "none"  # of a mode: only what is named is quantized
-OVERRIDES = (*QUANTIZING_MODES, NOT_QUANTIZED)
+# weights of layers, by torchao: bits, and scales by group of inputs
+_GROUPS = (32, 64, 128, 256)
+WEIGHT_WORDS = tuple(
+    word
+    for kind in ("8da4w", "8da8w", "4w", "int8")
+    for word in (kind, *(f"{kind}:group={size}" for size in _GROUPS))
+)
+EMBEDDING_WORDS = tuple(
+    word for bits in (8, 4, 2) for word in (f"{bits}", *(f"{bits}:group={g}" for g in _GROUPS))
+)
+OVERRIDES = (*QUANTIZING_MODES, NOT_QUANTIZED, *WEIGHT_WORDS)
 # headings of forms, in their order
 SOURCE, TOOLCHAIN, QUANTIZE, PRECISION, EDGE, PARTITION, RULES, MEMORY, OUTPUT = GROUPS = (
     "Source",
@@ -34,12 +44,16 @@ SOURCE, TOOLCHAIN, QUANTIZE, PRECISION, EDGE, PARTITION, RULES, MEMORY, OUTPUT =
 PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 
 
+LLM_SUFFIXES = (".yaml", ".yml")
+
+
 class SourceKind(str, Enum):
     """Kinds of sources of a program."""
 
     PYTHON = "python"  # a function in a file, which runs the user's code
     EXPORTED = "exported"  # a .pt2 file
     RECORD = "record"  # an ETRecord
+    LLM = "language model"  # a .yaml file with the groups of LlmConfig
 
 
 class SourceError(ValueError):
@@ -52,7 +66,7 @@ class Source:
 
     path: str = option(
         ...,
-        "a Python file, a .pt2 file or an ETRecord",
+        "a Python file, a .pt2 file, an ETRecord, or the .yaml file of a language model",
         metavar="FILE",
         label="file",
         empty="model.py, model.pt2 or model.etrecord",
@@ -61,7 +75,8 @@ class Source:
     )
     function: str = option(
         "",
-        "of a Python file: returns the module and its example inputs; empty for the other kinds",
+        "of a Python file: returns the module and its example inputs; of a .yaml file: settings as"
+        " model.use_kv_cache=true, separated by commas; empty for the other kinds",
         empty="of a Python file",
         group=SOURCE,
         names=FieldNames.FUNCTION,
@@ -73,6 +88,8 @@ class Source:
         suffix = Path(self.path).suffix
         if suffix == ".py":
             return SourceKind.PYTHON
+        if suffix in LLM_SUFFIXES:
+            return SourceKind.LLM
         return SourceKind.EXPORTED if suffix == ".pt2" else SourceKind.RECORD
 
     def __str__(self) -> str:
@@ -83,7 +100,7 @@ def parse_source(text: str) -> Source:
     """Return the source for user input.
 
     Args:
-        text: ``file.py:function``, a ``.pt2`` file or an ETRecord
+        text: ``file.py:function``, a ``.pt2`` file, an ETRecord, or ``file.yaml[:settings]``
 
     Raises: SourceError if a Python file comes without a function
     """
@@ -91,6 +108,8 @@ def parse_source(text: str) -> Source:
     if colon and path.endswith(".py"):
         if not function.isidentifier():
             raise SourceError(f"{text} names no function; expected {path}:function")
+        return Source(path, function)
+    if colon and path.endswith(LLM_SUFFIXES):
         return Source(path, function)
     if text.endswith(".py"):
         raise SourceError(f"{text} names no function; expected {text}:function")
@@ -228,6 +247,7 @@ class Quantization:
             ("", "no"),
             *((name, name) for name in QUANTIZING_MODES),
             (NOT_QUANTIZED, "none: only what is named"),
+            *((name, f"{name}: weights") for name in WEIGHT_WORDS),
         ),
         label="quantize",
         group=QUANTIZE,
@@ -276,10 +296,25 @@ class Quantization:
         names=FieldNames.QUANTIZER,
     )
 
+    embedding: str = option(
+        "",
+        "bits of the tables of embeddings; without --quantize nothing else is quantized",
+        flag="quantize-embedding",
+        choices=(("", "no"), *((name, name) for name in EMBEDDING_WORDS)),
+        label="embeddings",
+        group=QUANTIZE,
+    )
+
     @property
     def requested(self) -> bool:
         """Return whether the program is to be quantized."""
-        return bool(self.mode or self.quantizer)
+        return bool(self.mode or self.quantizer or self.embedding)
+
+    @property
+    def by_weights(self) -> bool:
+        """Return whether weights of layers are quantized, without observing a call."""
+        weights = self.mode in WEIGHT_WORDS or bool(self.embedding)
+        return weights or any(text.endswith(WEIGHT_WORDS) for text in self.modules)
 
 
 _TYPES = ", ".join(PRECISIONS)

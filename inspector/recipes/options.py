@@ -101,13 +101,17 @@ def parse_assignment(text: str, what: str, values: Collection[str] = ()) -> tupl
     """Return name and value of a string ``NAME=VALUE``.
 
     Args:
-        text: the name may contain equals signs, the value must not
+        text: the name may contain equals signs, the value only if it is one of the allowed
         what: placeholder of the value, as ``MODE``
         values: allowed values; empty for any
 
     Raises: AssignmentError
     """
     name, _, value = text.rpartition("=")
+    known = [one for one in values if text.endswith(f"={one}")]
+    if known:
+        value = max(known, key=len)
+        name = text[: -len(value) - 1]
     if not name or (values and value not in values):
         more = f"; {what} is one of {', '.join(values)}" if values else ""
         raise AssignmentError(f"{text!r} is not NAME={what}{more}")

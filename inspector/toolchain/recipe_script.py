@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import cast
 
 from inspector.recipes.compile_job import (
+    NOT_QUANTIZED,
+    OVERRIDES,
     PROGRAM,
     CompileJob,
     Precision,
@@ -17,6 +19,7 @@ from inspector.recipes.compile_job import (
     SourceKind,
 )
 from inspector.recipes.emission import config_of, edge_config_of, in_file
+from inspector.recipes.options import parse_assignment
 from inspector.toolchain.table import toolchain_named
 
 _HEAD = '''"""Compiles a program by its recipe: the same one, byte for byte.
@@ -34,6 +37,12 @@ _SOURCES = {
     SourceKind.EXPORTED: (
         "import torch",
         "programs, constants = {{'forward': torch.export.load({path!r})}}, {{}}",
+    ),
+    SourceKind.LLM: (
+        "from inspector.worker.language_model import exported_config",
+        "# a language model by its configuration",
+        "source = exported_config({path!r}, {function!r}, {methods!r}, lambda *_, **__: None)",
+        "programs, constants = source.programs, source.constants",
     ),
     SourceKind.RECORD: (
         "from inspector.worker.recorded import recorded_programs",
@@ -119,6 +128,15 @@ def _quantization_lines(how: Quantization) -> Iterator[str]:
         yield "programs = {"
         yield f"    method: quantize_program(program, named_quantizer({how.quantizer!r}), {calls})"
         yield from ("    for method, program in programs.items()", "}")
+        return
+    if how.by_weights:
+        yield "from compiler.quantize.weights import WeightModes, quantize_weights"
+        modules = dict(parse_assignment(text, "MODE", OVERRIDES) for text in how.modules)
+        words = f"{how.mode or NOT_QUANTIZED!r}, {how.embedding!r}, {modules!r}"
+        yield f"how = WeightModes({words})"
+        yield "programs = {"
+        yield "    method: quantize_weights(program, how) for method, program in programs.items()"
+        yield "}"
         return
     yield "from compiler.quantize.program import QuantizationModes, quantize_program"
     yield "how = QuantizationModes("

@@ -220,6 +220,10 @@ def source_of(job: CompileJob, folder: Path, listener: MessageCollector) -> Expo
     Raises: whatever the user's code raises; AnswerError, UnreadableError, InterpreterError
     """
     load_libraries(job.libraries)
+    if job.source.kind is SourceKind.LLM:
+        from inspector.worker.language_model import exported_config
+
+        return exported_config(job.source.path, job.source.function, job.methods, listener)
     if job.source.kind is not SourceKind.PYTHON:
         with timed_stage(listener, "load"):
             return _stored(job.source.path, job.methods, listener)

@@ -11,7 +11,8 @@ from typing import Any
 from compiler.errors import CompileError
 from compiler.named import UnknownNameError
 from compiler.quantize.program import (
-    OVERRIDES,
+    MODES,
+    NONE,
     QuantizationModes,
     SupportsAnnotate,
     named_quantizer,
@@ -19,7 +20,8 @@ from compiler.quantize.program import (
     quantize_program,
 )
 from compiler.quantize.quiet_imports import import_quietly
-from inspector.recipes.compile_job import Quantization
+from compiler.quantize.weights import WeightModes, quantize_weights
+from inspector.recipes.compile_job import OVERRIDES, Quantization
 from inspector.recipes.options import AssignmentError, parse_assignment
 from inspector.worker.data_set import calibration_calls
 from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
@@ -32,6 +34,8 @@ def quantize_source(requested: Quantization, source: Exported, notify: Say) -> E
     """
     if not requested.requested:
         return source
+    if requested.by_weights:
+        return _quantize_weights(requested, source, notify)
     chosen = _chosen(requested, source)
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
@@ -44,6 +48,27 @@ def quantize_source(requested: Quantization, source: Exported, notify: Say) -> E
                 programs[method] = quantize_program(
                     program, how, calls, lambda n, of: _count(notify, n, of)
                 )
+            except (CompileError, ModuleNotFoundError) as error:
+                raise AnswerError(f"{method} cannot be quantized: {error}") from error
+    return replace(source, programs=programs)
+
+
+def _quantize_weights(requested: Quantization, source: Exported, notify: Say) -> Exported:
+    """Return programs whose layers have quantized weights.
+
+    Raises: AnswerError
+    """
+    plain = replace(requested, mode="", embedding="", modules=())
+    if plain != Quantization() or requested.mode in MODES:
+        words = "quantized weights of layers go with --quantize-embedding and --quantize-module"
+        raise AnswerError(f"{words} only, and not with {', '.join(MODES)}")
+    modules = how_to(requested).modules
+    how = WeightModes(requested.mode or NONE, requested.embedding, modules)
+    programs: dict[str, Any] = {}
+    for method, program in source.programs.items():
+        with timed_stage(notify, "quantize", method):
+            try:
+                programs[method] = quantize_weights(program, how)
             except (CompileError, ModuleNotFoundError) as error:
                 raise AnswerError(f"{method} cannot be quantized: {error}") from error
     return replace(source, programs=programs)

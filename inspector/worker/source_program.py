@@ -26,6 +26,11 @@ def source_program(source: Source, method: str, notify: Say) -> ExportedProgram:
 
     if source.kind is SourceKind.PYTHON:
         return exported(source.path, source.function, (method,), notify).programs[method]
+    if source.kind is SourceKind.LLM:
+        from inspector.worker.language_model import exported_config
+
+        found = exported_config(source.path, source.function, (method,), notify)
+        return found.programs[method]
     if source.kind is SourceKind.EXPORTED:
         return export_of_file(source.path, (method,)).programs[method]
     load_operators()

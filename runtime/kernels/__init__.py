@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from runtime.kernels import (
+    attention,
     checked,
     elementwise,
     factories,
@@ -20,6 +21,7 @@ from runtime.kernels import (
 from runtime.kernels.rule import Kernel, Rule, kernel_of
 
 FAMILIES = (
+    attention,
     elementwise,
     factories,
     checked,
@@ -53,6 +55,8 @@ BEYOND_STOCK = frozenset(
         "aten::sort.values_stable",
     }
 )
+# Operators of its library for language models.
+OF_LLM_LIBRARY = frozenset(attention.TABLE)
 TABLE: dict[str, Rule] = {name: rule for family in FAMILIES for name, rule in family.TABLE.items()}
 
 

@@ -19,6 +19,8 @@ _REGISTERED_BY = {
     "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
     "torchao": "torchao.quantization.quant_primitives",
 }
+# Where our kernels stand for operators that no library has registered.
+_KERNELS = {"llama": ("etscope_attention", "runtime.kernels.attention")}
 # Of torch itself: processes, profilers, memory pools, and debugging.
 _NOT_COMPUTING = [
     "c10d",
@@ -74,12 +76,20 @@ def operator_of_file(target: str) -> Any:  # noqa: ANN401 - torch's operators ha
     if namespace in _REGISTERED_BY:
         with contextlib.suppress(ImportError):
             importlib.import_module(_REGISTERED_BY[namespace])
-    found: Any = torch.ops
-    for part in (namespace, name, overload):
-        found = getattr(found, part, None)
+    found = _registered(namespace, name, overload)
+    if found is None and namespace in _KERNELS:
+        importlib.import_module(_KERNELS[namespace][1])
+        found = _registered(_KERNELS[namespace][0], name, overload)
     if not isinstance(found, OpOverload):
         return None
     return found if namespace not in _TORCHS or _computes(found) else None
+
+
+def _registered(*parts: str) -> Any:  # noqa: ANN401
+    found: Any = torch.ops
+    for part in parts:
+        found = getattr(found, part, None)
+    return found
 
 
 def _computes(operator: Any) -> bool:  # noqa: ANN401

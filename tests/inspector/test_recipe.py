@@ -135,7 +135,7 @@ def _job(**changes: Any) -> dict[str, Any]:
         (_job(rules={"granularity": "fine"}), "expected maximal, module, operator, found 'fine'"),
         (
             _job(quantising={"mode": "best"}),
-            "mode: expected static, dynamic, weight-only, none, found 'b",
+            "mode: expected static, dynamic, weight-only, none, 8da4w, ",
         ),
         (_job(passes=["faster"]), "r.json: job.passes: unknown pass 'faster'; available: const"),
         (_job(backend_config=["alignment"]), "job.backend_config: 'alignment' is not NAME=VALUE"),

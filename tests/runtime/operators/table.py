@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runtime.kernels import BEYOND_STOCK
+from runtime.kernels import BEYOND_STOCK, OF_LLM_LIBRARY
 from tests.runtime.operators.exceptions import DIFFERS, NOT_COMPARED
 from tests.runtime.operators.inputs import DTYPES
 from tests.runtime.operators.sweep import Trial
@@ -61,9 +61,16 @@ def _reasons() -> str:
         "",
         *(f"- `{name}`" for name in sorted(BEYOND_STOCK)),
     ]
+    llm = [
+        "Its library for language models has these. `tests/runtime/test_llama_operators.py`",
+        "compares caches bit by bit and attention within 1e-6.",
+        "",
+        *(f"- `{name}`" for name in sorted(OF_LLM_LIBRARY)),
+    ]
     return "\n".join(
         [
             *("## Differences", "", *differs, "", "## Not compared one by one", "", *open_, ""),
             *("## Beyond the stock runtime", "", *beyond, ""),
+            *("## Of the library for language models", "", *llm, ""),
         ]
     )

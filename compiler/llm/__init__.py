@@ -1,0 +1,1 @@
+"""Language models: configuration, decoders, checkpoints, export with a KV cache."""

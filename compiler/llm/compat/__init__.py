@@ -1,0 +1,1 @@
+"""Names of backends as the documented configuration has them."""

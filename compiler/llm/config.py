@@ -1,0 +1,316 @@
+"""The configuration of an export: groups and names of ExecuTorch's ``LlmConfig``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import yaml
+
+from compiler.errors import CompileError
+from compiler.llm.compat.backends import BackendConfig, unavailable
+from schema.objects.codec import ContentError, from_json
+
+NANO_GPT = "nano_gpt"
+
+
+class LlmConfigError(CompileError, ValueError):
+    """An invalid configuration; the message begins with the path of the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoraConfig:
+    """An adapter; names as in ExecuTorch."""
+
+    adapter_checkpoint: str = ""
+    adapter_config: str | None = None
+    lora_rank: int = 0
+    lora_alpha: int = 0
+    target_modules: tuple[str, ...] = ()
+    adapter_quant: Literal["int8", "fp16", "fp32"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BaseConfig:
+    """The model and its weights.
+
+    Attributes:
+        model_class: a family, or ``nano_gpt``; empty takes it from the checkpoint
+        params: a JSON file of sizes, or the sizes themselves
+        checkpoint: a folder with ``config.json`` and safetensors, or one safetensors file; None for
+            random weights
+        seed: of random weights
+    """
+
+    model_class: str = NANO_GPT
+    params: str | dict[str, Any] | None = None
+    checkpoint: str | None = None
+    lora_config: LoraConfig | None = None
+    tokenizer_path: str | None = None
+    metadata: str | dict[str, Any] | None = None
+    use_lora: int = 0
+    preq_mode: str | None = None
+    preq_group_size: int = 32
+    preq_embedding_quantize: str = "8,0"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """How attention, cache and sequence are exported."""
+
+    dtype_override: Literal["fp32", "fp16", "bf16"] = "fp32"
+    enable_dynamic_shape: bool = True
+    use_shared_embedding: bool = False
+    use_sdpa_with_kv_cache: bool = False
+    expand_rope_table: bool = False
+    use_attention_sink: str | None = None
+    output_prune_map: str | None = None
+    input_prune_map: str | None = None
+    use_kv_cache: bool = False
+    quantize_kv_cache: bool = False
+    static_quantize_kv_cache: bool = False
+    static_quantize_kv_cache_scale: float = 1.0 / 127.0
+    local_global_attention: tuple[int, ...] | None = None
+    use_moe_quantized_op: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExportConfig:
+    """Lengths and files."""
+
+    max_seq_length: int = 128
+    max_context_length: int = 128
+    output_dir: str = "."
+    output_name: str | None = None
+    so_library: str | None = None
+    export_only: bool = False
+    foundation_weights_file: str | None = None
+    lora_weights_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DebugConfig:
+    """What else is written."""
+
+    profile_memory: bool = False
+    profile_path: str | None = None
+    generate_etrecord: bool = False
+    generate_full_logits: bool = False
+    verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MethodConfig:
+    """One method of a program with several."""
+
+    method_name: str
+    lora_config: LoraConfig | None = None
+    export_seq_len: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MultimethodConfig:
+    """Several methods in one program."""
+
+    methods: tuple[MethodConfig, ...] = ()
+    share_mutable_buffers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationConfig:
+    """Quantization of weights by torchao."""
+
+    qmode: str | None = None
+    embedding_quantize: str | None = None
+    pt2e_quantize: str | None = None
+    group_size: int | None = None
+    use_spin_quant: str | None = None
+    use_qat: bool = False
+    quantize_scope: Literal["full", "linear"] = "full"
+    calibration_tasks: tuple[str, ...] | None = None
+    calibration_limit: int | None = None
+    calibration_seq_length: int | None = None
+    calibration_data: str = "Once upon a time"
+    use_hqq: bool = True
+    modules: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class LlmConfig:
+    """An export of a language model."""
+
+    base: BaseConfig = field(default_factory=BaseConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    export: ExportConfig = field(default_factory=ExportConfig)
+    debug: DebugConfig = field(default_factory=DebugConfig)
+    multimethod: MultimethodConfig = field(default_factory=MultimethodConfig)
+    quantization: QuantizationConfig = field(default_factory=QuantizationConfig)
+    backend: BackendConfig = field(default_factory=BackendConfig)
+
+    def __post_init__(self) -> None:
+        """Check what the types do not express.
+
+        Raises: LlmConfigError
+        """
+        for path, sentence in _problems(self):
+            raise LlmConfigError(f"{path}: {sentence}")
+
+
+def read_config(path: str | Path, settings: Sequence[str] = ()) -> LlmConfig:
+    """Return the configuration in a YAML file; relative paths in it begin at its folder.
+
+    Args:
+        path: of the file
+        settings: changes, as ``model.use_kv_cache=true``
+
+    Raises: LlmConfigError, OSError
+    """
+    place = Path(path)
+    try:
+        content: object = yaml.safe_load(place.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise LlmConfigError(f"{path}: not a YAML file: {str(error).splitlines()[0]}") from error
+    return config_of({} if content is None else content, str(path), settings, place.parent)
+
+
+def config_of(
+    content: object, place: str = "config", settings: Sequence[str] = (), folder: Path | None = None
+) -> LlmConfig:
+    """Return the configuration in a mapping.
+
+    Args:
+        content: groups with their keys
+        place: begins the message of an error
+        settings: changes, as ``model.use_kv_cache=true``
+        folder: begin of relative paths; None leaves them
+
+    Raises: LlmConfigError
+    """
+    if not isinstance(content, dict):
+        raise LlmConfigError(f"{place}: expected groups such as base and model")
+    groups = cast("dict[str, Any]", content)
+    for text in settings:
+        _set(groups, text, place)
+    try:
+        found = from_json(groups, LlmConfig, place, closed=True)
+    except ContentError as error:
+        raise LlmConfigError(str(error)) from error
+    return found if folder is None else _placed(found, folder)
+
+
+def _set(groups: dict[str, Any], text: str, place: str) -> None:
+    """Set the value of ``path=value`` in nested groups."""
+    path, equals, value = text.partition("=")
+    keys = path.split(".")
+    if not equals or len(keys) < 2 or not all(keys):
+        raise LlmConfigError(f"{text!r} is not GROUP.NAME=VALUE, as model.use_kv_cache=true")
+    at = groups
+    for key in keys[:-1]:
+        below = at.setdefault(key, {})
+        if not isinstance(below, dict):
+            raise LlmConfigError(f"{place}: {path}: {key} is not a group")
+        at = cast("dict[str, Any]", below)
+    try:
+        at[keys[-1]] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise LlmConfigError(f"{place}: {path}: {value!r} is not a YAML value") from error
+
+
+def _placed(config: LlmConfig, folder: Path) -> LlmConfig:
+    """Return a configuration whose relative paths begin at a folder."""
+
+    def at(path: str | None) -> str | None:
+        return path if not path else str(folder / path)
+
+    base = config.base
+    params = at(base.params) if isinstance(base.params, str) else base.params
+    lora = base.lora_config
+    if lora is not None:
+        lora = replace(
+            lora,
+            adapter_checkpoint=str(folder / lora.adapter_checkpoint),
+            adapter_config=at(lora.adapter_config),
+        )
+    base = replace(
+        base,
+        params=params,
+        checkpoint=at(base.checkpoint),
+        tokenizer_path=at(base.tokenizer_path),
+        lora_config=lora,
+    )
+    return replace(config, base=base)
+
+
+def _problems(config: LlmConfig) -> Iterator[tuple[str, str]]:
+    """Yield what contradicts itself, and what has no counterpart here, with its path."""
+    model, export = config.model, config.export
+    for name in ("max_seq_length", "max_context_length"):
+        if getattr(export, name) < 1:
+            yield f"export.{name}", f"expected at least 1, found {getattr(export, name)}"
+    if export.max_context_length < export.max_seq_length:
+        words = f"{export.max_context_length} is less than max_seq_length {export.max_seq_length}"
+        yield "export.max_context_length", words
+    for name in ("quantize_kv_cache", "use_sdpa_with_kv_cache", "local_global_attention"):
+        if getattr(model, name) and not model.use_kv_cache:
+            yield f"model.{name}", "needs model.use_kv_cache: true"
+    if model.use_attention_sink is not None:
+        sizes = model.use_attention_sink.split(",")
+        if len(sizes) != 2 or not all(one.strip().isdecimal() for one in sizes):
+            found = model.use_attention_sink
+            yield "model.use_attention_sink", f"expected SINK,WINDOW, found {found!r}"
+        elif not model.use_kv_cache:
+            yield "model.use_attention_sink", "needs model.use_kv_cache: true"
+    names = [one.method_name for one in config.multimethod.methods]
+    if len(set(names)) != len(names):
+        yield "multimethod.methods", f"names occur twice: {', '.join(names)}"
+    yield from _without_counterpart(config)
+
+
+def _without_counterpart(config: LlmConfig) -> Iterator[tuple[str, str]]:
+    for path in _UNSUPPORTED:
+        group, _, name = path.partition(".")
+        part = getattr(config, group)
+        default = next(one.default for one in fields(part) if one.name == name)
+        if getattr(part, name) != default:
+            yield path, "not supported"
+    yield from unavailable(config.backend)
+
+
+_UNSUPPORTED = (
+    "base.use_lora",
+    "base.preq_mode",
+    "model.use_shared_embedding",
+    "model.output_prune_map",
+    "model.input_prune_map",
+    "model.static_quantize_kv_cache",
+    "model.use_moe_quantized_op",
+    "export.so_library",
+    "debug.profile_path",
+    "quantization.use_spin_quant",
+    "quantization.use_qat",
+    "quantization.calibration_tasks",
+)
+
+
+def metadata_of(config: LlmConfig) -> dict[str, Any]:
+    """Return the constant methods that the configuration adds.
+
+    Raises: LlmConfigError
+    """
+    given = config.base.metadata
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise LlmConfigError(f"base.metadata: not JSON: {error}") from error
+        if isinstance(given, str):  # quoted twice, as Hydra needs it
+            given = json.loads(given)
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise LlmConfigError("base.metadata: expected values by the name of a method")
+    return cast("dict[str, Any]", given)

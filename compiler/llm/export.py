@@ -1,0 +1,134 @@
+"""Export of a language model: methods over one KV cache, and what a runner asks of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+
+from compiler.emit.config import ExecutorchBackendConfig
+from compiler.frontend import export
+from compiler.llm.compat.backends import enabled_partitioners
+from compiler.llm.config import LlmConfig, LlmConfigError, MethodConfig, metadata_of
+from compiler.llm.model import BuiltModel, build_model
+from compiler.llm.nano_gpt import NanoGptSizes
+from compiler.memory.options import MemoryPlanningPass
+from compiler.partition.named_partitioners import create_partitioner, parse_partitioner
+from compiler.pipeline.edge_manager import to_edge_transform_and_lower
+from compiler.pipeline.program_manager import ExecutorchProgramManager
+
+FORWARD = "forward"
+
+
+@dataclass(frozen=True)
+class ExportedLlm:
+    """Exported methods of a language model.
+
+    Attributes:
+        programs: by method
+        constants: values of the methods that a runner asks, by name
+        model: that was exported
+    """
+
+    programs: Mapping[str, ExportedProgram]
+    constants: Mapping[str, Any]
+    model: BuiltModel
+
+
+def exported_llm(config: LlmConfig, methods: tuple[str, ...] = ()) -> ExportedLlm:
+    """Return the exported methods of a configuration, in floating point.
+
+    Args:
+        config: of the model and its export
+        methods: only these; empty for all
+
+    Raises: LlmConfigError, FamilyError, CheckpointError, ExportError, OSError
+    """
+    model = build_model(config)
+    requested = config.multimethod.methods or (MethodConfig(FORWARD),)
+    names = [one.method_name for one in requested]
+    unknown = [name for name in methods if name not in names]
+    if unknown:
+        raise LlmConfigError(f"unknown method {unknown[0]!r}; available: {', '.join(names)}")
+    programs = {
+        one.method_name: _exported(config, model, one)
+        for one in requested
+        if not methods or one.method_name in methods
+    }
+    return ExportedLlm(programs, constants_of(config, model), model)
+
+
+def _exported(config: LlmConfig, model: BuiltModel, method: MethodConfig) -> ExportedProgram:
+    longest = config.export.max_seq_length
+    fixed = method.export_seq_len
+    dynamic = config.model.enable_dynamic_shape and fixed is None
+    dynamic = dynamic and longest > 1
+    if fixed is None:
+        fixed = min(3, longest) if dynamic or not config.model.use_kv_cache else 1
+    if not dynamic and not config.model.use_kv_cache and method.export_seq_len is None:
+        fixed = longest
+    tokens = torch.zeros((1, fixed), dtype=torch.int64)
+    shapes: list[Any] = [{1: Dim("token_dim", max=longest)} if dynamic else None]
+    inputs: tuple[torch.Tensor, ...] = (tokens,)
+    if config.model.use_kv_cache:
+        inputs = (tokens, torch.zeros(1, dtype=torch.int64))
+        shapes.append(None)
+    return export(model.module, inputs, dynamic_shapes=tuple(shapes) if dynamic else None)
+
+
+def constants_of(config: LlmConfig, model: BuiltModel) -> dict[str, Any]:
+    """Return what the runner of a language model asks of its program."""
+    sizes, found = model.sizes, model.config
+    layers = sizes.n_layer if isinstance(sizes, NanoGptSizes) else sizes.n_layers
+    ends: Any = found.get("eos_token_id")
+    more: dict[str, Any] = {}
+    if found.get("bos_token_id") is not None:
+        more["get_bos_id"] = found["bos_token_id"]
+    if ends is not None:
+        more["get_eos_ids"] = ends if isinstance(ends, list) else [ends]
+    return {
+        "get_max_seq_len": config.export.max_seq_length,
+        "get_max_context_len": config.export.max_context_length,
+        "get_n_layers": layers,
+        "get_vocab_size": sizes.vocab_size,
+        "use_kv_cache": config.model.use_kv_cache,
+        "use_sdpa_with_kv_cache": config.model.use_sdpa_with_kv_cache,
+        "enable_dynamic_shape": config.model.enable_dynamic_shape,
+        **more,
+        **metadata_of(config),
+    }
+
+
+def export_llm(config: LlmConfig) -> ExecutorchProgramManager:
+    """Return the program of a configuration: exported, quantized, lowered and planned.
+
+    Raises: errors of ``exported_llm``, CompileError
+    """
+    found = exported_llm(config)
+    chosen = [create_partitioner(parse_partitioner(one)) for one in partitioners_of(config)]
+    edge = to_edge_transform_and_lower(
+        found.programs,
+        partitioner=chosen or None,
+        constant_methods=found.constants,
+        generate_etrecord=config.debug.generate_etrecord,
+    )
+    return edge.to_executorch(backend_config(config))
+
+
+def partitioners_of(config: LlmConfig) -> tuple[str, ...]:
+    """Return the partitioners of a configuration by name."""
+    return enabled_partitioners(config.backend)
+
+
+def backend_config(config: LlmConfig) -> ExecutorchBackendConfig:
+    """Return how the program is planned and written."""
+    several = len(config.multimethod.methods) > 1
+    shared = config.multimethod.share_mutable_buffers or (several and config.model.use_kv_cache)
+    return ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=shared),
+        external_constants=bool(config.export.foundation_weights_file),
+        do_quant_fusion_and_const_prop=True,
+    )

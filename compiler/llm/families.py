@@ -1,0 +1,298 @@
+"""Sizes of models: from ``config.json`` of a checkpoint, and of known families."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from compiler.errors import CompileError
+from compiler.llm.config import NANO_GPT
+from compiler.llm.decoder import ACTIVATIONS, DecoderSizes
+from compiler.llm.nano_gpt import NanoGptSizes
+
+Json = Mapping[str, Any]
+Sizes = DecoderSizes | NanoGptSizes
+_T = TypeVar("_T")
+
+
+class FamilyError(CompileError, ValueError):
+    """Sizes that describe no known model."""
+
+
+def _common(found: Json) -> dict[str, Any]:
+    """Return what all families of decoders name alike."""
+    try:
+        sizes = {
+            "dim": found["hidden_size"],
+            "n_layers": found["num_hidden_layers"],
+            "n_heads": found["num_attention_heads"],
+            "vocab_size": found["vocab_size"],
+            "hidden_dim": found["intermediate_size"],
+        }
+    except KeyError as error:
+        raise FamilyError(f"config.json: {error.args[0]} is missing") from error
+    rope = dict(found.get("rope_parameters") or found.get("rope_scaling") or {})
+    if "max_position_embeddings" in found:
+        rope.setdefault("max_position_embeddings", found["max_position_embeddings"])
+    original = found.get("original_max_position_embeddings")
+    if original:
+        rope.setdefault("original_max_position_embeddings", original)
+    part = found.get("partial_rotary_factor", rope.get("partial_rotary_factor", 1.0))
+    return {
+        **sizes,
+        "n_kv_heads": found.get("num_key_value_heads") or sizes["n_heads"],
+        "head_dim": found.get("head_dim") or 0,
+        "norm_eps": found.get("rms_norm_eps", 1e-6),
+        "rope_theta": found.get("rope_theta", rope.get("rope_theta", 10000.0)),
+        "rope_scaling": rope,
+        "partial_rotary_factor": part,
+        "act_fn": _activation(found),
+        "tie_word_embeddings": bool(found.get("tie_word_embeddings", False)),
+        "attention_qkv_bias": bool(found.get("attention_bias", False)),
+        "attention_out_bias": bool(found.get("attention_bias", False)),
+        "mlp_bias": bool(found.get("mlp_bias", False)),
+    }
+
+
+def _activation(found: Json) -> str:
+    name = found.get("hidden_activation") or found.get("hidden_act") or "silu"
+    known = {"gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "swish": "silu"}
+    name = known.get(name, name)
+    if name not in ACTIVATIONS:
+        raise FamilyError(f"config.json: unknown activation {name!r}")
+    return name
+
+
+def _llama(found: Json) -> dict[str, Any]:
+    return _common(found)
+
+
+def _mistral(found: Json) -> dict[str, Any]:
+    window = found.get("sliding_window") or 0
+    return {**_common(found), "windows": (window,) * found["num_hidden_layers"]}
+
+
+def _qwen2(found: Json) -> dict[str, Any]:
+    common = {**_common(found), "attention_qkv_bias": True, "attention_out_bias": False}
+    return {**common, "windows": _windows(found) if found.get("use_sliding_window") else ()}
+
+
+def _qwen3(found: Json) -> dict[str, Any]:
+    windows = _windows(found) if found.get("use_sliding_window") else ()
+    return {**_common(found), "use_qk_norm": True, "windows": windows}
+
+
+def _gemma(found: Json) -> dict[str, Any]:
+    own = {"norm_offset": 1.0, "embedding_scale_factor": float(found["hidden_size"]) ** 0.5}
+    tied = found.get("tie_word_embeddings", True)
+    act = "gelu_tanh"
+    common = {**_common(found), "tie_word_embeddings": tied, "act_fn": act}
+    return {**common, **own, "head_dim": found.get("head_dim", 256)}
+
+
+def _gemma2(found: Json) -> dict[str, Any]:
+    scalar = found.get("query_pre_attn_scalar", 256)
+    return {
+        **_gemma(found),
+        "sandwich_norms": True,
+        "attn_logit_softcapping": found.get("attn_logit_softcapping") or 0.0,
+        "final_logit_softcapping": found.get("final_logit_softcapping") or 0.0,
+        "attn_scale": float(scalar) ** -0.5,
+        "windows": _windows(found, every=2),
+    }
+
+
+def _gemma3(found: Json) -> dict[str, Any]:
+    rope: Any = found.get("rope_parameters") or {}
+    whole: Any = rope.get("full_attention") or found.get("rope_scaling") or {}
+    near: Any = rope.get("sliding_attention") or {}
+    theta = whole.get("rope_theta", found.get("rope_theta", 1e6))
+    local = near.get("rope_theta", found.get("rope_local_base_freq", 10000.0))
+    every = found.get("sliding_window_pattern", found.get("_sliding_window_pattern", 6))
+    plain = {**found, "rope_parameters": None, "rope_scaling": whole, "rope_theta": theta}
+    return {
+        **_gemma2(plain),
+        "use_qk_norm": True,
+        "local_rope_theta": float(local),
+        "windows": _windows(found, every=every),
+    }
+
+
+def _windows(found: Json, every: int = 0) -> tuple[int, ...]:
+    """Return the window of each layer: by ``layer_types``, else all but every N-th have one."""
+    window, count = found.get("sliding_window") or 0, found["num_hidden_layers"]
+    kinds: Any = found.get("layer_types")
+    if kinds:
+        return tuple(window if kind == "sliding_attention" else 0 for kind in kinds)
+    first = found.get("max_window_layers", count)
+    if every:
+        return tuple(window if (at + 1) % every else 0 for at in range(count))
+    return tuple(window if at >= first else 0 for at in range(count))
+
+
+# by model_type of config.json
+_DECODERS: Mapping[str, Callable[[Json], dict[str, Any]]] = {
+    "llama": _llama,
+    "smollm2": _llama,
+    "mistral": _mistral,
+    "qwen2": _qwen2,
+    "qwen3": _qwen3,
+    "phi3": _llama,
+    "gemma": _gemma,
+    "gemma2": _gemma2,
+    "gemma3_text": _gemma3,
+}
+# ExecuTorch's names of models, by the family whose shapes they have
+MODEL_CLASSES: Mapping[str, str] = {
+    NANO_GPT: "gpt2",
+    "gpt2": "gpt2",
+    "stories110m": "llama",
+    "llama2": "llama",
+    "llama3": "llama",
+    "llama3_1": "llama",
+    "llama3_2": "llama",
+    "qwen2_5_0_5b": "qwen2",
+    "qwen2_5_1_5b": "qwen2",
+    "qwen2_5_coder_32b": "qwen2",
+    "qwen3_0_6b": "qwen3",
+    "qwen3_1_7b": "qwen3",
+    "qwen3_4b": "qwen3",
+    "phi_4_mini": "phi3",
+    "smollm2": "llama",
+    "mistral": "mistral",
+    "gemma": "gemma",
+    "gemma2": "gemma2",
+    "gemma3": "gemma3_text",
+}
+
+
+def sizes_of_folder(folder: Path) -> tuple[Sizes, Json]:
+    """Return the sizes in ``config.json`` of a checkpoint, and its content.
+
+    Raises: FamilyError, OSError
+    """
+    path = folder / "config.json"
+    try:
+        content: Any = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise FamilyError(f"{path}: not JSON: {error}") from error
+    kind = content.get("model_type", "")
+    if kind == "gpt2":
+        return _gpt2(content), content
+    if kind not in _DECODERS:
+        known = ", ".join(("gpt2", *_DECODERS))
+        raise FamilyError(f"{path}: unknown model_type {kind!r}; available: {known}")
+    return DecoderSizes(**_DECODERS[kind](content)), content
+
+
+def _gpt2(found: Json) -> NanoGptSizes:
+    names = {
+        "vocab_size": ("vocab_size",),
+        "block_size": ("n_positions", "n_ctx"),
+        "n_layer": ("n_layer",),
+        "n_head": ("n_head",),
+        "n_embd": ("n_embd",),
+    }
+    given = {
+        name: next(found[key] for key in keys if key in found)
+        for name, keys in names.items()
+        if any(key in found for key in keys)
+    }
+    return NanoGptSizes(**given)
+
+
+def sizes_of_params(model_class: str, params: Json) -> Sizes:
+    """Return the sizes of a model class, given some of them by name.
+
+    Raises: FamilyError for an unknown class or name, or a missing size
+    """
+    if model_class not in MODEL_CLASSES:
+        known = ", ".join(MODEL_CLASSES)
+        raise FamilyError(f"base.model_class: unknown {model_class!r}; available: {known}")
+    family = MODEL_CLASSES[model_class]
+    if "model_type" in params or "hidden_size" in params:
+        kind = params.get("model_type", family)
+        if kind not in _DECODERS:
+            raise FamilyError(f"base.params.model_type: unknown {kind!r}")
+        return DecoderSizes(**_DECODERS[kind](params))
+    if family == "gpt2":
+        return _built(NanoGptSizes, params)
+    return _built(DecoderSizes, {**_shape(family), **_executorch(params)})
+
+
+def _shape(family: str) -> dict[str, Any]:
+    """Return what distinguishes a family from Llama."""
+    if family == "qwen2":
+        return {"attention_qkv_bias": True, "norm_eps": 1e-6, "rope_theta": 1e6}
+    if family == "qwen3":
+        return {"use_qk_norm": True, "norm_eps": 1e-6, "rope_theta": 1e6}
+    if family in ("gemma", "gemma2", "gemma3_text"):
+        gemma = {"norm_offset": 1.0, "act_fn": "gelu_tanh", "tie_word_embeddings": True}
+        more = {"sandwich_norms": family != "gemma", "use_qk_norm": family == "gemma3_text"}
+        return {**gemma, **more, "norm_eps": 1e-6}
+    return {"partial_rotary_factor": 0.75} if family == "phi3" else {}
+
+
+def _executorch(params: Json) -> dict[str, Any]:
+    """Return the sizes of a parameter file of ExecuTorch with what it leaves to be computed."""
+    found = {name: value for name, value in params.items() if name not in _IGNORED}
+    if params.get("use_scaled_rope"):
+        found["rope_scaling"] = {
+            "rope_type": "llama3",
+            "factor": params.get("rope_scale_factor", 8),
+            "low_freq_factor": 1,
+            "high_freq_factor": params.get("high_freq_factor", 4),
+            "original_max_position_embeddings": 8192,
+        }
+    if "rope_freq_base" in found:
+        found["rope_theta"] = found.pop("rope_freq_base")
+    if "hidden_dim" not in found and "dim" in found:
+        found["hidden_dim"] = _hidden_dim(params)
+    return found
+
+
+_IGNORED = (
+    "multiple_of",
+    "ffn_dim_multiplier",
+    "use_scaled_rope",
+    "rope_scale_factor",
+    "high_freq_factor",
+    "max_seq_len",
+    "max_context_len",
+    "max_batch_size",
+    "bos_idx",
+    "eos_idx",
+    "bos_count",
+    "eos_count",
+    "use_hf_rope",
+    "qk_norm_before_rope",
+    "model_architecture",
+)
+
+
+def _hidden_dim(params: Json) -> int:
+    """Return the width of the hidden layer by the rule of Llama's parameter files."""
+    wide = int(2 * 4 * params["dim"] / 3)
+    wide = int(wide * params.get("ffn_dim_multiplier", 1))
+    step = params.get("multiple_of", 256)
+    return step * -(-wide // step)
+
+
+def _built(kind: type[_T], params: Json) -> _T:
+    known = [one.name for one in fields(cast("Any", kind))]
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        words = f"unknown {unknown[0]}; available: {', '.join(known)}"
+        raise FamilyError(f"base.params: {words}")
+    given = {
+        name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+        for name, value in params.items()
+    }
+    try:
+        return kind(**given)
+    except TypeError as error:
+        missing = str(error).partition(": ")[2] or str(error)
+        raise FamilyError(f"base.params: missing {missing}") from error

@@ -1,0 +1,206 @@
+"""The module of a configuration, with its weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from compiler.llm.attention import CacheOptions
+from compiler.llm.config import NANO_GPT, LlmConfig, LlmConfigError
+from compiler.llm.decoder import Decoder, DecoderSizes
+from compiler.llm.families import Sizes, sizes_of_folder, sizes_of_params
+from compiler.llm.nano_gpt import NanoGpt, NanoGptSizes
+from compiler.llm.safetensors import CheckpointError, read_checkpoint
+
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class BuiltModel:
+    """A module and what is known of it.
+
+    Attributes:
+        module: in evaluation mode
+        sizes: its sizes
+        config: ``config.json`` of its checkpoint, empty without one
+        cache: how it keeps keys and values
+    """
+
+    module: nn.Module
+    sizes: Sizes
+    config: Mapping[str, Any]
+    cache: CacheOptions
+
+
+def sizes_of(config: LlmConfig) -> tuple[Sizes, Mapping[str, Any]]:
+    """Return the sizes of the model, and ``config.json`` of its checkpoint.
+
+    Raises: FamilyError, LlmConfigError, OSError
+    """
+    base = config.base
+    folder = _folder(config)
+    if folder is not None and base.params is None:
+        sizes, content = sizes_of_folder(folder)
+    else:
+        sizes = sizes_of_params(base.model_class or NANO_GPT, _params(config))
+        content: Mapping[str, Any] = dict[str, Any]()
+    return _with_windows(config, sizes), content
+
+
+def _folder(config: LlmConfig) -> Path | None:
+    given = config.base.checkpoint
+    if given is None:
+        return None
+    path = Path(given)
+    if path.is_dir():
+        return path
+    if not path.is_file():
+        raise LlmConfigError(f"base.checkpoint: {given}: file not found")
+    return path.parent if (path.parent / "config.json").is_file() else None
+
+
+def _params(config: LlmConfig) -> dict[str, Any]:
+    given = config.base.params
+    if given is None:
+        if config.base.model_class not in ("", NANO_GPT):
+            words = f"{config.base.model_class} needs sizes, or a checkpoint with config.json"
+            raise LlmConfigError(f"base.params: {words}")
+        return {}
+    if not isinstance(given, str):
+        return given
+    try:
+        found: Any = json.loads(Path(given).read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise LlmConfigError(f"base.params: {given}: file not found") from error
+    except ValueError as error:
+        raise LlmConfigError(f"base.params: {given}: not JSON: {error}") from error
+    return found
+
+
+def _with_windows(config: LlmConfig, sizes: Sizes) -> Sizes:
+    """Return sizes with the windows of ``model``."""
+    model = config.model
+    pattern = model.local_global_attention
+    sink = model.use_attention_sink
+    if pattern is None and sink is None:
+        return sizes
+    if isinstance(sizes, NanoGptSizes):
+        name = "local_global_attention" if pattern is not None else "use_attention_sink"
+        raise LlmConfigError(f"model.{name}: {NANO_GPT} attends to all positions")
+    if sink is not None:
+        pattern = (int(sink.split(",")[1]),)
+    assert pattern is not None
+    windows = tuple(pattern[at % len(pattern)] for at in range(sizes.n_layers))
+    return replace(sizes, windows=windows)
+
+
+def cache_of(config: LlmConfig) -> CacheOptions:
+    """Return how keys and values are kept."""
+    model, sink = config.model, config.model.use_attention_sink
+    return CacheOptions(
+        used=model.use_kv_cache,
+        length=config.export.max_context_length,
+        custom=model.use_kv_cache and model.use_sdpa_with_kv_cache,
+        quantized=model.quantize_kv_cache,
+        sink=int(sink.split(",")[0]) if sink else 0,
+    )
+
+
+def build_model(config: LlmConfig) -> BuiltModel:
+    """Return the module of a configuration, with weights of its checkpoint or random ones.
+
+    Raises: LlmConfigError, FamilyError, CheckpointError, OSError
+    """
+    sizes, content = sizes_of(config)
+    cache, dtype = cache_of(config), DTYPES[config.model.dtype_override]
+    every = config.debug.generate_full_logits
+    if isinstance(sizes, NanoGptSizes) and cache.length > sizes.block_size:
+        if config.base.checkpoint is not None:
+            words = f"{cache.length} is more than the {sizes.block_size} positions of the model"
+            raise LlmConfigError(f"export.max_context_length: {words}")
+        sizes = replace(sizes, block_size=cache.length)
+    untyped: Any = torch
+    with untyped.random.fork_rng(devices=[]):
+        untyped.manual_seed(config.base.seed)
+        module: nn.Module
+        if isinstance(sizes, NanoGptSizes):
+            module = NanoGpt(sizes, cache, all_logits=every, dtype=dtype)
+        else:
+            module = Decoder(sizes, cache, all_logits=every, dtype=dtype)
+        if config.base.checkpoint is None:
+            _initialize(module)
+    if config.base.checkpoint is not None:
+        load_weights(module, read_checkpoint(Path(config.base.checkpoint)), sizes)
+    return BuiltModel(module.eval(), sizes, content, cache)
+
+
+def _initialize(module: nn.Module) -> None:
+    """Draw random weights of the usual size, so that logits of many layers stay small."""
+    for one in module.modules():
+        if isinstance(one, nn.Linear | nn.Embedding):
+            nn.init.normal_(one.weight, std=0.05)
+            bias: Any = getattr(one, "bias", None)
+            if bias is not None:
+                nn.init.zeros_(bias)
+
+
+def load_weights(module: nn.Module, weights: Mapping[str, torch.Tensor], sizes: Sizes) -> None:
+    """Copy the weights of a checkpoint into a module.
+
+    Raises: CheckpointError naming missing, unknown or unfitting ones
+    """
+    gpt = isinstance(sizes, NanoGptSizes)
+    found = _gpt2_names(weights) if gpt else _split(weights, sizes)
+    wanted = dict(module.named_parameters())
+    tied = {"lm_head.weight": "wte.weight" if gpt else "model.embed_tokens.weight"}
+    for name, parameter in wanted.items():
+        if name not in found:
+            raise CheckpointError(f"the checkpoint has no {name}")
+        given = found[name]
+        if given.shape != parameter.shape:
+            words = f"shape {list(given.shape)}, the model has {list(parameter.shape)}"
+            raise CheckpointError(f"{name} of the checkpoint has {words}")
+        with torch.no_grad():
+            parameter.copy_(given)
+    unknown = [n for n in found if n not in wanted and n not in tied and "rotary_emb" not in n]
+    if unknown:
+        raise CheckpointError(f"the model has no {', '.join(unknown[:5])} of the checkpoint")
+
+
+def _gpt2_names(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return weights of GPT-2 by the names here; its layers store transposed matrices."""
+    found: dict[str, torch.Tensor] = {}
+    for name, tensor in weights.items():
+        short = name.removeprefix("transformer.")
+        if short.endswith((".attn.bias", ".attn.masked_bias")):
+            continue  # masks of the positions
+        turned = short.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight"))
+        found[short] = tensor.t() if turned else tensor
+    return found
+
+
+def _split(weights: Mapping[str, torch.Tensor], sizes: Sizes) -> dict[str, torch.Tensor]:
+    """Return weights with the fused projections of Phi as single ones."""
+    assert isinstance(sizes, DecoderSizes)
+    found: dict[str, torch.Tensor] = {}
+    size = sizes.size_of_head
+    for name, tensor in weights.items():
+        stem, _, rest = name.partition(".qkv_proj.")
+        if rest:
+            counts = [n * size for n in (sizes.n_heads, sizes.groups, sizes.groups)]
+            parts: Any = torch.split(tensor, counts)
+            for letter, part in zip("qkv", parts, strict=True):
+                found[f"{stem}.{letter}_proj.{rest}"] = part
+            continue
+        stem, _, rest = name.partition(".gate_up_proj.")
+        if rest:
+            found[f"{stem}.gate_proj.{rest}"], found[f"{stem}.up_proj.{rest}"] = tensor.chunk(2)
+            continue
+        found[name] = tensor
+    return found

@@ -1,0 +1,87 @@
+"""Rotary embeddings: tables of cosine and sine by position."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+Tensor = torch.Tensor
+
+
+class RopeError(ValueError):
+    """A kind of scaling that is not known."""
+
+
+def rotary_tables(
+    size: int, length: int, theta: float, scaling: Mapping[str, Any] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return cosine and sine for each position.
+
+    Args:
+        size: of the rotated part of a head
+        length: number of positions
+        theta: base of the frequencies
+        scaling: ``rope_scaling`` of a model's configuration
+
+    Shapes: results: [length, size]
+
+    Raises: RopeError for an unknown kind of scaling
+    """
+    frequencies = 1.0 / theta ** (torch.arange(0, size, 2, dtype=torch.int64).float() / size)
+    frequencies, factor = _scaled(frequencies, length, dict(scaling or {}))
+    angles = torch.outer(torch.arange(length).float(), frequencies)
+    both = torch.cat((angles, angles), -1)
+    return both.cos() * factor, both.sin() * factor
+
+
+def _scaled(frequencies: Tensor, length: int, scaling: dict[str, Any]) -> tuple[Tensor, float]:
+    kind = scaling.get("rope_type") or scaling.get("type") or "default"
+    if kind == "default":
+        return frequencies, 1.0
+    if kind == "linear":
+        return frequencies / scaling["factor"], 1.0
+    if kind == "llama3":
+        return _llama3(frequencies, scaling), 1.0
+    if kind == "longrope":
+        return _longrope(frequencies, length, scaling)
+    raise RopeError(f"unknown rope scaling {kind!r}; available: default, linear, llama3, longrope")
+
+
+def _llama3(frequencies: Tensor, scaling: dict[str, Any]) -> Tensor:
+    """Return frequencies of which low ones are divided, high ones are kept."""
+    factor, original = scaling["factor"], scaling["original_max_position_embeddings"]
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    lengths = 2 * math.pi / frequencies
+    smooth = (original / lengths - low) / (high - low)
+    between = (1 - smooth) * frequencies / factor + smooth * frequencies
+    found = torch.where(lengths > original / low, frequencies / factor, frequencies)
+    inside = (lengths >= original / high) & (lengths <= original / low)
+    return torch.where(inside, between, found)
+
+
+def _longrope(frequencies: Tensor, length: int, scaling: dict[str, Any]) -> tuple[Tensor, float]:
+    """Return frequencies divided one by one, for lengths beyond those of the training or not."""
+    original = scaling["original_max_position_embeddings"]
+    longest = scaling.get("max_position_embeddings", original)
+    factors = scaling["long_factor" if length > original else "short_factor"]
+    attention = scaling.get("attention_factor")
+    if attention is None:
+        ratio = longest / original
+        attention = 1.0 if ratio <= 1 else math.sqrt(1 + math.log(ratio) / math.log(original))
+    return frequencies / torch.tensor(factors), float(attention)
+
+
+def rotated(values: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Return values turned by their position; a part beyond the tables is kept.
+
+    Shapes: values: [1, tokens, heads, size]; cosine, sine: [tokens, at most size]
+    """
+    size = cosine.shape[-1]
+    turned, kept = values[..., :size], values[..., size:]
+    half = size // 2
+    swapped = torch.cat((-turned[..., half:], turned[..., :half]), -1)
+    found = turned * cosine.unsqueeze(1) + swapped * sine.unsqueeze(1)
+    return found if values.shape[-1] == size else torch.cat((found, kept), -1)

@@ -1,0 +1,122 @@
+"""Reads safetensors files: a header of JSON, then the bytes of each tensor; no unpickling."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from compiler.errors import CompileError
+
+_HEADER_BYTES = 8
+_MOST = 100 << 20  # of a header, as the format demands
+_INDEX = "model.safetensors.index.json"
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+
+
+class CheckpointError(CompileError):
+    """A checkpoint that cannot be read, or does not fit the model."""
+
+
+def read_checkpoint(path: Path) -> dict[str, torch.Tensor]:
+    """Return the tensors of a safetensors file, or of those in a folder, mapped into memory.
+
+    Raises: CheckpointError, OSError
+    """
+    if not path.is_dir():
+        return read_safetensors(path)
+    index = path / _INDEX
+    if index.is_file():
+        content: Any = json.loads(index.read_text("utf-8"))
+        names = sorted(set(content["weight_map"].values()))
+        files = [path / Path(name).name for name in names]
+    else:
+        files = sorted(path.glob("*.safetensors"))
+    if not files:
+        others = ", ".join(sorted(one.name for one in path.glob("*.bin")))
+        more = f"; {others} would have to be unpickled, which runs code" if others else ""
+        raise CheckpointError(f"{path}: no safetensors file{more}")
+    found: dict[str, torch.Tensor] = {}
+    for file in files:
+        found.update(read_safetensors(file))
+    return found
+
+
+def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
+    """Return the tensors of one file; their memory is that of the file until they are changed.
+
+    Raises: CheckpointError, OSError
+    """
+    with path.open("rb") as stream:
+        head = stream.read(_HEADER_BYTES)
+        size = int.from_bytes(head, "little")
+        total = path.stat().st_size
+        if len(head) < _HEADER_BYTES or size > min(_MOST, total - _HEADER_BYTES):
+            raise CheckpointError(f"{path}: not a safetensors file: the header has {size:,} bytes")
+        try:
+            header: Any = json.loads(stream.read(size).decode("utf-8"))
+        except ValueError as error:
+            raise CheckpointError(f"{path}: the header is not JSON: {error}") from error
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+    if not isinstance(header, dict):
+        raise CheckpointError(f"{path}: the header is not an object")
+    start = _HEADER_BYTES + size
+    entries = cast("dict[str, Any]", header)
+    return {
+        name: _tensor(path, name, entry, mapped, (start, total))
+        for name, entry in entries.items()
+        if name != "__metadata__"
+    }
+
+
+def _tensor(
+    path: Path, name: str, entry: Mapping[str, Any], data: mmap.mmap, limits: tuple[int, int]
+) -> torch.Tensor:
+    try:
+        dtype, shape = _DTYPES[entry["dtype"]], [int(one) for one in entry["shape"]]
+        begin, end = (int(one) + limits[0] for one in entry["data_offsets"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: {name}: unreadable entry {entry!r:.100}") from error
+    count = 1
+    for one in shape:
+        count *= one
+    fits = limits[0] <= begin <= end <= limits[1] and end - begin == count * dtype.itemsize
+    if not fits or min(shape, default=0) < 0:
+        raise CheckpointError(f"{path}: {name}: shape {shape} does not fit its bytes")
+    if not count:
+        return torch.empty(shape, dtype=dtype)
+    untyped: Any = torch
+    return untyped.frombuffer(data, dtype=dtype, count=count, offset=begin).reshape(shape)
+
+
+def write_safetensors(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    """Write tensors as a safetensors file."""
+    names = {dtype: name for name, dtype in _DTYPES.items()}
+    header: dict[str, Any] = {}
+    at = 0
+    blobs: list[bytes] = []
+    for name, tensor in tensors.items():
+        flat: Any = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        blob = bytes(flat.numpy())
+        entry = {"dtype": names[tensor.dtype], "shape": list(tensor.shape)}
+        header[name] = {**entry, "data_offsets": [at, at + len(blob)]}
+        at += len(blob)
+        blobs.append(blob)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(_HEADER_BYTES, "little") + text + b"".join(blobs))

@@ -1,0 +1,215 @@
+"""Quantization of the weights of layers by torchao, in an exported program."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+
+from compiler.quantize.program import (
+    NONE,
+    QuantizeError,
+    export_again,
+    import_torchao,
+)
+
+LINEAR_WORDS = ("8da4w", "8da8w", "4w", "int8")
+_WORD = re.compile(r"(?P<kind>8da4w|8da8w|4w|int8)(:group=(?P<group>\d+))?")
+_EMBEDDING = re.compile(r"(?P<bits>2|4|8)(:group=(?P<group>\d+))?")
+_GROUP = 32  # of 4 bits, as where nothing else is asked for
+
+
+@dataclass(frozen=True)
+class WeightModes:
+    """How the weights of layers are quantized.
+
+    Attributes:
+        linear: of linear layers: ``8da4w``, ``8da8w``, ``4w`` or ``int8``, with ``:group=N`` for
+            scales by group; ``none`` for those that ``modules`` names only
+        embedding: bits of the tables of embeddings, with ``:group=N``; empty for none
+        modules: by path of a module, another word for the linear layers in it, or ``none``
+    """
+
+    linear: str = NONE
+    embedding: str = ""
+    modules: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def is_weight_word(text: str) -> bool:
+    """Return whether a mode of quantization is one of weights."""
+    return _WORD.fullmatch(text) is not None
+
+
+def quantize_weights(program: ExportedProgram, how: WeightModes) -> ExportedProgram:
+    """Return a program whose layers have quantized weights; the given one is not changed.
+
+    Args:
+        program: as returned by ``torch.export.export``
+        how: by kind of layer and module
+
+    Raises:
+        ModuleNotFoundError: torchao is not installed
+        QuantizeError: a word or module is unknown, a group does not divide the size of a layer, or
+            shapes cannot be preserved
+    """
+    given = program.example_inputs
+    if given is None:
+        raise QuantizeError("the program has no example inputs to export it with again")
+    graph: Any = program.module()
+    linears, tables = _layers_of(graph)
+    words = _words(how, linears)
+    quantize: Any = import_torchao("torchao.quantization").quantize_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torchao, about itself
+        for word in sorted(set(words.values())):
+            mine = {path for path, own in words.items() if own == word}
+            for path in mine:
+                _check_group(path, word, graph.get_submodule(path).in_features)
+            quantize(graph, _config(word), _among(mine))
+        if how.embedding and tables:
+            for path in tables:
+                _check_group(path, how.embedding, graph.get_submodule(path).embedding_dim)
+            config = _table_config(how.embedding)
+            quantize(graph, config, _among(tables))
+        return export_again(program, graph, given[0])
+
+
+def _among(paths: Collection[str]) -> Callable[[nn.Module, str], bool]:
+    """Return a filter of layers by path."""
+
+    def chosen(_layer: nn.Module, path: str) -> bool:
+        return path in paths
+
+    return chosen
+
+
+def _layers_of(graph: Any) -> tuple[list[str], set[str]]:  # noqa: ANN401 - a graph module
+    """Turn linear layers and embeddings of a graph into modules; return their paths."""
+    linears: list[str] = []
+    tables: set[str] = set()
+    taken: set[str] = set()
+    for node in list(graph.graph.nodes):
+        linear = node.target is torch.ops.aten.linear.default
+        embedding = node.target is torch.ops.aten.embedding.default
+        if not (linear or embedding) or node.op != "call_function":
+            continue
+        weight = node.args[0 if embedding else 1]
+        if weight.op != "get_attr":
+            continue
+        matrix = _attribute(graph, weight.target)
+        if embedding:
+            layer: nn.Module = nn.Embedding(
+                matrix.shape[0], matrix.shape[1], _weight=matrix.detach()
+            )
+            reads = node.args[1]
+        else:
+            bias = node.args[2] if len(node.args) > 2 else None
+            layer = _linear(matrix, None if bias is None else _attribute(graph, bias.target))
+            reads = node.args[0]
+        path = _free_path(str(weight.target), taken)
+        graph.set_submodule(path, layer)
+        taken.add(path)
+        (tables.add if embedding else linears.append)(path)
+        with graph.graph.inserting_before(node):
+            call = graph.graph.call_module(path, (reads,))
+        call.meta.update(node.meta)
+        node.replace_all_uses_with(call)
+        graph.graph.erase_node(node)
+    for node in reversed(list(graph.graph.nodes)):
+        if node.op == "get_attr" and not node.users:
+            graph.graph.erase_node(node)
+    graph.recompile()
+    return linears, tables
+
+
+def _attribute(graph: Any, path: str) -> torch.Tensor:  # noqa: ANN401
+    owner, _, name = path.rpartition(".")
+    return getattr(graph.get_submodule(owner), name)
+
+
+def _linear(weight: torch.Tensor, bias: torch.Tensor | None) -> nn.Linear:
+    wide, narrow = weight.shape
+    layer = nn.Linear(narrow, wide, bias=bias is not None, device="meta", dtype=weight.dtype)
+    layer.weight = nn.Parameter(weight.detach(), requires_grad=False)
+    if bias is not None:
+        layer.bias = nn.Parameter(bias.detach(), requires_grad=False)
+    return layer
+
+
+def _free_path(weight: str, taken: set[str]) -> str:
+    """Return the path of the layer that a weight belongs to; another one for tied weights."""
+    owner = weight.rpartition(".")[0] or f"{weight}_layer"
+    return next(
+        path
+        for at in range(len(taken) + 1)
+        if (path := f"{owner}_{at}" if at else owner) not in taken
+    )
+
+
+def _words(how: WeightModes, linears: list[str]) -> dict[str, str]:
+    """Return the word of each linear layer that is quantized."""
+    for word in (how.linear, *how.modules.values()):
+        if word != NONE and not is_weight_word(word):
+            known = ", ".join((*(f"{one}[:group=N]" for one in LINEAR_WORDS), NONE))
+            raise QuantizeError(f"unknown word {word!r}; available: {known}")
+    if how.embedding and not _EMBEDDING.fullmatch(how.embedding):
+        raise QuantizeError(f"unknown word {how.embedding!r}; expected 2, 4 or 8[:group=N]")
+    found: dict[str, str] = {}
+    used: set[str] = set()
+    for path in linears:
+        inside = [one for one in how.modules if path == one or path.startswith(f"{one}.")]
+        used.update(inside)
+        word = how.modules[max(inside, key=len)] if inside else how.linear
+        if word != NONE:
+            found[path] = word
+    unknown = [path for path in how.modules if path not in used]
+    if unknown:
+        some = ", ".join(linears[:8]) + (" and more" if len(linears) > 8 else "")
+        raise QuantizeError(f"no linear layer in module {unknown[0]!r}; available: {some}")
+    return found
+
+
+def _group_of(word: str) -> int | None:
+    match = _WORD.fullmatch(word) or _EMBEDDING.fullmatch(word)
+    assert match is not None
+    if match["group"] is not None:
+        return int(match["group"])
+    return _GROUP if match.groupdict().get("kind") in ("8da4w", "4w") else None
+
+
+def _check_group(path: str, word: str, size: int) -> None:
+    group = _group_of(word)
+    if group is not None and (group < 1 or size % group):
+        raise QuantizeError(
+            f"{path} has {size} inputs, which groups of {group} do not divide; choose another group"
+            f" or leave it as it is ({path}=none)"
+        )
+
+
+def _granularity(word: str) -> Any:  # noqa: ANN401 - of torchao
+    kinds: Any = import_torchao("torchao.quantization.granularity")
+    group = _group_of(word)
+    return kinds.PerAxis(0) if group is None else kinds.PerGroup(group)
+
+
+def _config(word: str) -> Any:  # noqa: ANN401 - of torchao
+    configs: Any = import_torchao("torchao.quantization")
+    dtype: Any = getattr(torch, "int8" if word.startswith(("int8", "8da8w")) else "int4")
+    by = _granularity(word)
+    if word.startswith("8da"):
+        return configs.Int8DynamicActivationIntxWeightConfig(
+            weight_dtype=dtype, weight_granularity=by
+        )
+    return configs.IntxWeightOnlyConfig(weight_dtype=dtype, granularity=by)
+
+
+def _table_config(word: str) -> Any:  # noqa: ANN401 - of torchao
+    configs: Any = import_torchao("torchao.quantization")
+    dtype = getattr(torch, f"int{word.partition(':')[0]}")
+    return configs.IntxWeightOnlyConfig(weight_dtype=dtype, granularity=_granularity(word))

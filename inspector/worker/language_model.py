@@ -1,0 +1,46 @@
+"""Exports language models by their configuration, for the worker."""
+
+from __future__ import annotations
+
+from compiler.errors import CompileError
+from compiler.llm.config import read_config
+from compiler.llm.export import exported_llm
+from inspector.worker.exporter import AnswerError, Exported, Say, timed_stage
+
+
+def settings_of(text: str) -> tuple[str, ...]:
+    """Return the settings in a list separated by commas, which lists in brackets may contain."""
+    found: list[str] = []
+    depth, part = 0, ""
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth == 0:
+            found.append(part)
+            part = ""
+        else:
+            part += letter
+    return tuple(one.strip() for one in (*found, part) if one.strip())
+
+
+def exported_config(path: str, settings: str, methods: tuple[str, ...], notify: Say) -> Exported:
+    """Return the exported methods of a configuration.
+
+    Args:
+        path: of the ``.yaml`` file
+        settings: changes, separated by commas
+        methods: only these; empty for all
+        notify: called with messages
+
+    Raises: AnswerError, ExportError, OSError
+    """
+    with timed_stage(notify, "load"):
+        try:
+            config = read_config(path, settings_of(settings))
+        except CompileError as error:
+            raise AnswerError(str(error)) from error
+    with timed_stage(notify, "export"):
+        try:
+            found = exported_llm(config, methods)
+        except (CompileError, FileNotFoundError) as error:
+            raise AnswerError(f"{path}: {error}") from error
+    return Exported(found.programs, found.constants, (path, 0))

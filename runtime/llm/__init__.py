@@ -1,0 +1,1 @@
+"""Generates text with programs of language models: tokenizers, sampling, the loop over tokens."""

@@ -1,0 +1,365 @@
+"""Generation of text: a prompt goes through the program, then one token after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from runtime.api import Runtime
+from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.execution.method import Method
+from runtime.execution.program import Program
+from runtime.llm.tokenizers import TextStream, Tokenizer, load_tokenizer
+
+_PREFILL, _DECODE, _FORWARD = "prefill", "decode", "forward"
+
+
+@dataclass(frozen=True)
+class GenerationConfig:
+    """How text is generated; names as of ExecuTorch's runner.
+
+    Attributes:
+        max_new_tokens: -1 until the context is full
+        temperature: 0 takes the likeliest token
+        top_p: only the likeliest tokens that have this probability together
+        seed: of the draws
+        echo: whether the text begins with the prompt
+        num_bos: tokens that begin a text, put before the prompt
+        ignore_eos: whether generation goes on behind a token that ends a text
+    """
+
+    max_new_tokens: int = -1
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    echo: bool = False
+    num_bos: int = 0
+    ignore_eos: bool = False
+
+
+@dataclass
+class CallTime:
+    """One call of the program.
+
+    Attributes:
+        kind: ``prefill`` or ``decode``
+        position: of its first token
+        tokens: that it was given
+        ms: its time
+    """
+
+    kind: str
+    position: int
+    tokens: int
+    ms: float
+
+
+@dataclass
+class GenerationStats:
+    """What a generation took.
+
+    Attributes:
+        load_ms: loading program and method; of the first generation
+        prompt_tokens: of the prompt, with those that begin it
+        tokens: that were generated
+        prefill_ms: calls with the prompt
+        first_token_ms: from the start to the first token
+        calls: of the program, in order
+        ended: end of text, ``length`` or ``stopped``
+    """
+
+    load_ms: float = 0.0
+    prompt_tokens: int = 0
+    tokens: list[int] = field(default_factory=list[int])
+    prefill_ms: float = 0.0
+    first_token_ms: float = 0.0
+    calls: list[CallTime] = field(default_factory=list[CallTime])
+    ended: str = ""
+
+    @property
+    def decode_ms(self) -> list[float]:
+        """Return the times of the calls behind the prompt."""
+        return [one.ms for one in self.calls if one.kind == _DECODE]
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Return the rate of the calls behind the prompt, 0 without any."""
+        total = sum(self.decode_ms)
+        return 1e3 * len(self.decode_ms) / total if total else 0.0
+
+
+class Sampler:
+    """Chooses the next token from logits."""
+
+    def __init__(self, config: GenerationConfig) -> None:
+        """Begin with the seed.
+
+        Raises: ExecutionError InvalidArgument for values that choose nothing
+        """
+        if config.temperature < 0 or not 0 < config.top_p <= 1:
+            raise invalid_argument("the temperature is at least 0, top_p above 0 and at most 1")
+        self._config = config
+        self._generator = torch.Generator().manual_seed(config.seed)
+
+    def choose(self, logits: torch.Tensor) -> int:
+        """Return a token.
+
+        Shapes: logits: [vocabulary]
+        """
+        if self._config.temperature == 0:
+            return int(logits.argmax())
+        shares = torch.softmax(logits.float() / self._config.temperature, -1)
+        if self._config.top_p < 1:
+            ordered, places = shares.sort(descending=True)
+            before = ordered.cumsum(0) - ordered
+            shares = torch.zeros_like(shares)
+            shares[places] = ordered * (before < self._config.top_p)
+        return int(torch.multinomial(shares, 1, generator=self._generator))
+
+
+class TextRunner:
+    """Generates text with a program of a language model.
+
+    A program has ``forward``, or ``prefill`` and ``decode`` over one cache. With a cache a method
+    takes tokens and the position of the first one, without one it takes all tokens so far.
+
+    Args:
+        program: a ``.pte``
+        tokenizer: of the model: a file, a folder, or ``bytes``
+        data_files: ``.ptd`` files
+        engine: of delegates that have several
+    """
+
+    def __init__(
+        self,
+        program: str | Path,
+        tokenizer: str | Path | Tokenizer,
+        data_files: Sequence[str | Path] = (),
+        engine: str = "auto",
+    ) -> None:
+        self._path, self._data, self._engine = (
+            str(program),
+            [str(one) for one in data_files],
+            engine,
+        )
+        named = isinstance(tokenizer, str | Path)
+        self.tokenizer: Tokenizer = load_tokenizer(tokenizer) if named else tokenizer
+        self._program: Program | None = None
+        self._methods: dict[str, Method] = {}
+        self._facts: dict[str, Any] = {}
+        self._stopped = False
+        self._load_ms = 0.0
+        self.position = 0
+        self._history: list[int] = []
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return the values of the program's constant methods, once it is loaded."""
+        return dict(self._facts)
+
+    @property
+    def context(self) -> int:
+        """Return the number of positions that the model can see."""
+        facts = self._facts
+        return int(facts.get("get_max_context_len") or facts.get("get_max_seq_len") or 128)
+
+    def is_loaded(self) -> bool:
+        """Return whether the program is loaded."""
+        return self._program is not None
+
+    def load(self) -> None:
+        """Load the program and its methods.
+
+        Raises: ExecutionError for another kind of program
+        """
+        if self._program is not None:
+            return
+        start = time.perf_counter()
+        program = Runtime.get().load_program(self._path, data_path=self._data or None)
+        names = set(program.method_names)
+        used = [name for name in (_FORWARD, _PREFILL, _DECODE) if name in names]
+        if _FORWARD not in used and _DECODE not in used:
+            there = ", ".join(sorted(names))
+            raise ExecutionError(
+                ErrorCode.InvalidArgument,
+                f"{self._path} is not a language model: it has neither forward nor decode, but"
+                f" {there}",
+            )
+        self._facts = {name: _constant(program, name) for name in sorted(names) if _asked(name)}
+        for name in used:
+            self._methods[name] = program.load_method(name, engine=self._engine)
+        self._program = program
+        self._load_ms = (time.perf_counter() - start) * 1e3
+
+    def stop(self) -> None:
+        """End the running generation behind its current token; called on any thread."""
+        self._stopped = True
+
+    def reset(self) -> None:
+        """Forget the conversation: the next prompt begins at position 0."""
+        self.position, self._history = 0, []
+
+    def warmup(self, prompt: str, tokens: int = 2) -> None:
+        """Generate a few tokens and forget them.
+
+        Raises: ExecutionError
+        """
+        self.generate(prompt, GenerationConfig(max_new_tokens=tokens))
+        self.reset()
+
+    def generate(
+        self,
+        prompt: str,
+        config: GenerationConfig | None = None,
+        on_text: Callable[[str], object] | None = None,
+        on_call: Callable[[CallTime], object] | None = None,
+    ) -> GenerationStats:
+        """Generate behind the conversation so far and a prompt.
+
+        Args:
+            prompt: text
+            config: by default the likeliest tokens until the context is full
+            on_text: called with each piece of text
+            on_call: called behind each call of the program
+
+        Returns: tokens and times
+
+        Raises: ExecutionError for a prompt that is empty or does not fit
+        """
+        config = config or GenerationConfig()
+        self.load()
+        begin = self.begin_token()
+        tokens = [] if begin is None else [begin] * config.num_bos
+        tokens += self.tokenizer.encode(prompt)
+        if config.echo and on_text is not None:
+            on_text(prompt)
+        stream = TextStream(self.tokenizer)
+
+        def emit(token: int) -> None:
+            if on_text is not None and (piece := stream.add(token)):
+                on_text(piece)
+
+        return self.generate_tokens(tokens, config, emit, on_call)
+
+    def generate_tokens(
+        self,
+        tokens: Sequence[int],
+        config: GenerationConfig,
+        on_token: Callable[[int], object] | None = None,
+        on_call: Callable[[CallTime], object] | None = None,
+    ) -> GenerationStats:
+        """Generate behind tokens; see ``generate``."""
+        self.load()
+        self._stopped = False
+        room = self.context - self.position - len(tokens)
+        if not tokens or room < 0:
+            words = "no tokens" if not tokens else f"{len(tokens)} tokens at {self.position}"
+            raise invalid_argument(f"the prompt has {words}, the context {self.context} positions")
+        stats = GenerationStats(self._load_ms, len(tokens))
+        sampler, start = Sampler(config), time.perf_counter()
+        logits = self._forward(list(tokens), _PREFILL, stats, on_call)
+        stats.prefill_ms = sum(one.ms for one in stats.calls)
+        # The last token needs no place of its own: nothing is computed from it.
+        most = room + 1 if config.max_new_tokens < 0 else min(config.max_new_tokens, room + 1)
+        ends = {} if config.ignore_eos else dict.fromkeys(self.end_tokens())
+        stats.ended = "length"
+        while len(stats.tokens) < most:
+            token = sampler.choose(logits)
+            if not stats.tokens:
+                stats.first_token_ms = (time.perf_counter() - start) * 1e3
+            stats.tokens.append(token)
+            if token in ends:
+                stats.ended = "end of text"
+                break
+            if on_token is not None:
+                on_token(token)
+            if self._stopped:
+                stats.ended = "stopped"
+                break
+            if len(stats.tokens) < most:
+                logits = self._forward([token], _DECODE, stats, on_call)
+        return stats
+
+    def end_tokens(self) -> tuple[int, ...]:
+        """Return the tokens that end a text: those of the program, else of the tokenizer."""
+        found: Any = self._facts.get("get_eos_ids")
+        if found is None:
+            return self.tokenizer.eos
+        listed: list[Any] = list(cast("Any", found)) if isinstance(found, list | tuple) else [found]
+        return tuple(int(one) for one in listed)
+
+    def begin_token(self) -> int | None:
+        """Return the token that begins a text: that of the program, else of the tokenizer."""
+        found: Any = self._facts.get("get_bos_id")
+        return self.tokenizer.bos if found is None else int(found)
+
+    def logits_of(self, tokens: Sequence[int]) -> torch.Tensor:
+        """Return the logits behind tokens, which are appended to the conversation.
+
+        Shapes: result: [vocabulary]
+
+        Raises: ExecutionError
+        """
+        self.load()
+        return self._forward(list(tokens), _PREFILL, GenerationStats(), None)
+
+    def _forward(
+        self,
+        tokens: list[int],
+        kind: str,
+        stats: GenerationStats,
+        on_call: Callable[[CallTime], object] | None,
+    ) -> torch.Tensor:
+        """Run tokens in calls as long as the methods allow; return the last logits."""
+        self._history += tokens
+        logits: torch.Tensor | None = None
+        while tokens:
+            name, count = self._next_call(len(tokens))
+            now, tokens = tokens[:count], tokens[count:]
+            method = self._methods[name]
+            inputs: list[Any] = [torch.tensor([now])]
+            if method.metadata.num_inputs() > 1:
+                inputs.append(torch.tensor([self.position]))
+            else:
+                inputs = [torch.tensor([self._history[: self.position + count]])]
+            start = time.perf_counter()
+            (found, *_) = method.execute(inputs)
+            call = CallTime(kind, self.position, count, (time.perf_counter() - start) * 1e3)
+            stats.calls.append(call)
+            if on_call is not None:
+                on_call(call)
+            logits = found.reshape(-1, found.shape[-1])[-1].clone()
+            self.position += count
+        assert logits is not None
+        return logits
+
+    def _next_call(self, left: int) -> tuple[str, int]:
+        """Return the method for the next tokens, and how many it takes."""
+        if _FORWARD in self._methods:
+            return _FORWARD, min(left, self._longest(_FORWARD))
+        longest = self._longest(_PREFILL) if _PREFILL in self._methods else 0
+        dynamic = bool(self._facts.get("enable_dynamic_shape")) and longest > 1
+        if longest and left > 1 and (dynamic or left >= longest):
+            return _PREFILL, min(left, longest)
+        return _DECODE, 1
+
+    def _longest(self, name: str) -> int:
+        """Return how many tokens a method takes at most; without a cache all of them."""
+        method = self._methods[name]
+        if method.metadata.num_inputs() < 2:
+            return self.context
+        return int(method.metadata.input_tensor_meta(0).sizes()[1])
+
+
+def _asked(name: str) -> bool:
+    return name.startswith(("get_", "use_", "enable_"))
+
+
+def _constant(program: Program, name: str) -> Any:  # noqa: ANN401 - a number or a list
+    found = list(program.load_method(name).execute([]))
+    return found[0] if len(found) == 1 else found

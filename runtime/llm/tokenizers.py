@@ -1,0 +1,284 @@
+"""Tokenizers by their libraries; the kind of a file follows from its content."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+BYTES = "bytes"  # the name of the tokenizer that needs no file
+_HEAD = 4096
+_NAMES = ("tokenizer.json", "tokenizer.model", "tokenizer.bin")
+# How text is split before pairs are merged, and the first special tokens: facts of Llama 3's
+# tokenizer, whose file has neither.
+_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_SPECIAL = ("<|begin_of_text|>", "<|end_of_text|>")
+
+
+class TokenizerError(ValueError):
+    """A file that is not a tokenizer, or a missing library."""
+
+
+class Tokenizer(Protocol):
+    """Text to tokens and back.
+
+    Attributes:
+        bos: token that begins a text, None if unknown
+        eos: tokens that end one
+        size: number of tokens
+    """
+
+    bos: int | None
+    eos: tuple[int, ...]
+    size: int
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text, without the one that begins it."""
+        ...
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens; invalid bytes become U+FFFD."""
+        ...
+
+
+def load_tokenizer(path: str | Path) -> Tokenizer:
+    """Return the tokenizer of a file, of a folder with one, or ``bytes``.
+
+    Raises: TokenizerError, OSError
+    """
+    if str(path) == BYTES:
+        return ByteTokenizer()
+    place = Path(path)
+    if place.is_dir():
+        found = [place / name for name in _NAMES if (place / name).is_file()]
+        if not found:
+            raise TokenizerError(f"{place}: no tokenizer; expected one of {', '.join(_NAMES)}")
+        place = found[0]
+    data = place.read_bytes()
+    head = data[:_HEAD]
+    if head.lstrip()[:1] == b"{":
+        return JsonTokenizer(place)
+    if _is_ranks(head):
+        return RanksTokenizer(place, data)
+    if _is_llama2c(data):
+        return Llama2cTokenizer(place, data)
+    if head[:1] == b"\n":  # the first field of the protocol buffer
+        return SentencePieceTokenizer(place, data)
+    raise TokenizerError(
+        f"{place}: expected a tokenizer of Hugging Face, SentencePiece, tiktoken or llama2.c"
+    )
+
+
+def _library(name: str, file: Path) -> Any:  # noqa: ANN401 - a module
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise TokenizerError(f"{file} needs the package {name}: pip install {name}") from error
+
+
+class ByteTokenizer:
+    """One token for each byte."""
+
+    def __init__(self) -> None:
+        self.bos: int | None = None
+        self.eos: tuple[int, ...] = ()
+        self.size = 256
+
+    def encode(self, text: str) -> list[int]:
+        """Return the bytes."""
+        return list(text.encode("utf-8"))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of the bytes."""
+        return bytes(one & 255 for one in tokens).decode("utf-8", "replace")
+
+
+class JsonTokenizer:
+    """A ``tokenizer.json``, with the special tokens of the files beside it."""
+
+    def __init__(self, path: Path) -> None:
+        library = _library("tokenizers", path)
+        try:
+            self._own: Any = library.Tokenizer.from_file(str(path))
+        except Exception as error:
+            raise TokenizerError(f"{path}: {error}") from error
+        beside = _json_beside(path, "tokenizer_config.json")
+        self.bos = self._id(beside.get("bos_token"))
+        end = self._id(beside.get("eos_token"))
+        self.eos: tuple[int, ...] = () if end is None else (end,)
+        self.size = int(self._own.get_vocab_size())
+
+    def _id(self, token: Any) -> int | None:  # noqa: ANN401 - JSON
+        held = cast("dict[str, Any]", token) if isinstance(token, dict) else {"content": token}
+        text = held.get("content")
+        return self._own.token_to_id(text) if isinstance(text, str) else None
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        return list(self._own.encode(text, add_special_tokens=False).ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens."""
+        return str(self._own.decode(list(tokens), skip_special_tokens=True))
+
+
+class SentencePieceTokenizer:
+    """A model of SentencePiece."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        library = _library("sentencepiece", path)
+        self._own: Any = library.SentencePieceProcessor()
+        try:
+            self._own.LoadFromSerializedProto(data)
+        except RuntimeError as error:
+            raise TokenizerError(f"{path}: not a model of SentencePiece: {error}") from error
+        begin, end = int(self._own.bos_id()), int(self._own.eos_id())
+        self.bos = begin if begin >= 0 else None
+        self.eos = (end,) if end >= 0 else ()
+        self.size = int(self._own.vocab_size())
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        return list(self._own.EncodeAsIds(text))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens."""
+        return str(self._own.DecodeIds(list(tokens)))
+
+
+class RanksTokenizer:
+    """A list of byte strings with their ranks, as tiktoken reads it."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        library = _library("tiktoken", path)
+        ranks: dict[bytes, int] = {}
+        for number, line in enumerate(data.splitlines()):
+            word, _, rank = line.partition(b" ")
+            try:
+                ranks[base64.b64decode(word, validate=True)] = int(rank)
+            except ValueError as error:
+                raise TokenizerError(f"{path}: line {number + 1}: {line!r:.60}") from error
+        special = {name: len(ranks) + at for at, name in enumerate(_SPECIAL)}
+        self._own: Any = library.Encoding(
+            path.stem, pat_str=_SPLIT, mergeable_ranks=ranks, special_tokens=special
+        )
+        self.bos: int | None = special[_SPECIAL[0]]
+        self.eos: tuple[int, ...] = (special[_SPECIAL[1]],)
+        self.size = int(self._own.n_vocab)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text; special tokens in it are text."""
+        return list(self._own.encode(text, disallowed_special=()))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens."""
+        known = [one for one in tokens if 0 <= one < self.size]
+        return str(self._own.decode(known))
+
+
+class Llama2cTokenizer:
+    """The file of llama2.c: a score and a byte string for each token; pairs merge by score."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self._words = _llama2c_words(data)
+        if self._words is None:
+            raise TokenizerError(f"{path}: not a tokenizer of llama2.c")
+        self._ids = {word: at for at, (word, _) in enumerate(self._words)}
+        self.bos: int | None = 1
+        self.eos: tuple[int, ...] = (2,)
+        self.size = len(self._words)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text: characters, or bytes, of which the best pairs merge."""
+        words = self._words or []
+        found: list[int] = []
+        for letter in f" {text}" if text else "":
+            known = self._ids.get(letter.encode())
+            found += [known] if known is not None else [one + 3 for one in letter.encode()]
+        while True:
+            best, place = None, -1
+            for at in range(len(found) - 1):
+                joined = self._ids.get(words[found[at]][0] + words[found[at + 1]][0])
+                if joined is not None and (best is None or words[joined][1] > words[best][1]):
+                    best, place = joined, at
+            if best is None:
+                return found
+            found[place : place + 2] = [best]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, without the space that begins it."""
+        words = self._words or []
+        parts = [_llama2c_piece(words[one][0]) for one in tokens if 2 < one < len(words)]
+        return b"".join(parts).decode("utf-8", "replace").removeprefix(" ")
+
+
+def _llama2c_piece(word: bytes) -> bytes:
+    """Return the bytes of a token; ``<0x41>`` stands for one byte."""
+    if len(word) == 6 and word.startswith(b"<0x") and word.endswith(b">"):
+        return bytes([int(word[3:5], 16)])
+    return word
+
+
+def _is_ranks(head: bytes) -> bool:
+    word, _, rank = head.partition(b"\n")[0].partition(b" ")
+    try:
+        base64.b64decode(word, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return bool(word) and rank.strip().isdigit()
+
+
+def _is_llama2c(data: bytes) -> bool:
+    if len(data) < 12:
+        return False
+    longest, _, first = struct.unpack_from("<ifi", data)
+    return 0 < longest < 10_000 and 0 <= first <= longest and _llama2c_words(data) is not None
+
+
+def _llama2c_words(data: bytes) -> list[tuple[bytes, float]] | None:
+    found: list[tuple[bytes, float]] = []
+    at = 4
+    while at < len(data):
+        if at + 8 > len(data):
+            return None
+        score, length = struct.unpack_from("<fi", data, at)
+        if length < 0 or at + 8 + length > len(data):
+            return None
+        found.append((data[at + 8 : at + 8 + length], score))
+        at += 8 + length
+    return found or None
+
+
+def _json_beside(path: Path, name: str) -> dict[str, Any]:
+    try:
+        found: Any = json.loads((path.parent / name).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+class TextStream:
+    """Text of tokens one by one: characters appear when all of their bytes are there."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._tokens: list[int] = []
+        self._shown = self._begin = 0
+
+    def add(self, token: int) -> str:
+        """Return the new text, empty while a character is incomplete."""
+        self._tokens.append(token)
+        before = self._tokenizer.decode(self._tokens[self._begin : self._shown])
+        whole = self._tokenizer.decode(self._tokens[self._begin :])
+        if whole.endswith("�") and len(self._tokens) - self._shown < 4:
+            return ""
+        self._begin, self._shown = self._shown, len(self._tokens)
+        return whole[len(before) :]

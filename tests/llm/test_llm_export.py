@@ -1,0 +1,162 @@
+"""Language models by configuration: the same tokens as eager, with and without a cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from compiler.errors import CompileError
+from compiler.llm.config import LlmConfigError, ModelConfig, config_of, read_config
+from compiler.llm.export import export_llm, exported_llm
+from compiler.llm.families import FamilyError
+from compiler.llm.model import build_model
+from compiler.llm.safetensors import CheckpointError, read_safetensors, write_safetensors
+from compiler.quantize.weights import WeightModes, quantize_weights
+from runtime import Runtime
+from tests.llm.configs import CACHE, CASES, PROMPT, config, generated
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_generates_the_tokens_of_eager(name: str) -> None:
+    chosen = CASES[name]
+    method = Runtime.get().load_program(export_llm(chosen).buffer).load_method("forward")
+    cache = chosen.model.use_kv_cache
+    found = generated(
+        lambda *given: method.execute(list(given))[0].clone(), PROMPT, 12, cache=cache
+    )
+    eager = build_model(chosen).module
+    with torch.no_grad():
+        assert found == generated(eager, PROMPT, 12, cache=cache)
+        if "int8" not in name and name != "sink":
+            whole = build_model(replace(chosen, model=ModelConfig())).module
+            assert found == generated(whole, PROMPT, 12, cache=False)
+
+
+def test_two_methods_share_the_cache() -> None:
+    chosen = config_of(
+        {
+            "base": {"model_class": "llama3", "params": config("llama3").base.params},
+            "model": {**CACHE, "enable_dynamic_shape": False},
+            "export": {"max_seq_length": 32, "max_context_length": 48},
+            "multimethod": {
+                "methods": [
+                    {"method_name": "prefill", "export_seq_len": len(PROMPT)},
+                    {"method_name": "decode", "export_seq_len": 1},
+                ]
+            },
+        }
+    )
+    program = Runtime.get().load_program(export_llm(chosen).buffer)
+    methods = {1: program.load_method("decode"), len(PROMPT): program.load_method("prefill")}
+
+    def step(tokens: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+        return methods[tokens.shape[1]].execute([tokens, place])[0].clone()
+
+    eager = build_model(chosen).module
+    with torch.no_grad():
+        wanted = generated(eager, PROMPT, 10, cache=True)
+    assert generated(step, PROMPT, 10, cache=True) == wanted
+
+
+def test_constant_methods_answer_a_runner() -> None:
+    chosen = config("llama3", CACHE)
+    chosen = replace(
+        chosen, base=replace(chosen.base, metadata='{"get_bos_id": 1, "get_eos_ids": [2, 3]}')
+    )
+    program = Runtime.get().load_program(export_llm(chosen).buffer)
+
+    def asked(name: str) -> list[object]:
+        return list(program.load_method(name).execute([]))
+
+    assert asked("get_max_context_len") == [48]
+    assert asked("get_vocab_size") == [96]
+    assert asked("use_kv_cache") == [True]
+    assert asked("get_bos_id") == [1]
+    assert asked("get_eos_ids") == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("content", "path"),
+    [
+        ({"model": {"kv": True}}, "config: model: unknown kv; available: dtype_override"),
+        ({"export": {"max_seq_length": "a"}}, "config: export.max_seq_length: expected an int"),
+        ({"export": {"max_seq_length": 256}}, "export.max_context_length: 128 is less than"),
+        ({"model": {"quantize_kv_cache": True}}, "model.quantize_kv_cache: needs model.use_kv_"),
+        ({"backend": {"qnn": {"enabled": True}}}, "backend.qnn.enabled: no partitioner"),
+        ({"quantization": {"use_spin_quant": "native"}}, "quantization.use_spin_quant: not supp"),
+        ({"model": {**CACHE, "use_attention_sink": "4"}}, "model.use_attention_sink: expected SI"),
+    ],
+)
+def test_an_invalid_key_is_named_by_its_path(content: dict[str, object], path: str) -> None:
+    with pytest.raises(LlmConfigError) as found:
+        config_of(content)
+    assert path in str(found.value)
+
+
+def test_settings_change_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("base: {checkpoint: weights}\nmodel: {use_kv_cache: true}\n")
+    found = read_config(path, ("export.max_seq_length=64", "model.local_global_attention=[0, 16]"))
+    assert found.export.max_seq_length == 64
+    assert found.model.local_global_attention == (0, 16)
+    assert found.base.checkpoint == str(tmp_path / "weights")
+    with pytest.raises(LlmConfigError, match=r"is not GROUP\.NAME=VALUE"):
+        read_config(path, ("max_seq_length",))
+
+
+def test_sizes_that_are_missing_or_unknown_are_named() -> None:
+    with pytest.raises(FamilyError, match="unknown widht; available: dim"):
+        export_llm(config("llama3", widht=3))
+    with pytest.raises(FamilyError, match=r"base\.model_class: unknown 'gpt9'"):
+        export_llm(config("gpt9"))
+    with pytest.raises(FamilyError, match=r"missing .*'dim'"):
+        export_llm(config_of({"base": {"model_class": "llama3", "params": {"n_layers": 1}}}))
+
+
+def test_a_safetensors_file_is_read_without_unpickling(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    tensors = {"a": torch.randn(3, 4), "b": torch.arange(5), "c": torch.ones(2).bfloat16()}
+    write_safetensors({**tensors, "empty": torch.empty(0, 2)}, path)
+    found = read_safetensors(path)
+    assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
+    assert found["empty"].shape == (0, 2)
+    data = path.read_bytes()
+    for bad in (data[:4], b"\xff" * 16, data[:-3], data[:9] + b"?" + data[10:]):
+        path.write_bytes(bad)
+        with pytest.raises(CheckpointError):
+            read_safetensors(path)
+
+
+@pytest.mark.parametrize("word", ["8da4w:group=32", "8da8w", "4w", "int8"])
+@pytest.mark.parametrize("family", ["nano_gpt", "llama3"])
+def test_quantized_weights_stay_close_to_the_float_program(word: str, family: str) -> None:
+    program = exported_llm(config(family, CACHE)).programs["forward"]
+    how = WeightModes(word, "4:group=32")
+    changed = quantize_weights(program, how)
+    given = torch.tensor([PROMPT]), torch.tensor([0])
+    wanted, found = program.module()(*given), changed.module()(*given)
+    difference = (wanted - found).abs().max()
+    assert 0 < difference < wanted.abs().max()
+    targets = {str(node.target) for node in changed.graph.nodes}
+    assert any("dequantize" in target for target in targets)
+
+
+def test_a_module_can_be_left_in_float() -> None:
+    program = exported_llm(config("llama3", CACHE)).programs["forward"]
+
+    def quantized(how: WeightModes) -> int:
+        changed = quantize_weights(program, how)
+        return sum("dequantize" in str(node.target) for node in changed.graph.nodes)
+
+    every = quantized(WeightModes("int8"))
+    assert quantized(WeightModes("int8", modules={"model.layers.1": "none"})) == every - 7
+    assert quantized(WeightModes("none", modules={"model.layers.1.mlp": "int8"})) == 3
+    with pytest.raises(CompileError, match="no linear layer in module 'layers'"):
+        quantized(WeightModes("int8", modules={"layers": "none"}))
+    with pytest.raises(CompileError, match="which groups of 48 do not divide"):
+        quantized(WeightModes("8da4w:group=48"))
