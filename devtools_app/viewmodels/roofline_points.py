@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from inspector.roofline.rows import Limits, Roofline, RooflineRow, rate_text
 from inspector.tables.roofline import roofline_table
@@ -60,6 +63,10 @@ class RooflineScene:
         across: range of x
         up: range of y
         without_flops: operators with a time that compute nothing
+        places: x, y and diameter of the points
+        rows: of the table of the points
+
+    Shapes: places float64[points, 3]; rows int64[points]
     """
 
     roofline: Roofline
@@ -69,6 +76,8 @@ class RooflineScene:
     across: tuple[float, float]
     up: tuple[float, float]
     without_flops: int
+    places: NDArray[np.float64]
+    rows: NDArray[np.int64]
 
     @property
     def words(self) -> str:
@@ -102,7 +111,33 @@ def roofline_scene(found: Roofline, units: Units) -> RooflineScene:
     up = _range([one.y for one in points], [max(one.y) for one in ceilings])
     table = roofline_table(found.rows, found.method.label, units)
     idle = sum(row.work.flops == 0 and row.time_ns is not None for row in found.rows)
-    return RooflineScene(found, table, points, ceilings, across, up, idle)
+    places = np.array([(one.x, one.y, one.diameter) for one in points], np.float64)
+    places = np.reshape(places, (-1, 3))
+    rows = np.array([one.row for one in points], np.int64)
+    return RooflineScene(found, table, points, ceilings, across, up, idle, places, rows)
+
+
+def seen_points(
+    scene: RooflineScene, cells: tuple[float, float]
+) -> Iterator[tuple[str, float, NDArray[np.int64]]]:
+    """Yield the points to draw by backend and diameter, the largest of a backend first.
+
+    Of points of one backend and size in one cell of the plane the first is drawn.
+
+    Args:
+        scene: the points
+        cells: width and height of a cell
+    """
+    at = np.floor(scene.places[:, :2] / np.maximum(cells, 1e-12)).astype(np.int64)
+    size = np.rint(scene.places[:, 2]).astype(np.int64)
+    backends = tuple(dict.fromkeys(point.backend for point in scene.points))
+    number = {backend: code for code, backend in enumerate(backends)}
+    code = np.array([number[point.backend] for point in scene.points], np.int64)
+    _, first = np.unique(np.column_stack((code, size, at)), axis=0, return_index=True)
+    for one, backend in enumerate(backends):
+        own = first[code[first] == one]
+        for diameter in np.unique(size[own])[::-1].tolist():
+            yield backend, float(diameter), np.sort(own[size[own] == diameter])
 
 
 def _is_placed(row: RooflineRow) -> bool:

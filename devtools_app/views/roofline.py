@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
@@ -35,6 +36,8 @@ _NOTHING = Need(
 class _RooflineContent:
     scene: RooflineScene
     index: JoinIndex
+    rows_of_event: dict[int, list[int]]
+    rows_of_instruction: dict[int, list[int]]
 
 
 class RooflinePane(PanelActions, Pane):
@@ -133,11 +136,11 @@ class RooflinePane(PanelActions, Pane):
         content = self._content
         if content is None:
             return
-        rows = content.scene.roofline.rows
         related = related_to(state.selection, content.index)
-        found = [at for at, row in enumerate(rows) if row.event in related.events]
-        if not related.events:
-            found = [at for at, row in enumerate(rows) if row.instruction in related.instructions]
+        of, wanted = content.rows_of_event, related.events
+        if not wanted:
+            of, wanted = content.rows_of_instruction, related.instructions
+        found = sorted(row for one in wanted for row in of.get(one, ()))
         self.plot.show_rows(frozenset(found))
         self.table.highlight(found)
         if found:
@@ -159,7 +162,19 @@ def _build(session: Session, method: str, units: Units) -> _RooflineContent | No
     found = roofline(session, method, known_limits(session))
     if not found.rows:
         return None
-    return _RooflineContent(roofline_scene(found, units), join_index(session, method))
+    of_event = _places(row.event for row in found.rows)
+    of_instruction = _places(row.instruction for row in found.rows)
+    scene = roofline_scene(found, units)
+    return _RooflineContent(scene, join_index(session, method), of_event, of_instruction)
+
+
+def _places(keys: Iterable[int | None]) -> dict[int, list[int]]:
+    """Return the rows of each key."""
+    found: dict[int, list[int]] = {}
+    for row, key in enumerate(keys):
+        if key is not None:
+            found.setdefault(key, []).append(row)
+    return found
 
 
 def _needs(session: Session) -> Need | None:

@@ -40,11 +40,13 @@ class Chart(pg.PlotWidget):
         self._box: Any = self._item.getViewBox()
         self._palette: Palette | None = None
         self._font = QFont()
+        self._dots: list[pg.ScatterPlotItem] = []
 
     def begin(self, palette: Palette, font: QFont, background: str) -> None:
         """Remove all items; items drawn next use these colours and this font."""
         self._palette, self._font = palette, font
         self._item.clear()
+        self._dots.clear()
         self.setBackground(QColor(background))
         self.set_margins(0, 0, 0, 0)
         for side in _SIDES:
@@ -180,12 +182,17 @@ class Chart(pg.PlotWidget):
         """Draw dots; size is their diameter in pixels; an empty colour leaves only the ring."""
         pen = pg.mkPen(ring, width=ring_width) if ring else pg.mkPen(None)
         brush = pg.mkBrush(colour) if colour else pg.mkBrush(None)
-        item = pg.ScatterPlotItem(
-            x=np.asarray(x, np.float64), y=np.asarray(y, np.float64), size=size, pen=pen
-        )
-        item.setBrush(brush)
-        item.opts["antialias"] = True
+        places = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        # a brush that is set afterwards would style each dot a second time
+        item = pg.ScatterPlotItem(*places, size=size, pen=pen, brush=brush, antialias=True)
         self._item.addItem(item)
+        self._dots.append(item)
+
+    def remove_dots(self) -> None:
+        """Remove the dots that were drawn."""
+        for item in self._dots:
+            self._item.removeItem(item)
+        self._dots.clear()
 
     def bars(self, colours: Sequence[str], **places: ArrayLike) -> None:
         """Draw rectangles: x0, x1, y0, y1 of each."""

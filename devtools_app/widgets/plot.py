@@ -28,6 +28,9 @@ from devtools_app.appearance.theme import FontSize, Theme
 from devtools_app.widgets.elided_label import ElidedLabel
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from devtools_app.widgets.chart import Chart
 
 _CHART = "devtools_app.widgets.chart"
@@ -170,7 +173,7 @@ class Plot(QWidget):
         self.message.setText(text)
         if self.is_empty():
             self.setAccessibleDescription(text)
-        self.redraw()
+            self.redraw()
 
     def redraw(self, *, whole: bool = False) -> None:
         """Redraw after changes of data, size or colours.
@@ -221,6 +224,14 @@ class Plot(QWidget):
         """Return the position of a point in pixels; requires a chart."""
         assert self._chart is not None
         return self._chart.place_of(x, y) + QPointF(self._chart.pos())
+
+    def pixels_of(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the positions of points in pixels; requires a chart."""
+        zero, one = self.pixel_of(0.0, 0.0), self.pixel_of(1.0, 1.0)
+        across = zero.x() + x * (one.x() - zero.x())
+        return across, zero.y() + y * (one.y() - zero.y())
 
     def value_at(self, at: QPointF) -> tuple[float, float]:
         """Return x and y of a pixel; requires a chart."""

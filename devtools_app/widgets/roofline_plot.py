@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QPointF, Qt, Signal
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
-from devtools_app.viewmodels.roofline_points import RooflinePoint, RooflineScene, decades
+from devtools_app.viewmodels.roofline_points import (
+    RooflinePoint,
+    RooflineScene,
+    decades,
+    seen_points,
+)
 from devtools_app.widgets.plot import NOTHING, Plot
 
 if TYPE_CHECKING:
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
 _NEAR = 6.0  # pixels around a point that belong to it
 _RIGHT, _TOP = 18, 14
 _EMPTY = "No operator has FLOPs, bytes and a time"
+_CELL = 2.0  # pixels; of equal points nearer than that one is drawn
 
 
 class RooflinePlot(Plot):
@@ -72,13 +79,13 @@ class RooflinePlot(Plot):
 
     @override
     def pick(self, at: QPointF) -> int:
-        best, found = 1.0, NOTHING
-        for number, point in enumerate(self.points):
-            away = self.pixel_of(point.x, point.y) - at
-            far = QPointF.dotProduct(away, away) ** 0.5 / (point.diameter / 2 + _NEAR)
-            if far <= best:
-                best, found = far, number
-        return found
+        scene = self._scene
+        assert scene is not None
+        x, y, diameter = scene.places.T
+        across, up = self.pixels_of(x, y)
+        far = np.hypot(across - at.x(), up - at.y()) / (diameter / 2 + _NEAR)
+        nearest = len(far) - 1 - int(np.argmin(far[::-1]))  # what is drawn last is on top
+        return nearest if far[nearest] <= 1.0 else NOTHING
 
     @override
     def hover_text(self, number: int) -> str:
@@ -92,12 +99,14 @@ class RooflinePlot(Plot):
 
     @override
     def step(self, by: int) -> bool:
-        order = sorted(range(len(self.points)), key=lambda at: (self.points[at].x, at))
-        marked = [at for at, number in enumerate(order) if self.points[number].row in self._current]
-        place = marked[0] + by if marked else 0
+        scene = self._scene
+        assert scene is not None
+        order = np.argsort(scene.places[:, 0], kind="stable")
+        marked = np.flatnonzero(np.isin(scene.rows[order], list(self._current)))
+        place = int(marked[0]) + by if len(marked) else 0
         if not 0 <= place < len(order):
             return False
-        self.choose(order[place])
+        self.choose(int(order[place]))
         return True
 
     # ---- drawing
@@ -114,19 +123,27 @@ class RooflinePlot(Plot):
                 chart.text(x, one.y[0] + x - one.x[0], one.label, anchor=(1.0, 1.0))
             else:
                 chart.text(one.x[1], one.y[1], one.label, anchor=(1.0, 1.0))
-        for backend in dict.fromkeys(point.backend for point in scene.points):
-            own = [point for point in scene.points if point.backend == backend]
-            for point in sorted(own, key=lambda point: -point.diameter):
-                colour = palette.backend(backend)
-                chart.dots([point.x], [point.y], point.diameter, colour, ring=palette.raised)
-        for point in scene.points:
-            if point.row in self._current:
-                wide = 2.4 if self.hasFocus() else 1.6
-                size = point.diameter + 7
-                chart.dots([point.x], [point.y], size, "", ring=palette.text, ring_width=wide)
+
+    def _draw_points(self, chart: Chart) -> None:
+        """Draw what can be told apart in the visible range."""
+        scene, palette = self._scene, self.theme.palette
+        assert scene is not None
+        chart.remove_dots()
+        (left, right), (low, high) = chart.ranges
+        cell = (right - left) * _CELL / max(self.width(), 1)
+        cells = cell, (high - low) * _CELL / max(self.height(), 1)
+        for backend, diameter, seen in seen_points(scene, cells):
+            x, y, _ = scene.places[seen].T
+            chart.dots(x, y, diameter, palette.backend(backend), ring=palette.raised)
+        marked = np.flatnonzero(np.isin(scene.rows, list(self._current)))
+        wide = 2.4 if self.hasFocus() else 1.6
+        for diameter in np.unique(scene.places[marked, 2]).tolist():
+            x, y, _ = scene.places[marked[scene.places[marked, 2] == diameter]].T
+            chart.dots(x, y, diameter + 7, "", ring=palette.text, ring_width=wide)
 
     @override
     def draw_axes(self, chart: Chart) -> None:
+        self._draw_points(chart)
         across, up = chart.ranges
         chart.axis("bottom", decades(*across), title="FLOPs a byte", grid=True)
         chart.axis("left", decades(*up), title="FLOP/s", grid=True)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from devtools_app.viewmodels.roofline_points import decades, roofline_scene
+from devtools_app.viewmodels.roofline_points import (
+    RooflinePoint,
+    RooflineScene,
+    decades,
+    roofline_scene,
+    seen_points,
+)
 from devtools_app.views.roofline import RooflinePane
 from inspector.files.machine import this_machine, torch_release
 from inspector.jobs.messages import Ended, Outcome
@@ -64,6 +73,40 @@ def test_ticks_are_powers_of_ten() -> None:
     assert [text for _, text in decades(-1.5, 4.2)] == ["0.1", "1", "10", "100", "1 k", "10 k"]
 
 
+def _crowd(count: int) -> RooflineScene:
+    """A scene of so many points of two backends, some of them at the same place."""
+    scene = roofline_scene(roofline(session(SAMPLE), "forward", Limits()), AUTOMATIC)
+    pick = random.Random(0)
+    points = tuple(
+        RooflinePoint(
+            row,
+            round(pick.uniform(*scene.across), 2),
+            round(pick.uniform(*scene.up), 2),
+            pick.uniform(7.0, 26.0),
+            pick.choice(("", "XnnpackBackend")),
+            f"point {row}",
+        )
+        for row in range(count)
+    )
+    places = np.array([(one.x, one.y, one.diameter) for one in points])
+    return dataclasses.replace(scene, points=points, places=places, rows=np.arange(count))
+
+
+def test_points_of_a_crowd_are_drawn_together_and_none_is_lost_that_can_be_told_apart() -> None:
+    scene = _crowd(5_000)
+    groups = list(seen_points(scene, (1e-6, 1e-6)))
+    assert len(groups) <= 2 * 20  # of each backend one for each diameter in pixels
+    drawn = {
+        (backend, diameter, *scene.places[number, :2])
+        for backend, diameter, seen in groups
+        for number in seen.tolist()
+    }
+    wanted = {(one.backend, round(one.diameter), one.x, one.y) for one in scene.points}
+    assert drawn == wanted
+    coarse = list(seen_points(scene, (1.0, 1.0)))
+    assert sum(len(seen) for *_, seen in coarse) < sum(len(seen) for *_, seen in groups)
+
+
 @pytest.fixture
 def pane(make_window: Any, qtbot: QtBot) -> RooflinePane:
     window = make_window()
@@ -84,6 +127,25 @@ def test_a_click_and_a_key_select_the_operator_everywhere(pane: RooflinePane) ->
     assert pane.plot.step(1)
     assert pane.state.selection != selection
     assert "FLOPs a byte" in pane.plot.hover_text(0)
+
+
+@pytest.mark.slow
+def test_a_crowd_of_points_has_few_items_and_the_pointer_finds_the_nearest(
+    pane: RooflinePane,
+) -> None:
+    plot, scene = pane.plot, _crowd(5_000)
+    plot.chosen.disconnect()  # the table has other rows
+    plot.show_scene(scene)
+    assert plot._chart is not None
+    assert len(plot._chart.plotItem.items) < 100
+    for number in (0, 17, 4_999):
+        at = plot.pixel_of(scene.points[number].x, scene.points[number].y)
+        found = scene.points[plot.pick(at)]
+        assert (found.x, found.y) == (scene.points[number].x, scene.points[number].y)
+    plot.show_rows(frozenset((17,)))
+    assert plot.step(1)
+    after = scene.points[next(iter(plot.marked))]
+    assert after.x >= scene.points[17].x
 
 
 @pytest.mark.slow

@@ -1,0 +1,87 @@
+"""Imports modules in a thread: what is wanted now comes before what may be wanted later."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+from collections import deque
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, Signal
+
+_LOG = logging.getLogger(__name__)
+_JOIN_SECONDS = 5.0  # how long closing the window may wait for the module being imported
+
+
+class Imports(QObject):
+    """Modules that are imported off the GUI thread once it was started.
+
+    Before that, and afterwards, whoever needs a module imports it himself.
+
+    Signals:
+        arrived(name): a module is there; sent on the thread this object lives in
+    """
+
+    arrived = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._lock = threading.Lock()
+        self._queue: deque[str] = deque()
+        self._done: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._running = False
+
+    def start(self, modules: Iterable[str]) -> None:
+        """Begin to import modules, in this order."""
+        self._running = True
+        self._add(modules, first=False)
+
+    def stop(self) -> None:
+        """Wait for the current module; skip the others."""
+        with self._lock:
+            self._running = False
+            self._queue.clear()
+            thread = self._thread
+        if thread is not None:
+            thread.join(_JOIN_SECONDS)
+
+    def ready(self, module: str) -> bool:
+        """Return whether a module can be used without a wait; else it is imported next.
+
+        A module that cannot be imported is ready: who imports it reports why.
+        """
+        if not self._running or module in self._done:
+            return True
+        self._add((module,), first=True)
+        return False
+
+    def _add(self, modules: Iterable[str], *, first: bool) -> None:
+        with self._lock:
+            for module in modules:
+                if first and module in self._queue:
+                    self._queue.remove(module)
+                (self._queue.appendleft if first else self._queue.append)(module)
+            if self._thread is None and self._running:
+                self._thread = threading.Thread(target=self._run, name="importing", daemon=True)
+                self._thread.start()
+
+    def _next(self) -> str | None:
+        with self._lock:
+            if self._queue:
+                return self._queue.popleft()
+            self._thread = None
+            return None
+
+    def _run(self) -> None:
+        while (name := self._next()) is not None:
+            try:
+                importlib.import_module(name)
+            except Exception:  # noqa: BLE001 - the view that needs the module reports it
+                _LOG.exception("%s cannot be imported", name)
+            self._done.add(name)
+            try:
+                self.arrived.emit(name)
+            except RuntimeError:  # the Qt half of this object is gone: no receiver is left
+                return
