@@ -23,6 +23,9 @@ from devtools_app.state.settings import SettingsFile
 from devtools_app.widgets.log_panel import LogStore, log_qt_message
 
 _LOG = logging.getLogger(__name__)
+# Qt's functions release the interpreter: while a thread computes, each call of a paint event would
+# wait for Python's own 5 ms to have it again
+_SWITCH_SECONDS = 0.0005
 
 
 class ExceptionHook(QObject):
@@ -97,6 +100,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
         tick: unit of the ticks of traces, for this run; empty uses the preferences
     """
     qInstallMessageHandler(log_qt_message)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     app = create_application()
     garbage = GarbageCollector()
     log = LogStore()
@@ -105,8 +109,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     restore = hook.install()
     old_end = signal.signal(signal.SIGTERM, _end)
     window = make_window(app, log=log)
-    warming = Warming()
-    warming.start_after_first_paint(window)
+    Warming(window.imports, window).start_after_first_paint()
 
     def show_error(text: str, details: str) -> None:
         window.notice(Notice(text, "error", details))
@@ -131,7 +134,6 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     finally:
         if window.isVisible():  # ended by a signal: what a close keeps is kept all the same
             window.close()
-        warming.stop()
         restore()
         release()
         signal.signal(signal.SIGTERM, old_end)

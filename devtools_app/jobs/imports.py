@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterable
+from functools import cache
 
 from PySide6.QtCore import QObject, Signal
 
 _LOG = logging.getLogger(__name__)
 _JOIN_SECONDS = 5.0  # how long closing the window may wait for the module being imported
+
+
+def is_imported(name: str) -> bool:
+    """Return whether a module is there with its content: it exists before that."""
+    module = sys.modules.get(name)
+    return module is not None and not getattr(module.__spec__, "_initializing", False)
+
+
+def import_later(name: str) -> bool:
+    """Return whether a module is there; else import it in a thread, to be asked for again."""
+    if is_imported(name):
+        return True
+    _import_in_thread(name)
+    return False
+
+
+@cache  # one that fails is reported once
+def _import_in_thread(name: str) -> None:
+    target = importlib.import_module
+    threading.Thread(target=target, args=(name,), name=f"importing {name}", daemon=True).start()
 
 
 class Imports(QObject):
@@ -29,7 +51,7 @@ class Imports(QObject):
         super().__init__(parent)
         self._lock = threading.Lock()
         self._queue: deque[str] = deque()
-        self._done: set[str] = set()
+        self._failed: set[str] = set()
         self._thread: threading.Thread | None = None
         self._running = False
 
@@ -52,7 +74,7 @@ class Imports(QObject):
 
         A module that cannot be imported is ready: who imports it reports why.
         """
-        if not self._running or module in self._done:
+        if not self._running or is_imported(module) or module in self._failed:
             return True
         self._add((module,), first=True)
         return False
@@ -80,7 +102,7 @@ class Imports(QObject):
                 importlib.import_module(name)
             except Exception:  # noqa: BLE001 - the view that needs the module reports it
                 _LOG.exception("%s cannot be imported", name)
-            self._done.add(name)
+                self._failed.add(name)
             try:
                 self.arrived.emit(name)
             except RuntimeError:  # the Qt half of this object is gone: no receiver is left

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from inspector.files.session import Session, SessionOptions
 
 _LOG = logging.getLogger(__name__)
+_SHOWING = (  # what the window itself needs for a session; imported here, not in the GUI thread
+    "devtools_app.viewmodels.data_colours",
+    "devtools_app.viewmodels.status",
+    "inspector.tables.glossary",
+)
 
 
 class Load(Protocol):
@@ -48,6 +54,7 @@ class OpenTarget:
         partial: whether unreadable files may be dropped
         keep_view: whether the view in front stays there
         behind: whether the session in front stays there
+        several: whether the files may be those of more than one session
     """
 
     paths: tuple[str, ...]
@@ -57,6 +64,7 @@ class OpenTarget:
     partial: bool = False
     keep_view: bool = False
     behind: bool = False
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,8 @@ def load_later(
     """Open files with the readers, which are imported when they are first needed."""
     from inspector.files.load import load_session
 
+    for name in _SHOWING:
+        importlib.import_module(name)
     return load_session(paths, options, cancel=cancel, progress=progress)
 
 
@@ -118,8 +128,13 @@ class Opener(QObject):
         """Return whether files are being read."""
         return self._latest.busy
 
-    def open(self, targets: tuple[OpenTarget, ...], options: SessionOptions) -> None:
-        """Read some sessions, cancelling a running read."""
+    def open(self, targets: tuple[OpenTarget, ...], options: Callable[[], SessionOptions]) -> None:
+        """Read some sessions, cancelling a running read.
+
+        Args:
+            targets: the sessions
+            options: returns how they are read; called in the thread, as it imports the readers
+        """
         if not targets:
             return
         if self._latest.busy:
@@ -139,9 +154,11 @@ class Opener(QObject):
         self._latest.close()
 
     def _run(
-        self, targets: tuple[OpenTarget, ...], options: SessionOptions, token: Token
+        self, targets: tuple[OpenTarget, ...], options: Callable[[], SessionOptions], token: Token
     ) -> tuple[Loaded, ...]:
-        return tuple(self._one(target, options, token) for target in targets)
+        read = options()
+        sessions = (one for target in targets for one in _sessions_of(target))
+        return tuple(self._one(one, read, token) for one in sessions)
 
     def _one(self, target: OpenTarget, options: SessionOptions, token: Token) -> Loaded:
         from inspector.files.load import LoadCancelled, pair
@@ -170,6 +187,15 @@ class Opener(QObject):
         target = OpenTarget(())
         sentence = f"{self._requested} failed: {error} (this is a bug; the log has more)"
         self.loaded.emit((Loaded(target, (), None, sentence),))
+
+
+def _sessions_of(target: OpenTarget) -> tuple[OpenTarget, ...]:
+    """Return a target for each session of its files."""
+    if not target.several or len(target.paths) < 2:
+        return (target,)
+    from inspector.files.load import split_sessions
+
+    return tuple(replace(target, paths=paths) for paths in split_sessions(target.paths))
 
 
 def _describe(targets: tuple[OpenTarget, ...]) -> str:

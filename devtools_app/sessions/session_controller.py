@@ -172,8 +172,8 @@ class SessionController(QObject):
         elif paths and self._store.state.open_session and _are_values(paths):
             self.open_beside(paths)
         elif paths:
-            groups = _sessions_of(tuple(os.path.abspath(path) for path in paths))
-            self._start(tuple(OpenTarget(group, pair=pair) for group in groups))
+            files = tuple(os.path.abspath(path) for path in paths)
+            self._start((OpenTarget(files, pair=pair, several=True),))
 
     def open_result(self, paths: tuple[str, ...], *, behind: bool = False) -> None:
         """Open the files of a job or a variant as one session; the view in front stays.
@@ -279,7 +279,7 @@ class SessionController(QObject):
             return
         self._restoring = Restoring(workspace, path)
         targets = tuple(OpenTarget(paths, label=name) for name, paths in workspace.sessions)
-        self.opener.open(targets, self._options())
+        self.opener.open(targets, self.preferences.session_options)
 
     def save_workspace(self, path: Path, layouts: PanelLayouts) -> bool:
         """Write the workspace; return whether that worked."""
@@ -301,7 +301,7 @@ class SessionController(QObject):
 
     def _start(self, targets: tuple[OpenTarget, ...]) -> None:
         self._restoring = None
-        self.opener.open(targets, self._options())
+        self.opener.open(targets, self.preferences.session_options)
 
     def _state_changed(self, old: State, new: State) -> None:
         if old.sessions != new.sessions:
@@ -407,14 +407,6 @@ _UNITS = ("ns", "us", "ms", "cycles")
 _ASSUMED = (
     "The trace does not name the unit of its ticks; ns is assumed. What did its runtime count?"
 )
-
-
-def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    if len(paths) < 2:
-        return (paths,)
-    from inspector.files.load import split_sessions  # not before: it imports the readers
-
-    return split_sessions(paths)
 
 
 def _are_values(paths: tuple[str, ...]) -> bool:

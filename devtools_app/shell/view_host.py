@@ -8,7 +8,7 @@ import traceback
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.state.state import State
@@ -18,6 +18,7 @@ from devtools_app.widgets.empty_state import EmptyState, Need
 _LOG = logging.getLogger(__name__)
 FRAME_SECONDS = 0.016  # one frame at 60 Hz; slower views are logged
 _SMALLEST = (120, 60)
+_IMPORTING = Need("Preparing the view", "Its parts are being loaded.")
 _NO_SESSION = Need("Nothing is open", "Open a program, a record or a trace to fill this.")
 
 
@@ -40,6 +41,7 @@ class ViewHost(QWidget):
         self._error = EmptyState(context.theme)
         self._error.add_button("Copy details", self._copy_details)
         self._error.add_button("Try again", self.retry)
+        context.imports.arrived.connect(self._arrived)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._error)
@@ -60,6 +62,10 @@ class ViewHost(QWidget):
         state = self._context.store.state
         if not self.isVisible() or state is self._shown or state is self._failed_for:
             return
+        if self.spec.module and not self._context.imports.ready(self.spec.module):
+            self._empty.show_need(_IMPORTING)
+            self._stack.setCurrentWidget(self._empty)
+            return
         need = self._need(state)
         if need is not None:
             self._shown = state
@@ -70,6 +76,14 @@ class ViewHost(QWidget):
             self._show(state)
         except Exception as error:  # noqa: BLE001 - one view's bug must not take the window along
             self._fail(state, error)
+
+    def _arrived(self, module: str) -> None:
+        if module == self.spec.module and self._view is None:
+            focus = QApplication.focusWidget()
+            waiting = focus is not None and self.isAncestorOf(focus)
+            self.refresh()
+            if waiting:
+                self.give_focus()
 
     def retry(self) -> None:
         """Show the state again after a failure."""

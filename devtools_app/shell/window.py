@@ -16,6 +16,7 @@ from devtools_app.actions.router import Router
 from devtools_app.actions.table import Actions
 from devtools_app.appearance.icon_set import app_icon
 from devtools_app.appearance.theme import Theme
+from devtools_app.jobs.imports import Imports
 from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.sample_data import MODULE
 from devtools_app.sessions.opening import Load, load_later
@@ -75,6 +76,7 @@ class MainWindow(QMainWindow):
         commands: handlers of actions
         router: handles requests of views
         context: passed to views
+        imports: modules that are imported off the GUI thread
         bound: the actions of the table
         tabs: names of the views in the middle, by their group
         centre: the views in the middle
@@ -128,8 +130,9 @@ class MainWindow(QMainWindow):
         )
         self.commands = Commands(services, self)
         self.router = Router(services, self, self.commands)
+        self.imports = Imports(self)
         self.context = ViewContext(
-            self.store, theme, self.router, log or LogStore(), self.jobs, paths
+            self.store, theme, self.router, log or LogStore(), self.jobs, paths, self.imports
         )
         self.jobs.history.logged.connect(self.context.log.add_job)
         tabs = {view.name for found in self._groups.values() for view in found}
@@ -516,6 +519,7 @@ class MainWindow(QMainWindow):
             graph_filters=state.graph_filters,
         )
         self.controller.put_settings(remembered)
+        self.imports.stop()
         for host in self.hosts:
             host.shut_down()
         self.jobs.shut_down()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from PySide6.QtWidgets import QWidget
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.jobs.imports import Imports
 from devtools_app.jobs.window_jobs import WindowJobs
 from devtools_app.state.panel_layout import Showing
 from devtools_app.state.requests import Ask
@@ -46,6 +47,7 @@ class ViewContext:
         log: the log of the program
         jobs: followers by the name of the job
         paths: asks for files and folders
+        imports: modules that are imported off the GUI thread
     """
 
     store: Store
@@ -54,6 +56,7 @@ class ViewContext:
     log: LogStore
     jobs: WindowJobs = field(default_factory=WindowJobs)
     paths: PathChooser = field(default_factory=PathChooser)
+    imports: Imports = field(default_factory=Imports)
 
 
 @runtime_checkable
@@ -152,6 +155,7 @@ class ViewSpec:
         groups: of tabs in the middle that have the view; a panel may be a tab as well
         never: why no file and no run can fill the view of this kind of session; such a view is not
             among the tabs. Empty where in doubt.
+        module: that is imported before the view is shown, may be empty
     """
 
     name: str
@@ -165,6 +169,7 @@ class ViewSpec:
     groups: tuple[TabGroup, ...] = ()
     never: Callable[[Session], str] = always_possible
     showing: Showing = Showing.ALWAYS
+    module: str = ""
 
 
 def tabs_of(views: Iterable[ViewSpec]) -> dict[TabGroup, tuple[ViewSpec, ...]]:
@@ -194,8 +199,10 @@ def entry(  # noqa: PLR0913 - one line of the table of views
 ) -> ViewSpec:
     """Return the entry of a view in the table, without importing the view."""
 
+    module = f"devtools_app.views.{name}"
+
     def full() -> ViewSpec:
-        found: ViewSpec = import_module(f"devtools_app.views.{name}").SPEC
+        found: ViewSpec = import_module(module).SPEC
         return found
 
     return ViewSpec(
@@ -210,4 +217,5 @@ def entry(  # noqa: PLR0913 - one line of the table of views
         groups,
         never,
         showing,
+        module,
     )

@@ -24,11 +24,14 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from typing_extensions import override
 
 from devtools_app.appearance.theme import Theme
+from devtools_app.jobs.imports import import_later
 
 if TYPE_CHECKING:
     from devtools_app.viewmodels.python_tokens import CodeToken
 
 _MARGIN = 10
+_TOKENS = "devtools_app.viewmodels.python_tokens"  # not imported at start
+_RETRY = 15  # ms between two looks whether it is there
 _SLICE = 0.008  # seconds of lexing between two looks at the user's events
 
 
@@ -54,6 +57,10 @@ class _Colours(QSyntaxHighlighter):
         self._colour_some()
 
     def _colour_some(self) -> None:
+        there = import_later(_TOKENS)
+        self._timer.setInterval(0 if there else _RETRY)
+        if not there:
+            return
         end = time.perf_counter() + _SLICE
         block = self.document().findBlockByNumber(len(self._lines))
         while block.isValid() and time.perf_counter() < end:
@@ -62,7 +69,7 @@ class _Colours(QSyntaxHighlighter):
             self._timer.stop()
 
     def _lex(self, block: QTextBlock) -> QTextBlock:
-        from devtools_app.viewmodels.python_tokens import ROOT, line_tokens  # not at start
+        from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
 
         tokens, self._states = line_tokens(block.text(), self._states or ROOT)
         self._lines.append(tokens)

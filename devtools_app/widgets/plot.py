@@ -5,10 +5,6 @@ pyqtgraph is imported in a thread, so that the first plot does not block the win
 
 from __future__ import annotations
 
-import importlib
-import sys
-import threading
-from functools import cache
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer
@@ -25,6 +21,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolTip, QVBoxLayout, QWidge
 from typing_extensions import override
 
 from devtools_app.appearance.theme import FontSize, Theme
+from devtools_app.jobs.imports import import_later
 from devtools_app.widgets.elided_label import ElidedLabel
 
 if TYPE_CHECKING:
@@ -43,19 +40,6 @@ NOTHING = -1
 _NEXT = (Qt.Key.Key_Right, Qt.Key.Key_Up)
 _FORMER = (Qt.Key.Key_Left, Qt.Key.Key_Down)
 _NEARER = (Qt.Key.Key_Plus, Qt.Key.Key_Equal)
-
-
-@cache
-def _import_chart() -> threading.Thread:
-    thread = threading.Thread(
-        target=importlib.import_module, args=(_CHART,), name="importing pyqtgraph", daemon=True
-    )
-    thread.start()
-    return thread
-
-
-def _chart_is_imported() -> bool:
-    return hasattr(sys.modules.get(_CHART), "Chart")  # a module exists before its content does
 
 
 class Plot(QWidget):
@@ -202,8 +186,7 @@ class Plot(QWidget):
     def _surface(self) -> Chart | None:
         """Return the surface, or None while pyqtgraph is being imported; then redraw is called."""
         if self._chart is None:
-            if not _chart_is_imported():
-                _import_chart()
+            if not import_later(_CHART):
                 self._wait.start()
                 return None
             from devtools_app.widgets.chart import Chart

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from devtools_app import __main__ as entry
-from devtools_app.shell.warm_imports import Warming
 from devtools_app.views import VIEWS as VIEW_TABLE
 from inspector.cli import VERBS
 
@@ -225,11 +224,3 @@ def test_view_table_says_what_the_modules_say(view):
         assert getattr(spec, name) == getattr(view, name)
 
 
-@pytest.mark.gui
-def test_warming_imports_all_and_survives_a_bad_one(caplog):
-    warming = Warming(("json", "no.such.module", "devtools_app.views.notes"))
-    warming.start()
-    warming._thread.join(20)
-    assert "no.such.module cannot be imported" in caplog.text
-    assert "devtools_app.views.notes" in sys.modules
-    warming.stop()

@@ -59,7 +59,7 @@ def test_opener_reads_real_files_and_reports_progress(qtbot, opener_with, data):
     folder = data / "corpus" / "v1.5.1"
     target = OpenTarget((str(next(iter(sorted(folder.iterdir())))),))
     with qtbot.waitSignal(opener.loaded, timeout=20_000) as loaded:
-        opener.open((target,), OPTIONS)
+        opener.open((target,), lambda: OPTIONS)
     (result,) = loaded.args[0]
     assert result.error == ""
     assert result.session.files
@@ -72,10 +72,10 @@ def test_opener_newest_request_wins(qtbot, opener_with):
     opener = opener_with(slow)
     results = []
     opener.loaded.connect(lambda found: results.append(found[0].session.name))
-    opener.open((OpenTarget(("slow",)),), OPTIONS)
+    opener.open((OpenTarget(("slow",)),), lambda: OPTIONS)
     assert slow.begun.wait(60)
     with qtbot.waitSignal(opener.loaded):
-        opener.open((OpenTarget(("fast",)),), OPTIONS)
+        opener.open((OpenTarget(("fast",)),), lambda: OPTIONS)
     qtbot.wait(50)
     assert results == ["fast"]
     assert slow.cancelled == ["slow"]
@@ -85,7 +85,7 @@ def test_opener_cancel_ends_without_result(qtbot, opener_with):
     slow = Slow()
     opener = opener_with(slow)
     with qtbot.assertNotEmitted(opener.loaded, wait=50):
-        opener.open((OpenTarget(("slow",)),), OPTIONS)
+        opener.open((OpenTarget(("slow",)),), lambda: OPTIONS)
         assert slow.begun.wait(60)
         with qtbot.waitSignal(opener.ended):
             opener.cancel()
@@ -108,7 +108,7 @@ def test_opener_errors_become_sentences(qtbot, opener_with, error, words):
 
     opener = opener_with(load)
     with qtbot.waitSignal(opener.loaded) as loaded:
-        opener.open((OpenTarget(("x.pte",)),), OPTIONS)
+        opener.open((OpenTarget(("x.pte",)),), lambda: OPTIONS)
     (result,) = loaded.args[0]
     assert result.session is None
     assert words in result.error
@@ -123,7 +123,7 @@ def test_opener_several_targets_fail_one_by_one(qtbot, opener_with):
 
     opener = opener_with(load)
     with qtbot.waitSignal(opener.loaded) as loaded:
-        opener.open((OpenTarget(("a",)), OpenTarget(("bad",)), OpenTarget(("c",))), OPTIONS)
+        opener.open((OpenTarget(("a",)), OpenTarget(("bad",)), OpenTarget(("c",))), lambda: OPTIONS)
     assert [result.session is not None for result in loaded.args[0]] == [True, False, True]
 
 
@@ -139,7 +139,7 @@ def test_opener_pairs_a_single_file_with_its_siblings(qtbot, opener_with, data, 
     chosen = str(folder / "model.pte")
     for pair, more in ((True, True), (False, False)):
         with qtbot.waitSignal(opener.loaded, timeout=20_000) as loaded:
-            opener.open((OpenTarget((chosen,), pair=pair),), OPTIONS)
+            opener.open((OpenTarget((chosen,), pair=pair),), lambda: OPTIONS)
         (result,) = loaded.args[0]
         assert result.paths[0] == chosen
         assert (len(result.paths) > 1) is more
@@ -148,7 +148,7 @@ def test_opener_pairs_a_single_file_with_its_siblings(qtbot, opener_with, data, 
 def test_opener_nothing_to_open_is_nothing(qtbot, opener_with):
     opener = opener_with(load_session)
     with qtbot.assertNotEmitted(opener.started):
-        opener.open((), OPTIONS)
+        opener.open((), lambda: OPTIONS)
 
 
 def state_of(path) -> State:

@@ -1,0 +1,102 @@
+"""Modules are imported off the GUI thread, and views wait for theirs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from devtools_app import views
+from devtools_app.jobs.imports import Imports, import_later, is_imported
+from devtools_app.shell.view_host import ViewHost
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import Area, entry
+
+pytestmark = pytest.mark.gui
+
+VIEW = """
+import threading
+
+from PySide6.QtWidgets import QLineEdit
+
+from devtools_app.views.spec import Area, ViewSpec
+
+IMPORTED_IN = threading.current_thread()
+
+
+class LateView(QLineEdit):
+    def __init__(self, context):
+        super().__init__()
+        self.setAccessibleName("late")
+
+    def show_state(self, state):
+        self.setText(state.view)
+
+
+SPEC = ViewSpec("NAME", "Late", Area.CENTRE, LateView, "size", without_session=True)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path)])
+    return tmp_path
+
+
+def test_imports_all_survives_a_bad_one_and_what_is_wanted_comes_first(
+    qtbot: QtBot, caplog: pytest.LogCaptureFixture, folder: Path
+) -> None:
+    for name in ("first_one", "second_one", "third_one"):
+        (folder / f"{name}.py").write_text("import time\ntime.sleep(0.2)\n", "utf-8")
+    imports, arrived = Imports(), []
+    imports.arrived.connect(arrived.append)
+    names = [f"devtools_app.views.{one}_one" for one in ("first", "second", "third")]
+    imports.start((names[0], "no.such.module", *names[1:]))
+    assert not imports.ready(names[2])
+    qtbot.waitUntil(lambda: len(arrived) == 4)
+    assert arrived.index(names[2]) < arrived.index(names[1])
+    assert "no.such.module cannot be imported" in caplog.text
+    assert imports.ready("no.such.module")  # who imports it reports why
+    assert all(map(imports.ready, names))
+    imports.stop()
+
+
+def test_a_module_is_not_there_before_its_content(qtbot: QtBot, folder: Path) -> None:
+    (folder / "slow_one.py").write_text("import time\ntime.sleep(0.3)\nDONE = 1\n", "utf-8")
+    name = "devtools_app.views.slow_one"
+    assert not import_later(name)
+    qtbot.waitUntil(lambda: name in sys.modules)
+    assert not is_imported(name)
+    qtbot.waitUntil(lambda: import_later(name))
+    assert sys.modules[name].DONE == 1
+
+
+def test_imports_that_were_not_started_leave_it_to_who_needs_a_module() -> None:
+    assert Imports().ready("no.such.module")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_view_is_made_once_its_module_was_imported_in_the_thread(
+    qtbot: QtBot, make_window, folder: Path, *, ahead: bool
+) -> None:
+    name = f"late_{ahead}".lower()
+    (folder / f"{name}.py").write_text(VIEW.replace("NAME", name), "utf-8")
+    line = entry(name, "Late", Area.CENTRE, "size", without_session=True)
+    window = make_window(views=(*VIEWS, line))
+    if ahead:
+        window.imports.start(())
+    window.show_view(name)
+    host = next(one for one in window.hosts if isinstance(one, ViewHost) and one.spec is line)
+    module = f"devtools_app.views.{name}"
+    if ahead:
+        assert host.view is None
+        assert host.isVisible()
+        assert "Preparing the view" in host._empty.accessibleName()
+    qtbot.waitUntil(lambda: host.view is not None)
+    in_main = sys.modules[module].IMPORTED_IN is threading.main_thread()
+    assert in_main is not ahead
+    qtbot.waitUntil(lambda: host.view.text() == name)
