@@ -210,8 +210,10 @@ class Commands:
             self._window.show_status("This view has no table to export")
             return
         name = self._paths.save_file(self._parent, "Export table", f"{active[0].name}.tsv", _TABLES)
-        if name and target.export_to(Path(name)):
-            self._window.show_status(f"Exported {name}")
+        if name and target.export_to(
+            Path(name), lambda path: self._window.show_status(f"Exported {path}")
+        ):
+            self._window.show_status(f"Writing {name}")
 
     def export_image(self) -> None:
         """Export the view in front as an image."""

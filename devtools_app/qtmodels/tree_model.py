@@ -24,6 +24,7 @@ from inspector.tables.row_order import SortKey
 from inspector.tables.tree import (
     MOST_BELOW,
     TOP,
+    Arrangement,
     Tree,
     TreeOrder,
     ancestors,
@@ -62,6 +63,11 @@ class TreeModel(QAbstractItemModel):
     def shown_count(self) -> int:
         """Return how many nodes pass the filter."""
         return len(self._shown.children)
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """Return the shown nodes by parent; never changed, but replaced."""
+        return self._shown
 
     @property
     def shown_leaves(self) -> int:

@@ -29,6 +29,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.error_histogram import ErrorCounts, ErrorHistogram, error_counts
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.evaluate.report import EvalReport, evaluation_report
@@ -364,9 +365,9 @@ class EvaluatePane(PanelActions, Pane):
         return self.ranges if self.lists.currentData() == _RANGES else self.worst
 
     @override
-    def export_to(self, path: Path) -> bool:
-        """Write the figures as TSV or CSV by the suffix; return whether it worked."""
-        return self.figures.export_to(path)
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the figures as TSV or CSV by the suffix."""
+        return self.figures.export_to(path, done)
 
 
 def _prepared(request: EvalRequest, sessions: tuple[OpenSession, ...]) -> _PreparedEvaluation | str:

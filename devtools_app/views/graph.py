@@ -45,6 +45,7 @@ from devtools_app.views.graph_tables import GraphTables, Tabled
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
 from devtools_app.widgets.image import save_image
@@ -578,9 +579,9 @@ class GraphPane(Pane):
         where = (self.state.method, self._name, node)
         self.select(Selection(SelectionKind.NODE, *where))
 
-    def export_to(self, path: Path) -> bool:
-        """Write the table beside the drawing, else the edges; return whether it worked."""
-        return self.tables.export_to(path)
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the table beside the drawing, else the edges."""
+        return self.tables.export_to(path, done)
 
     # -- export ----------------------------------------------------------------------------
 

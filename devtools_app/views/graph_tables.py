@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -13,10 +14,13 @@ from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.beside import Beside
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.exports import Exports, text_format
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
+from inspector.render.delimited import write_table
 from inspector.tables.graph import edge_table, node_table
 from inspector.tables.query import QueryError
 from inspector.tables.registry import build
@@ -71,6 +75,7 @@ class GraphTables(QObject):
         self.table.hide()
         offer_edits_of_rows(self.table, context)
         self._shown: Tabled | None = None
+        self._exports = Exports(self.table)
         self._built: tuple[object, ...] = ()
         self._latest = Latest("tables of the graph", self)
         self._latest.ready.connect(self._ready)
@@ -105,14 +110,18 @@ class GraphTables(QObject):
                 key = Selection(SelectionKind.NODE, shown.method, graph, node)
                 self.table.show_current(key)
 
-    def export_to(self, path: Path) -> bool:
-        """Write the table as TSV or CSV; without one on the screen that of the edges."""
-        if self.table.isHidden() and self._shown is not None:
-            shown = self._shown
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the table as TSV or CSV; without one on the screen that of the edges."""
+        shown, kind = self._shown, text_format(path)
+        if not self.table.isHidden() or shown is None:
+            return self.table.export_to(path, done)
+
+        def write(out: TextIO) -> None:
             edges = edge_table(shown.method, shown.graph, shown.units)
-            self.table.show_table(edges)
-            self._built = ()
-        return self.table.export_to(path)
+            write_table(edges, range(edges.length), out, kind)
+
+        self._exports.start(path, write, done)
+        return True
 
     def shut_down(self) -> None:
         """Stop the thread."""

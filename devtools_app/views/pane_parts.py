@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.tree_view import TreeView
 
@@ -26,9 +27,9 @@ class PanelActions:
         """Choose the next or previous row; return whether there was one."""
         return self.panel.step(by)
 
-    def export_to(self, path: Path) -> bool:
-        """Write the rows as TSV or CSV by the suffix; return whether it worked."""
-        return self.panel.export_to(path)
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the rows as TSV or CSV by the suffix."""
+        return self.panel.export_to(path, done)
 
 
 class _Drawn(Protocol):

@@ -20,7 +20,7 @@ from devtools_app.state.state import State
 from devtools_app.state.store import Store
 from devtools_app.state.tab_groups import TabGroup
 from devtools_app.widgets.empty_state import Need
-from devtools_app.widgets.files import PathChooser
+from devtools_app.widgets.files import Done, PathChooser, unreported
 from devtools_app.widgets.log_panel import LogStore
 
 if TYPE_CHECKING:
@@ -93,8 +93,11 @@ class CanStep(Protocol):
 class CanExport(Protocol):
     """A view that writes its tables itself; the window exports an image of any view."""
 
-    def export_to(self, path: Path) -> bool:
-        """Write the content as TSV or CSV by the suffix; return whether it worked."""
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the content as TSV or CSV by the suffix; return whether there is any.
+
+        ``done`` is called with the path once the file is there.
+        """
         ...
 
 
@@ -198,7 +201,6 @@ def entry(  # noqa: PLR0913 - one line of the table of views
     showing: Showing = Showing.ALWAYS,
 ) -> ViewSpec:
     """Return the entry of a view in the table, without importing the view."""
-
     module = f"devtools_app.views.{name}"
 
     def full() -> ViewSpec:

@@ -13,6 +13,7 @@ from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
@@ -147,9 +148,9 @@ class StagesPane(Pane):
         """Go to the next or previous stage; return whether it exists."""
         return self.stages.step(by)
 
-    def export_to(self, path: Path) -> bool:
-        """Write the nodes of the chosen stage; return whether it worked."""
-        return self.nodes.export_to(path)
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the nodes of the chosen stage."""
+        return self.nodes.export_to(path, done)
 
 
 SPEC = ViewSpec("stages", "Stages", Area.CENTRE, StagesPane, "stages")

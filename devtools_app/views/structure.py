@@ -26,11 +26,12 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.views.structure_model import StructureModel
 from devtools_app.widgets.beside import Beside
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
-from devtools_app.widgets.files import try_to_write
+from devtools_app.widgets.exports import Exports, text_format
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.hex_view import HexView
 from inspector.files.session import Session
-from inspector.render.delimited import TextFormat, write_table
+from inspector.render.delimited import write_table
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table
@@ -74,6 +75,7 @@ class StructurePane(Pane):
         self._reported = ""
         self._nodes: tuple[StructureNode, ...] = ()
         self._finding = Latest("structure search", self)
+        self._exports = Exports(self)
         self._finding.ready.connect(self._show_found)
         self._finding.ended.connect(self.busy.stop)
         self.busy.cancelled.connect(self._finding.cancel)
@@ -287,9 +289,9 @@ class StructurePane(Pane):
         self._finding.close()
         super().shut_down()
 
-    def export_to(self, path: Path) -> bool:
-        """Write the visible rows as TSV or CSV by the suffix; return whether it worked."""
-        kind = TextFormat.CSV if path.suffix.lower() == ".csv" else TextFormat.TSV
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the visible rows as TSV or CSV by the suffix."""
+        kind = text_format(path)
         rows: list[tuple[int, StructureNode]] = []
         index = self.model.index(0, 0)
         while index.isValid():
@@ -298,9 +300,9 @@ class StructurePane(Pane):
                 rows.append((_depth(index), node))
             index = self.tree.indexBelow(index)
         table = structure_table(rows)
-        return try_to_write(
-            self, path, lambda out: write_table(table, range(table.length), out, kind)
-        )
+        rows_of_table = range(table.length)
+        self._exports.start(path, lambda out: write_table(table, rows_of_table, out, kind), done)
+        return True
 
 
 def _depth(index: QModelIndex) -> int:

@@ -26,6 +26,7 @@ from devtools_app.views.timeline_menu import timeline_menu
 from devtools_app.views.timeline_range import FILTERS, RangePanel, range_content
 from devtools_app.widgets.beside import with_legend
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
 from devtools_app.widgets.timeline_canvas_paint import STRENGTH
@@ -113,7 +114,6 @@ class TimelinePane(CanvasImage, Pane):
             lambda row: self.select_key(self.range.table.rows.key(row))
         )
         offer_edits_of_rows(self.range.table, self.context)
-        self.range.exported.connect(lambda text: self._ask(ShowStatus(text)))
         self.theme.changed.connect(self._restyle)
 
     def _restyle(self) -> None:
@@ -210,21 +210,21 @@ class TimelinePane(CanvasImage, Pane):
     def export_range(self) -> None:
         """Ask for a file and write the range to it."""
         name = self.context.paths.save_file(self, "Export the range", "range.tsv", FILTERS)
-        if name and self.export_to(Path(name)) and not name.endswith(".json"):
-            self._ask(ShowStatus(f"Exported {name}"))
+        if name:
+            self.export_to(Path(name), lambda path: self._ask(ShowStatus(f"Exported {path}")))
 
-    def export_to(self, path: Path) -> bool:
-        """Write the range, else what is seen, as TSV, CSV or a Chrome trace by the suffix."""
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the range, else what is seen, as TSV, CSV or a Chrome trace."""
         content, session = self._content, self.state.session
-        if self.range.content is None and content is not None and session is not None:
-            if not content.run:
-                self._ask(ShowStatus("A flame has no ranges of time: choose a run"))
-                return False
-            span = TimeRange(*self.canvas.seen(), content.run)
-            self.range.show_content(
-                range_content(session, self.state.method, span, self.state.units)
-            )
-        return self.range.export_to(path)
+        if self.range.content is not None or content is None or session is None:
+            return self.range.export_to(path, done)
+        if not content.run:
+            self._ask(ShowStatus("A flame has no ranges of time: choose a run"))
+            return False
+        span = TimeRange(*self.canvas.seen(), content.run)
+        method, units = self.state.method, self.state.units
+        self.range.write(path, lambda: range_content(session, method, span, units), done)
+        return True
 
     @override
     def shut_down(self) -> None:

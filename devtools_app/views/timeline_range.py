@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -13,12 +14,14 @@ from devtools_app.appearance.theme import Theme
 from devtools_app.jobs.latest import Latest, Token
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.exports import Exports, text_format
 from devtools_app.widgets.fields import ToolButton
-from devtools_app.widgets.files import write_text_file
+from devtools_app.widgets.files import Done, unreported
 from devtools_app.widgets.table_view import TableView
 from inspector.export.chrome_trace import chrome_trace, trace_lines
 from inspector.files.session import Session
 from inspector.profile.time_range import TimeRange, range_times, run_ranges
+from inspector.render.delimited import write_table
 from inspector.tables.selection import Units
 from inspector.tables.table import Table
 from inspector.tables.time_range import range_summary, range_table
@@ -56,13 +59,10 @@ def range_content(session: Session, method: str, span: TimeRange, units: Units) 
     return RangeContent(session, method, span, range_summary(sums, units.time), table)
 
 
-def write_trace(content: RangeContent, path: Path) -> None:
-    """Write the events of a range as a Chrome trace.
-
-    Raises: OSError
-    """
+def write_trace(content: RangeContent, out: TextIO) -> None:
+    """Write the events of a range as a Chrome trace."""
     trace = chrome_trace(content.session, run_ranges(content.session, content.method, content.span))
-    write_text_file(path, lambda out: out.writelines(trace_lines(trace)))
+    out.writelines(trace_lines(trace))
 
 
 class RangePanel(QWidget):
@@ -70,7 +70,6 @@ class RangePanel(QWidget):
 
     Signals:
         shown(): the range of the newest request is shown
-        exported(text): a file was written, or why not
 
     Attributes:
         table: the operators of the range
@@ -78,7 +77,6 @@ class RangePanel(QWidget):
     """
 
     shown = Signal()
-    exported = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -88,11 +86,9 @@ class RangePanel(QWidget):
         self.summary = ElidedLabel()
         self.summary.setAccessibleName("Sums of the range")
         self._content: RangeContent | None = None
-        self._latest, self._writing = Latest("range", self), Latest("range export", self)
+        self._latest, self._exports = Latest("range", self), Exports(self)
         self._latest.ready.connect(self.show_content)
         self._latest.failed.connect(lambda error: self._fail(str(error)))
-        self._writing.ready.connect(lambda path: self.exported.emit(f"Exported {path}"))
-        self._writing.failed.connect(lambda error: self.exported.emit(f"Not exported: {error}"))
         self._bar = QHBoxLayout()
         self._bar.setContentsMargins(12, 4, 12, 0)
         self._bar.setSpacing(6)
@@ -111,7 +107,7 @@ class RangePanel(QWidget):
     @property
     def working(self) -> bool:
         """Return whether a range is being computed or written."""
-        return self._latest.busy or self._writing.busy
+        return self._latest.busy or self._exports.busy
 
     def add_button(self, text: str, tip: str, pressed: Callable[[], object]) -> None:
         """Add a button to the line of sums."""
@@ -139,25 +135,32 @@ class RangePanel(QWidget):
         self.summary.setText("")
         self.table.show_table(Table())
 
-    def export_to(self, path: Path) -> bool:
-        """Write the table as TSV or CSV, or the events as a Chrome trace, by the suffix."""
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write the table as TSV or CSV, or the events as a Chrome trace."""
         content = self._content
         if content is None:
             return False
         if path.suffix.lower() != ".json":
-            return self.table.export_to(path)
-
-        def work(_token: Token) -> Path:
-            write_trace(content, path)
-            return path
-
-        self._writing.submit(work)
+            return self.table.export_to(path, done)
+        self.write(path, lambda: content, done)
         return True
+
+    def write(self, path: Path, content: Callable[[], RangeContent], done: Done) -> None:
+        """Begin to write a range that is computed in the thread, whatever range is shown."""
+        trace, kind = path.suffix.lower() == ".json", text_format(path)
+
+        def write(out: TextIO) -> None:
+            found = content()
+            if trace:
+                write_trace(found, out)
+            else:
+                write_table(found.table, range(found.table.length), out, kind)
+
+        self._exports.start(path, write, done)
 
     def shut_down(self) -> None:
         """Stop running threads."""
         self._latest.close()
-        self._writing.close()
 
     def show_content(self, content: object) -> None:
         """Show a range that was computed."""

@@ -14,8 +14,13 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 from schema.objects.atomic_file import write_atomically
 
 AskSave = Callable[[QWidget, str, str, str], "Path | None"]
+Done = Callable[[Path], object]  # called once a file is there, on the GUI thread
 _ENDING = re.compile(r"\*(\.\w+)")  # in "PNG image (*.png)"
 _YES = QMessageBox.StandardButton.Yes
+
+
+def unreported(_path: Path) -> None:
+    """Report nothing of an export."""
 
 
 def ask_save(parent: QWidget, title: str, suggested: str, filters: str) -> Path | None:
@@ -68,7 +73,7 @@ class PathChooser:
         return "" if path is None else str(path)
 
 
-def write_text_file(path: Path, write: Callable[[TextIO], None]) -> None:
+def write_text_file(path: Path, write: Callable[[TextIO], object]) -> None:
     """Write a file to a temporary path and move it, so that no partial file remains.
 
     Raises: OSError
@@ -86,13 +91,3 @@ def write_binary_file(path: Path, data: bytes | bytearray | memoryview) -> None:
     Raises: OSError
     """
     write_atomically(path, lambda stream: stream.write(data))
-
-
-def try_to_write(parent: QWidget, path: Path, write: Callable[[TextIO], None]) -> bool:
-    """Write a file and report an error in a dialog; return whether it worked."""
-    try:
-        write_text_file(path, write)
-    except OSError as error:
-        QMessageBox.warning(parent, "Cannot write the file", f"{path}: {error.strerror}")
-        return False
-    return True

@@ -30,11 +30,12 @@ from devtools_app.widgets.column_fit import ColumnFit
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.elision import CellDelegate, NameDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.exports import Exports, text_format
 from devtools_app.widgets.fields import ToolButton
-from devtools_app.widgets.files import AskSave, ask_save, try_to_write
+from devtools_app.widgets.files import AskSave, Done, ask_save, unreported
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.share_bar import ShareDelegate
-from inspector.render.delimited import TextFormat, tsv, write_table
+from inspector.render.delimited import tsv, write_table
 from inspector.tables.filter import FilterError, parse_filter
 from inspector.tables.magnitude import magnitude
 from inspector.tables.table import Column, ColumnKind, Table
@@ -92,6 +93,7 @@ class ItemPanel(QWidget):
         self._empty = EmptyState(theme, Need(f"No {name}"))
         self._need = Need(f"No {name}")
         self._marked: Mapping[int, str] = {}
+        self._exports = Exports(self)
         self._lay_out()
         self._prepare_view()
         self._filter.filter_changed.connect(self._filter_typed)
@@ -106,6 +108,10 @@ class ItemPanel(QWidget):
 
     def shown_rows(self) -> list[int]:
         """Return the rows shown, in the order shown."""
+        return self.row_lister()()
+
+    def row_lister(self) -> Callable[[], list[int]]:
+        """Return a function that lists the rows shown now, which may be called in a thread."""
         raise NotImplementedError
 
     def selected_rows(self) -> list[int]:
@@ -154,11 +160,11 @@ class ItemPanel(QWidget):
         if rows:
             QGuiApplication.clipboard().setText(tsv(self.rows, rows))
 
-    def export_to(self, path: Path) -> bool:
-        """Write all shown rows to a file: CSV for the suffix .csv, else TSV."""
-        kind = TextFormat.CSV if path.suffix.lower() == ".csv" else TextFormat.TSV
-        rows = self.shown_rows()
-        return try_to_write(self, path, lambda out: write_table(self.rows, rows, out, kind))
+    def export_to(self, path: Path, done: Done = unreported) -> bool:
+        """Begin to write all shown rows to a file: CSV for the suffix .csv, else TSV."""
+        kind, rows, table = text_format(path), self.row_lister(), self.rows
+        self._exports.start(path, lambda out: write_table(table, rows(), out, kind), done)
+        return True
 
     def export(self) -> None:
         """Ask for a file and write all shown rows to it."""

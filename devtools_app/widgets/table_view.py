@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
@@ -89,8 +89,8 @@ class TableView(ItemPanel):
         return self._model.table
 
     @override
-    def shown_rows(self) -> list[int]:
-        return self._model.order.tolist()
+    def row_lister(self) -> Callable[[], list[int]]:
+        return self._model.order.tolist
 
     @override
     def selected_rows(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QKeySequence, QShortcut
@@ -55,14 +55,8 @@ class TreeView(ItemPanel):
         return self._model.tree.rows
 
     @override
-    def shown_rows(self) -> list[int]:
-        found: list[int] = []
-        stack = self._children(QModelIndex())
-        while stack:
-            index = stack.pop()
-            found.append(self._model.node(index))
-            stack += self._children(index)
-        return found
+    def row_lister(self) -> Callable[[], list[int]]:
+        return self._model.arrangement.downwards
 
     @override
     def selected_rows(self) -> list[int]:
@@ -156,10 +150,6 @@ class TreeView(ItemPanel):
         # not currentChanged: Tab alone gives a view a current row, which the user did not choose
         tree.selectionModel().selectionChanged.connect(self._selected)
         tree.activated.connect(lambda index: self.row_activated.emit(self._model.node(index)))
-
-    def _children(self, parent: QModelIndex) -> list[QModelIndex]:
-        rows = range(self._model.rowCount(parent) - 1, -1, -1)
-        return [self._model.index(row, 0, parent) for row in rows]
 
     def _shape_columns(self) -> None:
         for index, column in enumerate(self.rows.columns):

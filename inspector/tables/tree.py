@@ -73,6 +73,18 @@ class Arrangement:
         """Return the child of a node (-1 for the top) in a row."""
         return int(self.children[self.first[node + 1] + row])
 
+    def downwards(self) -> list[int]:
+        """Return the shown nodes from top to bottom, each before its children."""
+        first: list[int] = self.first.tolist()
+        children: list[int] = self.children.tolist()
+        found: list[int] = []
+        waiting = children[first[0] : first[1]][::-1]
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            waiting += children[first[node + 1] : first[node + 2]][::-1]
+        return found
+
 
 class TreeOrder:
     """Sorts and filters a tree: siblings among themselves, a match keeps all above and below it.

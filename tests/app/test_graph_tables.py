@@ -97,6 +97,7 @@ def test_export_writes_the_edges_without_a_table(qtbot: QtBot, tmp_path: Path) -
     assert isinstance(pane, CanExport)
     path = tmp_path / "graph.tsv"
     assert pane.export_to(path)
+    qtbot.waitUntil(path.exists)
     lines = path.read_text().splitlines()
     graph = model_graph(opened(MODEL), "forward")
     assert graph is not None

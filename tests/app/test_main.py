@@ -222,5 +222,3 @@ def test_view_table_says_what_the_modules_say(view):
     spec = importlib.import_module(f"devtools_app.views.{view.name}").SPEC
     for name in ("name", "title", "area", "icon", "without_session", "action"):
         assert getattr(spec, name) == getattr(view, name)
-
-

@@ -217,6 +217,7 @@ def test_a_range_is_exported_as_a_table(
     settle(bench, qtbot)
     path = tmp_path / f"range.{suffix}"
     assert pane.export_to(path)
+    qtbot.waitUntil(path.exists)
     assert path.read_text().startswith(start)
 
 

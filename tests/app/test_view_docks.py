@@ -113,6 +113,7 @@ def test_dock_writes_its_table(bench: Bench, tmp_path: Path) -> None:
     bench.open(opened(XNNPACK))
     if isinstance(bench.pane, CanExport):
         assert bench.pane.export_to(tmp_path / "x.tsv")
+        bench.qtbot.waitUntil((tmp_path / "x.tsv").exists)
         assert len((tmp_path / "x.tsv").read_text().splitlines()) > 2
 
 

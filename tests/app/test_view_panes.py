@@ -115,6 +115,7 @@ def test_view_writes_picture_and_table(bench: Bench, tmp_path: Path) -> None:
             assert (tmp_path / f"x.{ending}").stat().st_size > 500
     if isinstance(pane, CanExport):
         assert pane.export_to(tmp_path / "x.tsv")
+        bench.qtbot.waitUntil((tmp_path / "x.tsv").exists)
         assert len((tmp_path / "x.tsv").read_text().splitlines()) > 2
 
 

@@ -171,12 +171,13 @@ def test_table_copy_is_exact(table, qtbot):
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".csv"])
-def test_table_export_writes_shown_rows_in_order(table, tmp_path, suffix):
+def test_table_export_writes_shown_rows_in_order(table, qtbot, tmp_path, suffix):
     table.sort_by(2, descending=True)
     table.set_filter_text("conv")
     path = tmp_path / f"out{suffix}"
     table.ask_path = lambda *_args: path
     table.export()
+    qtbot.waitUntil(path.exists)
     rows = path.read_text(encoding="utf-8").splitlines()
     assert [row.replace(",", "\t").split("\t")[0] for row in rows] == [
         "operator",
@@ -186,13 +187,44 @@ def test_table_export_writes_shown_rows_in_order(table, tmp_path, suffix):
     assert list(tmp_path.glob("*.part")) == []
 
 
-def test_table_export_to_bad_place_says_so(table, tmp_path, monkeypatch):
+def test_table_export_to_bad_place_says_so(table, qtbot, tmp_path, monkeypatch):
     from PySide6.QtWidgets import QMessageBox
 
     said = []
     monkeypatch.setattr(QMessageBox, "warning", lambda *args: said.append(args[2]))
-    assert not table.export_to(tmp_path / "nowhere" / "x.tsv")
+    done = []
+    table.export_to(tmp_path / "nowhere" / "x.tsv", done.append)
+    qtbot.waitUntil(lambda: bool(said))
     assert "nowhere" in said[0]
+    assert not done
+
+
+def test_export_is_written_in_a_thread_with_the_rows_shown_when_it_began(
+    table, qtbot, tmp_path, monkeypatch
+):
+    from devtools_app.widgets import item_panel
+
+    threads, may = [], threading.Event()
+    write = item_panel.write_table
+
+    def slow(*arguments):
+        threads.append(threading.current_thread())
+        assert may.wait(20)
+        write(*arguments)
+
+    monkeypatch.setattr(item_panel, "write_table", slow)
+    done, path = [], tmp_path / "x.tsv"
+    table.set_filter_text("conv")
+    assert table.export_to(path, done.append)
+    table.set_filter_text("nothing-of-the-kind")
+    assert not path.exists()
+    assert not done  # nothing is reported before the file is there
+    may.set()
+    qtbot.waitUntil(lambda: done == [path])
+    assert threads != [threading.main_thread()]
+    names = [row.split("\t")[0] for row in path.read_text().splitlines()[1:]]
+    assert names
+    assert all(name.startswith("conv") for name in names)
 
 
 def test_table_menu_offers_copy_filter_sort_columns_export(table, qtbot):
