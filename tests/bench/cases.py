@@ -20,6 +20,7 @@ from tests.bench.result import Result
 from tests.bench.run_cases import RUN_CASES
 from tests.bench.server_cases import SERVER_CASES
 from tests.bench.sweep_cases import SWEEP_CASES
+from tests.bench.tour_cases import TOUR_CASES
 
 Case = Callable[[Path], Iterable[Result]]
 _INSPECTOR = (
@@ -111,6 +112,7 @@ CASES: tuple[Case, ...] = (
     million_events,
     two_gigabytes,
     *GUI_CASES,
+    *TOUR_CASES,
     *COMPILE_CASES,
     *RUN_CASES,
     *DELEGATE_CASES,

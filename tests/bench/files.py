@@ -11,6 +11,7 @@ from schema import etdump, program
 from schema.etdump.build import synthetic
 from schema.program import model as m
 from schema.program.program import ProgramFile
+from tests.app.sessions import chain_session
 
 MODELS = ("mv2_portable", "gpt2_portable")
 
@@ -21,6 +22,16 @@ def million_events(folder: Path, *, runs: int) -> Path:
     if not path.exists():
         path.write_bytes(etdump.encode(synthetic(1_000_000, runs=runs)))
     return path
+
+
+def large_session(folder: Path) -> tuple[Path, Path]:
+    """Return a program of 50,000 operators one after another, and a trace of five runs of it."""
+    model, trace = folder / "chain_50000.pte", folder / "chain_50000.etdp"
+    if not model.exists():
+        model.write_bytes(chain_session(50_000).files[0].data)
+    if not trace.exists():
+        trace.write_bytes(etdump.encode(synthetic(500_005, runs=5)))
+    return model, trace
 
 
 def two_gigabytes(folder: Path) -> Path:

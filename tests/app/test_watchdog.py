@@ -1,0 +1,51 @@
+"""The watchdog of the benchmarks measures how long the GUI thread is busy, and what it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench.child import ask
+
+pytestmark = pytest.mark.gui
+
+CODE = """
+import dataclasses, json, time
+from PySide6.QtCore import QCoreApplication, QTimer
+from devtools_app.viewmodels.layout import axis
+from tests.bench.watchdog import Watchdog
+app = QCoreApplication([])
+watchdog = Watchdog(0.03)
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+def busy():
+    watchdog.step = "busy"
+    spin(0.1)
+def asleep():
+    watchdog.step = "asleep"
+    time.sleep(0.1)
+def short():
+    watchdog.step = "short"
+    spin(0.001)
+# as if it were of the product
+exec(compile("def product(work):\\n    work()\\n", axis.__file__, "exec"))
+for at, act in ((50, lambda: product(busy)), (400, asleep), (700, short), (1000, app.quit)):
+    QTimer.singleShot(at, act)
+watchdog.start()
+app.exec()
+watchdog.stop()
+print(json.dumps([{**dataclasses.asdict(one), "seconds": one.seconds, "what": one.what}
+                  for one in watchdog.blocks]))
+"""
+
+
+def test_a_busy_thread_is_a_block_with_what_ran_and_an_idle_one_is_none() -> None:
+    blocks = {one["step"]: one for one in ask(CODE)}
+    assert "busy" in blocks
+    assert blocks["busy"]["seconds"] >= 0.08
+    assert "axis.product" in blocks["busy"]["what"]
+    assert "short" not in blocks
+    # a wait that costs no processor time of the process is not what the program did
+    assert blocks["asleep"]["wall"] >= 0.08
+    assert blocks["asleep"]["seconds"] < 0.05
