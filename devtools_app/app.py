@@ -109,7 +109,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     restore = hook.install()
     old_end = signal.signal(signal.SIGTERM, _end)
     window = make_window(app, log=log)
-    Warming(window.imports, window).start_after_first_paint()
+    Warming(window.context.imports, window).start_after_first_paint()
 
     def show_error(text: str, details: str) -> None:
         window.notice(Notice(text, "error", details))

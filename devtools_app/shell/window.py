@@ -76,7 +76,6 @@ class MainWindow(QMainWindow):
         commands: handlers of actions
         router: handles requests of views
         context: passed to views
-        imports: modules that are imported off the GUI thread
         bound: the actions of the table
         tabs: names of the views in the middle, by their group
         centre: the views in the middle
@@ -130,10 +129,8 @@ class MainWindow(QMainWindow):
         )
         self.commands = Commands(services, self)
         self.router = Router(services, self, self.commands)
-        self.imports = Imports(self)
-        self.context = ViewContext(
-            self.store, theme, self.router, log or LogStore(), self.jobs, paths, self.imports
-        )
+        has = (log or LogStore(), self.jobs, paths, Imports(self))
+        self.context = ViewContext(self.store, theme, self.router, *has)
         self.jobs.history.logged.connect(self.context.log.add_job)
         tabs = {view.name for found in self._groups.values() for view in found}
         self.centre_specs = tuple(view for view in views if view.name in tabs)
@@ -519,7 +516,7 @@ class MainWindow(QMainWindow):
             graph_filters=state.graph_filters,
         )
         self.controller.put_settings(remembered)
-        self.imports.stop()
+        self.context.imports.stop()
         for host in self.hosts:
             host.shut_down()
         self.jobs.shut_down()

@@ -88,7 +88,7 @@ def test_a_view_is_made_once_its_module_was_imported_in_the_thread(
     line = entry(name, "Late", Area.CENTRE, "size", without_session=True)
     window = make_window(views=(*VIEWS, line))
     if ahead:
-        window.imports.start(())
+        window.context.imports.start(())
     window.show_view(name)
     host = next(one for one in window.hosts if isinstance(one, ViewHost) and one.spec is line)
     module = f"devtools_app.views.{name}"

@@ -199,34 +199,6 @@ def test_table_export_to_bad_place_says_so(table, qtbot, tmp_path, monkeypatch):
     assert not done
 
 
-def test_export_is_written_in_a_thread_with_the_rows_shown_when_it_began(
-    table, qtbot, tmp_path, monkeypatch
-):
-    from devtools_app.widgets import item_panel
-
-    threads, may = [], threading.Event()
-    write = item_panel.write_table
-
-    def slow(*arguments):
-        threads.append(threading.current_thread())
-        assert may.wait(20)
-        write(*arguments)
-
-    monkeypatch.setattr(item_panel, "write_table", slow)
-    done, path = [], tmp_path / "x.tsv"
-    table.set_filter_text("conv")
-    assert table.export_to(path, done.append)
-    table.set_filter_text("nothing-of-the-kind")
-    assert not path.exists()
-    assert not done  # nothing is reported before the file is there
-    may.set()
-    qtbot.waitUntil(lambda: done == [path])
-    assert threads != [threading.main_thread()]
-    names = [row.split("\t")[0] for row in path.read_text().splitlines()[1:]]
-    assert names
-    assert all(name.startswith("conv") for name in names)
-
-
 def test_table_menu_offers_copy_filter_sort_columns_export(table, qtbot):
     table.show_current("a")
     menu = table._menu()
