@@ -125,7 +125,7 @@ class RooflinePlot(Plot):
                 chart.text(one.x[1], one.y[1], one.label, anchor=(1.0, 1.0))
 
     def _draw_points(self, chart: Chart) -> None:
-        """Draw what can be told apart in the visible range."""
+        """Draw what can be distinguished in the visible range."""
         scene, palette = self._scene, self.theme.palette
         assert scene is not None
         chart.remove_dots()
