@@ -7,7 +7,7 @@ instruction that failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from operator import length_hint
 from typing import Any
 
@@ -15,25 +15,43 @@ import torch
 
 from runtime.execution.binding import BoundInstruction, Call
 from runtime.execution.chains import Chains
-from runtime.execution.fused import FusedRun
+from runtime.execution.fused import FusedRun, Stretch, has_scripts, unoptimized
 from runtime.platform import clock, current
 from runtime.tracing.tracer import DebugLevel, EventTracer, ProfilingLevel
 
 _torch: Any = torch
+RUNS_BEFORE_SCRIPTS = 3  # recording takes as long as some runs
 
 
 def run_fused(chains: Chains, fused: FusedRun) -> None:
     """Run the calls of a fused run; the plan has one chain without jumps."""
     fused.activate()
     chains.spend(chains.budget, len(chains.calls[0]), 0)
+    if fused.flow is not None:
+        fused.runs += 1
+        if fused.runs > RUNS_BEFORE_SCRIPTS and has_scripts():
+            _record(chains, fused)
+            return
     remaining = iter(fused.calls)
     try:
-        with _below_autograd():
+        with _below_autograd(), unoptimized() if fused.is_scripted else nullcontext():
             for call in remaining:
                 call()
     except Exception as error:
         at = len(fused.calls) - 1 - length_hint(remaining)
-        raise chains.failed(error, 0, fused.places[at]) from error
+        call = fused.calls[at]
+        place = call.place if isinstance(call, Stretch) else fused.places[at]
+        raise chains.failed(error, 0, place) from error
+
+
+def _record(chains: Chains, fused: FusedRun) -> None:
+    """Run the calls of a fused run, of which graphs are made."""
+    seen: list[int] = []
+    try:
+        with _below_autograd():
+            fused.record(seen.append)
+    except Exception as error:
+        raise chains.failed(error, 0, seen[-1] if seen else 0) from error
 
 
 def run_calls(chains: Chains, calls: Sequence[Sequence[Call]]) -> None:

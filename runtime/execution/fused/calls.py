@@ -32,9 +32,9 @@ def keep(run: Callable[[], Any], tensors: Sequence[TensorUse], *, several: bool)
     if not several:
         slot = tensors[0].slot
         shape = slot.tensor.shape if slot.dynamism == TensorShapeDynamism.STATIC else None
-        return partial(_keep_one, run, slot.tensor, shape, slot)
+        return partial(keep_one, run, slot.tensor, shape, slot)
     requested = [(t.slot, t.slot.tensor, bool(t.reads or t.aliases)) for t in tensors]
-    return partial(_keep_several, run, requested)
+    return partial(keep_several, run, requested)
 
 
 def copied(run: Callable[[], torch.Tensor], target: torch.Tensor) -> Call:
@@ -46,9 +46,10 @@ def _copy(run: Callable[[], torch.Tensor], target: torch.Tensor) -> None:
     target.copy_(run())
 
 
-def _keep_one(
+def keep_one(
     run: Callable[[], Any], tensor: torch.Tensor, shape: torch.Size | None, slot: TensorSlot
 ) -> None:
+    """Point a tensor at the result of a kernel."""
     result = run()
     if result.shape != shape:
         slot.allow(result.shape)
@@ -57,17 +58,28 @@ def _keep_one(
     tensor.data = result
 
 
-def _keep_several(
+def keep_several(
     run: Callable[[], Any], requested: Sequence[tuple[TensorSlot, torch.Tensor, bool]]
 ) -> None:
+    """Point tensors at the results of a kernel."""
+    for tensor, result in results_of(run, requested):
+        tensor.data = result
+
+
+def results_of(
+    run: Callable[[], Any], requested: Sequence[tuple[TensorSlot, torch.Tensor, bool]]
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the tensors that are needed, each with its result."""
     results = run()
     if len(results) != len(requested):
         raise ExecutionError(
             ErrorCode.InvalidArgument, f"{len(results)} results for {len(requested)} out arguments"
         )
-    for (slot, tensor, needed), result in zip(requested, results, strict=True):
-        if needed:
-            tensor.data = fitted(slot, result)
+    return [
+        (tensor, fitted(slot, result))
+        for (slot, tensor, needed), result in zip(requested, results, strict=True)
+        if needed
+    ]
 
 
 def _converted(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -81,10 +93,11 @@ def _converted(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def alias(owner: TensorSlot, other: TensorSlot) -> Call:
     """Return the call that points a tensor at the memory of another one, with its own sizes."""
-    return partial(_alias, owner.tensor, other.tensor, tuple(other.tensor.shape))
+    return partial(point_alias, owner.tensor, other.tensor, tuple(other.tensor.shape))
 
 
-def _alias(owner: torch.Tensor, other: torch.Tensor, shape: tuple[int, ...]) -> None:
+def point_alias(owner: torch.Tensor, other: torch.Tensor, shape: tuple[int, ...]) -> None:
+    """Point a tensor at the memory of another one."""
     other.data = owner.reshape(shape)
 
 
@@ -106,14 +119,16 @@ def _view(table: ValueTable, source: int, size: int, out: TensorSlot) -> None:
 def release(tensors: Sequence[torch.Tensor]) -> Call:
     """Return the call that frees results after their last use."""
     pairs = [(tensor, _empty(tensor.dtype)) for tensor in tensors]
-    return partial(_release_one, *pairs[0]) if len(pairs) == 1 else partial(_release, pairs)
+    return partial(release_one, *pairs[0]) if len(pairs) == 1 else partial(release_all, pairs)
 
 
-def _release_one(tensor: torch.Tensor, empty: torch.Tensor) -> None:
+def release_one(tensor: torch.Tensor, empty: torch.Tensor) -> None:
+    """Free a result."""
     tensor.data = empty
 
 
-def _release(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+def release_all(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    """Free results."""
     for tensor, empty in pairs:
         tensor.data = empty
 

@@ -16,6 +16,7 @@ from runtime.execution.fused.dataflow import ALWAYS, BEFORE, VIEW, Dataflow, Ten
 from runtime.execution.fused.fuse import Fuser
 from runtime.execution.fused.matmul import PackedBudget, PackedMatmuls
 from runtime.execution.fused.operators import CONSTANT, DIRECT, FRESH, MATMULS, SCALED, VIEWS
+from runtime.execution.fused.stretches import Stretch, scripted_calls
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 from runtime.kernels.size_guard import GROWING
@@ -43,6 +44,9 @@ class FusedRun:
         constants: tensors with equal contents in every run, and their folded contents
         idle: address and bytes of planned memory that these calls never touch
         active: whether tensors point outside of their planned memory
+        flow: reads and writes of each tensor, None once the calls are scripted
+        runs: how often the calls have run, until they are scripted
+        is_scripted: whether graphs stand for stretches of calls
     """
 
     calls: list[Call] = field(default_factory=list[Call])
@@ -52,11 +56,25 @@ class FusedRun:
     constants: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
     idle: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     active: bool = False
+    flow: Dataflow | None = None
+    runs: int = 0
+    is_scripted: bool = False
 
     def add(self, place: int, call: Call) -> None:
         """Append a call."""
         self.calls.append(call)
         self.places.append(place)
+
+    def record(self, notice: Callable[[int], None]) -> None:
+        """Run the calls, and let graphs stand for stretches of them from the next run on.
+
+        Args:
+            notice: called with the instruction that runs next
+        """
+        flow, self.flow = self.flow, None
+        assert flow is not None
+        self.calls, self.places = scripted_calls(self.calls, self.places, flow, notice)
+        self.is_scripted = any(isinstance(call, Stretch) for call in self.calls)
 
     def activate(self) -> None:
         """Point folded tensors at their contents, and release the memory that only traces need."""
@@ -117,6 +135,7 @@ class Planner:
         while place < len(instructions):
             place = self._plan_instruction(place, instructions[place])
         originals = {id(held) for held, _ in self._run.originals}
+        self._run.flow = self._flow
         self._run.idle = self._flow.idle(lambda slot: id(slot.tensor) in originals)
         return self._run
 
