@@ -174,6 +174,8 @@ _ENTRIES = (  # marks are looked up in this order
         decoder=f"{_P}coreml:decode_payload",
         marks=((0, b"CMJR"),),
         spec_readers=f"{_SPECS}COREML",
+        executor="runtime.backends.coreml:CoreMLBackend",
+        steps=True,
     ),
     Backend(
         "OpenvinoBackend",

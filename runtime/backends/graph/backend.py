@@ -21,6 +21,7 @@ from runtime.delegates.interface import (
 from runtime.errors import invalid_argument
 from schema import payloads
 from schema.origins import ValueOrigin
+from schema.payloads import Payload
 
 
 class GraphBackend(BackendInterface):
@@ -50,7 +51,14 @@ class GraphBackend(BackendInterface):
         named = {key: data.data(key) for key in data.keys()}  # noqa: SIM118 - no mapping
         specs = tuple(compile_specs.items())
         payload = payloads.decode(self.id, processed, named, specs)
-        return GraphEngine(payload, self.table, context.partition)
+        return self.engine(payload, context.partition)
+
+    def engine(self, payload: Payload, partition: int) -> GraphEngine:
+        """Return what runs a payload.
+
+        Raises: DelegateError naming the operators that are not known
+        """
+        return GraphEngine(payload, self.table, partition)
 
     @override
     def execute(

@@ -55,13 +55,18 @@ class GraphEngine:
         reads = [
             () if one is None else (*_places(one.operands, self.places),) for one in operations
         ]
+        self._once = [
+            index
+            for index, node in enumerate(self.graph.nodes)
+            if table.once is not None and operations[index] is not None and table.once(node)
+        ]
         self._dropped = self._last_uses(reads)
         self._held: list[Any] = []
         self._calls = [
             None if one is None else self._call(node, one)
             for node, one in zip(self.graph.nodes, operations, strict=True)
         ]
-
+        self._compute_once(reads)
         self._steps = [
             (index, call, self._dropped[index])
             for index, call in enumerate(self._calls)
@@ -162,11 +167,30 @@ class GraphEngine:
                 last[place] = index
         kept = {self.places[name] for name in self.graph.outputs}
         kept |= {self.places[name] for name, one in self.graph.values.items() if one.constant}
+        kept |= {
+            self.places[name] for index in self._once for name in self.graph.nodes[index].outputs
+        }
         dropped: list[list[int]] = [[] for _ in reads]
         for place, index in last.items():
             if place not in kept:
                 dropped[index].append(place)
         return [tuple(places) for places in dropped]
+
+    def _compute_once(self, reads: Sequence[Sequence[int]]) -> None:
+        """Replace nodes whose results never change by their results, and forget what these read."""
+        if not self._once:
+            return
+        self._held[:] = self._fixed
+        for index in self._once:
+            self.run_node(index)
+            for name in self.graph.nodes[index].outputs:
+                self._fixed[self.places[name]] = self._held[self.places[name]]
+            self._calls[index] = None
+        self._held.clear()
+        used = {place for index, own in enumerate(reads) if self._calls[index] for place in own}
+        used |= {self.places[name] for name in self.graph.outputs}
+        for place in {place for index in self._once for place in reads[index]} - used:
+            self._fixed[place] = None
 
     # ---- running
     def run(self, inputs: Sequence[Any], tracer: DelegateTracer) -> list[Any]:
@@ -297,7 +321,7 @@ def _places(operands: Sequence[Operand], places: Mapping[str, int]) -> list[int]
 
 
 def _dtype(value: GraphValue, table: OperatorTable, partition: int) -> torch.dtype | None:
-    if value.tensor is None:
+    if value.tensor is None or value.kind == "str":
         return None
     try:
         return table.dtypes.get(value.tensor.dtype) or dtype_of(value.tensor.scalar_type)
@@ -313,7 +337,8 @@ def _operations(graph: Graph, table: OperatorTable, partition: int) -> list[Oper
         if node.kind in _PASSIVE:
             found.append(None)
             continue
-        operation = table.bind(node, graph) if node.kind is NodeKind.CALL else None
+        known = node.kind in (NodeKind.CALL, NodeKind.CONTROL)
+        operation = table.bind(node, graph) if known else None
         if operation is None:
             unknown.add(node.target or node.kind.value)
         found.append(operation)
@@ -335,7 +360,11 @@ def _constants(payload: Payload, table: OperatorTable, partition: int) -> list[A
         if data is None:
             why = f"the bytes of constant {value.constant} are missing"
             raise DelegateError(ErrorCode.InvalidExternalData, why, partition=partition)
-        found.append(value.literal if value.tensor is None else _constant(value, data, table))
+        try:
+            found.append(value.literal if value.tensor is None else _constant(value, data, table))
+        except (RuntimeError, ValueError) as error:
+            why = f"constant {value.name} of {len(data)} bytes does not fit its shape"
+            raise _refused(f"{why}: {str(error).splitlines()[0]}", partition) from error
     return found
 
 

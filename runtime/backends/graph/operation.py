@@ -53,6 +53,7 @@ class OperatorTable:
         bind: of a computing node
         dtypes: torch dtypes of values whose dtype torch lacks, by its name
         unpack: by dtype name, returns the elements of a constant that torch cannot view
+        once: whether a node is computed when the payload is loaded: all it reads are constants
     """
 
     bind: Bind
@@ -60,3 +61,4 @@ class OperatorTable:
     unpack: Mapping[str, Callable[[GraphValue, memoryview], torch.Tensor]] = field(
         default_factory=dict[str, Callable[[GraphValue, memoryview], torch.Tensor]]
     )
+    once: Callable[[GraphNode], bool] | None = None

@@ -26,12 +26,12 @@ class Function:
     Attributes:
         graph: its operations; nested blocks are subgraphs
         opset: of the block that was read
-        weights: (weight file, offset) by the name of the constant that refers to it
+        weights: by the name of the constant: (weight file, offset), or the bytes
     """
 
     graph: Graph
     opset: str
-    weights: Mapping[str, tuple[str, int]]
+    weights: Mapping[str, tuple[str, int] | memoryview]
 
 
 def read_program(message: memoryview, budget: FieldBudget) -> dict[str, Function]:
@@ -60,10 +60,13 @@ def _entries(
 
 def _function(name: str, body: memoryview, budget: FieldBudget) -> Function:
     inputs: list[GraphValue] = []
+    states: list[str] = []
     opset = ""
     for number_, value in fields(body, budget):
         if number_ == 1:
-            inputs.append(_named_value(nested(value), budget))
+            built, kind = _typed_value(nested(value), budget)
+            inputs.append(built)
+            states += [built.name] if kind.is_state else []
         elif number_ == 2:
             opset = text(value)
     blocks = dict(_entries(body, 3, budget))
@@ -77,19 +80,23 @@ def _function(name: str, body: memoryview, budget: FieldBudget) -> Function:
         tuple(value.name for value in inputs),
         graph.outputs,
         reader.nested,
-        MappingProxyType({"opset": opset}),
+        MappingProxyType({"opset": opset, **({"states": tuple(states)} if states else {})}),
     )
     return Function(built, opset, reader.weights)
 
 
 def _named_value(message: memoryview, budget: FieldBudget) -> GraphValue:
+    return _typed_value(message, budget)[0]
+
+
+def _typed_value(message: memoryview, budget: FieldBudget) -> tuple[GraphValue, MilType]:
     name, kind = "", MilType("other")
     for number_, value in fields(message, budget):
         if number_ == 1:
             name = text(value)
         elif number_ == 2:
             kind = read_type(nested(value), budget)
-    return GraphValue(name, kind.tensor, kind.kind)
+    return GraphValue(name, kind.tensor, kind.kind), kind
 
 
 class _BlockScope(Mapping[str, GraphValue]):
@@ -115,7 +122,7 @@ class _BlockReader:
 
     def __init__(self, budget: FieldBudget) -> None:
         self.nested: dict[str, Graph] = {}
-        self.weights: dict[str, tuple[str, int]] = {}
+        self.weights: dict[str, tuple[str, int] | memoryview] = {}
         self._budget = budget
         self._names: set[str] = set()
         self._constants: set[str] = set()
@@ -176,7 +183,7 @@ class _BlockReader:
             value = read_value(body, self._budget)
             if kind == "const" and key == "val":
                 stored = value
-            elif value.file:  # the parameters of a compressed weight
+            elif value.file or value.data is not None:  # the parameters of a compressed weight
                 arguments.append(Argument(key, (self._stored(name, key, value, values),)))
             else:
                 facts[key] = value.literal
@@ -216,7 +223,7 @@ class _BlockReader:
                     names.append(text(item))
                 elif inner == 2:
                     found = read_value(nested(item), self._budget)
-                    if found.file:
+                    if found.file or found.data is not None:
                         names.append(self._stored(owner, key, found, values))
                     else:
                         literals.append(found.literal)
@@ -224,20 +231,24 @@ class _BlockReader:
         return Argument(key, tuple(names), literal)
 
     def _stored(self, owner: str, key: str, value: MilValue, values: dict[str, GraphValue]) -> str:
-        """Return the name of an operand read directly from a weight file."""
+        """Return the name of an operand that is a constant, though no operation defines it."""
         name = unique(f"{owner}.{key}", len(self.weights), self._constants)
         while name in values:
             name = unique(f"{name}'", len(self.weights), self._constants)
-        self.weights[name] = (value.file, value.offset)
+        self.weights[name] = _place(value)
         values[name] = GraphValue(name, value.type.tensor, value.type.kind, constant=name)
         return name
 
     def _constant(self, value: GraphValue, stored: MilValue | None) -> GraphValue:
         if stored is None:
             return value
-        if stored.file:
+        if stored.file or stored.data is not None:
             # Values of two blocks may share a name, constants of a function may not.
             name = unique(value.name, len(self.weights), self._constants)
-            self.weights[name] = (stored.file, stored.offset)
+            self.weights[name] = _place(stored)
             return GraphValue(value.name, value.tensor, value.kind, constant=name)
         return GraphValue(value.name, value.tensor, value.kind, stored.literal)
+
+
+def _place(value: MilValue) -> tuple[str, int] | memoryview:
+    return (value.file, value.offset) if value.data is None else value.data

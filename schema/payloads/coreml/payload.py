@@ -61,7 +61,7 @@ def _reference(source: PayloadSource) -> Payload:
         format=f"CMJR, {built.format}",
         size=len(data),
         parts=parts,
-        constants=(model,),  # the weights are inside it
+        constants=(model, *built.constants),
         summary=MappingProxyType({**here, **built.summary}),
     )
 

@@ -5,11 +5,11 @@ Source: coremltools mlmodel/format/MIL.proto (field numbers of ValueType, Tensor
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 from schema.errors import FormatError
 from schema.graph import Dim, TensorMeta
+from schema.payloads.coreml.elements import element_bytes, elements, expect_count, shaped
 from schema.payloads.coreml.wire import (
     FieldBudget,
     Value,
@@ -22,7 +22,7 @@ from schema.payloads.coreml.wire import (
 )
 
 _MAX_DEPTH = 32
-_SHOWN = 64  # literals longer than this are described, not spelled out
+_SHOWN = 64  # literals longer than this are constants of the payload, not spelled out
 
 # code -> name, scalar type (-1 where torch has no equal type), bytes format of the elements
 DATATYPES: dict[int, tuple[str, int, str]] = {
@@ -54,11 +54,19 @@ DATATYPES: dict[int, tuple[str, int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MilType:
-    """A type in terms of GraphValue.kind; a state is shown as its tensor."""
+    """A type in terms of GraphValue.kind; a state is shown as its tensor.
+
+    Attributes:
+        kind: of a graph value
+        tensor: its dtype and sizes
+        datatype: code of the dtype
+        is_state: a state wraps the tensor
+    """
 
     kind: str
     tensor: TensorMeta | None = None
     datatype: int = 0
+    is_state: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +75,17 @@ class MilValue:
 
     Attributes:
         type: its type
-        literal: the value, or a description when it is long
+        literal: the value, nested as its shape is; a description when it is long
         file: path of the weight file, empty for immediate values
         offset: where its description is in that file
+        data: the elements of a long value, as a weight file has them
     """
 
     type: MilType
     literal: object = None
     file: str = ""
     offset: int = 0
+    data: memoryview | None = None
 
 
 def read_type(message: memoryview, budget: FieldBudget, depth: int = 0) -> MilType:
@@ -89,7 +99,8 @@ def read_type(message: memoryview, budget: FieldBudget, depth: int = 0) -> MilTy
         if field == 1:
             return _tensor_type(nested(value), budget)
         if field == 5:
-            return MilType("tensor", _wrapped(nested(value), budget, depth).tensor)
+            wrapped = _wrapped(nested(value), budget, depth)
+            return MilType("tensor", wrapped.tensor, wrapped.datatype, is_state=True)
         if field == 2:
             return MilType("list")
     return MilType("other")
@@ -143,8 +154,8 @@ def read_value(message: memoryview, budget: FieldBudget) -> MilValue:
             immediate = nested(value)
         elif field == 5:
             file, offset = _reference(nested(value), budget)
-    literal = None if immediate is None else _literal(immediate, kind, budget)
-    return MilValue(kind, literal, file, offset)
+    literal, data = (None, None) if immediate is None else _literal(immediate, kind, budget)
+    return MilValue(kind, literal, file, offset, data)
 
 
 def _reference(message: memoryview, budget: FieldBudget) -> tuple[str, int]:
@@ -157,25 +168,32 @@ def _reference(message: memoryview, budget: FieldBudget) -> tuple[str, int]:
     return file, offset
 
 
-def _literal(message: memoryview, kind: MilType, budget: FieldBudget) -> object:
+def _literal(
+    message: memoryview, kind: MilType, budget: FieldBudget
+) -> tuple[object, memoryview | None]:
     for field, value in fields(message, budget):
         if field == 1:
             return _tensor_literal(nested(value), kind, budget)
-        return {2: "(tuple)", 3: "(list)", 4: "(dictionary)"}.get(field)
-    return None
+        return {2: "(tuple)", 3: "(list)", 4: "(dictionary)"}.get(field), None
+    return None, None
 
 
-def _tensor_literal(message: memoryview, kind: MilType, budget: FieldBudget) -> object:
+def _tensor_literal(
+    message: memoryview, kind: MilType, budget: FieldBudget
+) -> tuple[object, memoryview | None]:
+    items: list[object] = []
     for field, value in fields(message, budget):
-        raw = nested(value)
-        if len(raw) > 16 * _SHOWN:
-            return f"({len(raw)} bytes inline)"
-        items = _repeated(field, raw, kind, budget)
-        scalar = kind.tensor is not None and not kind.tensor.sizes
-        if scalar and len(items) == 1:
-            return items[0]
-        return tuple(items) if len(items) <= _SHOWN else f"({len(items)} elements inline)"
-    return ()
+        items = _repeated(field, nested(value), kind, budget)
+        break
+    sizes = kind.tensor.sizes if kind.tensor is not None else ()
+    if not sizes and len(items) == 1:
+        return items[0], None
+    expect_count(len(items), sizes)
+    if len(items) <= _SHOWN:
+        return shaped(items, sizes), None
+    described = f"({len(items)} elements inline)"
+    code = DATATYPES.get(kind.datatype, ("", -1, ""))
+    return described, element_bytes(items, code[0], code[2])
 
 
 def _repeated(field: int, message: memoryview, kind: MilType, budget: FieldBudget) -> list[object]:
@@ -186,22 +204,24 @@ def _repeated(field: int, message: memoryview, kind: MilType, budget: FieldBudge
         if field == 4:
             items.append(text(value))
         elif field == 7:
-            items += _from_bytes(nested(value), kind)
+            name, _, code = DATATYPES.get(kind.datatype, ("", -1, ""))
+            items += elements(nested(value), name, code, _count(kind))
         else:
             items += _numbers(field, value)
     return items
+
+
+def _count(kind: MilType) -> int | None:
+    """Return the number of elements of a type, None where a size is open."""
+    count = 1
+    for size in kind.tensor.sizes if kind.tensor is not None else ():
+        if not isinstance(size, int):
+            return None
+        count *= size
+    return count
 
 
 def _numbers(field: int, value: Value) -> list[object]:
     code = {1: "f", 6: "d"}.get(field, "v")
     found = packed(value, code)
     return [bool(item) for item in found] if field == 3 else list(found)
-
-
-def _from_bytes(raw: memoryview, kind: MilType) -> list[object]:
-    code = DATATYPES.get(kind.datatype, ("", -1, ""))[2]
-    if not code:
-        return [f"({len(raw)} packed bytes)"]
-    width = struct.calcsize(f"<{code}")
-    count = len(raw) // width
-    return list(struct.unpack(f"<{count}{code}", raw[: count * width]))

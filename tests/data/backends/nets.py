@@ -70,10 +70,16 @@ class Attention(nn.Module):
 
 
 class Unary(nn.Module):
+    """Without shrinking for Core ML, whose compiler ends with an error at it."""
+
+    def __init__(self, shrink: bool = True) -> None:
+        super().__init__()
+        self.shrink = F.hardshrink if shrink else torch.atan
+
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         p = x.abs() + 0.5
         return (
-            x.abs(), x.cos(), x.exp(), F.gelu(x), F.gelu(x, approximate="tanh"), F.hardshrink(x),
+            x.abs(), x.cos(), x.exp(), F.gelu(x), F.gelu(x, approximate="tanh"), self.shrink(x),
             F.hardswish(x), F.hardtanh(x, -0.5, 0.7), x.neg(), x.relu(), x.sigmoid(), x.sin(),
             p.sqrt(), p.rsqrt(), x.tanh(), x.round(), F.leaky_relu(x, 0.2), p.log10(),
             x.clamp(min=-0.3), x.clamp(-0.2, 0.4), x.pow(2.0), p.log(), x.floor(), x.ceil(), x.erf(),
@@ -140,7 +146,7 @@ class Mlp(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = torch.relu(self.a(x))
         x = x + self.c(torch.relu(self.b(x)))
-        x = F.max_pool2d(self.d(x), 2)
+        x = F.max_pool2d(self.d(x), 2, 2)
         return self.out(torch.relu(self.fc(x.flatten(1))))
 
 
@@ -161,6 +167,79 @@ class Dynamic(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.softmax(self.fc(x).reshape(x.shape[0] * 2, -1), 0)
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(6, 8, batch_first=True)
+        self.lstm = nn.LSTM(8, 5, 2, bidirectional=True)
+        self.rnn = nn.RNN(10, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        y, last = self.gru(x)
+        z, (h, c) = self.lstm(y)
+        return (self.rnn(z)[0], y, last, h, c)
+
+
+class Indexing(nn.Module):
+    """Indices are within range: what happens outside of it is not defined everywhere."""
+
+    def forward(self, x: Tensor, i: Tensor, j: Tensor) -> tuple[Tensor, ...]:
+        return (
+            torch.sort(x, -1)[0], torch.argsort(x, 1, descending=True), torch.topk(x, 3, 0, largest=False)[0],
+            torch.cumsum(x, 0), torch.gather(x, 1, j), torch.scatter(x, 1, j, x[:, :2] * 2),
+            torch.scatter_add(x, 1, j, x[:, :2]), x[i], x[:, i], x[i, i], torch.index_select(x, 1, i),
+            F.embedding(i, x), F.one_hot(i, 7), torch.tril(x), torch.triu(x, 1), x.index_put((i,), x[:2] * 3),
+            torch.index_put(x, (i, i), torch.ones(2)), x.masked_fill(x > 0, -1.0), torch.where(x > 0, x, -x),
+            x.argmin(0), x.max(1)[0], x.max(1)[1], x.std(1), x.var(0), torch.prod(x, 1), torch.logsumexp(x, 1),
+            torch.linalg.vector_norm(x, dim=1), torch.stack([x, x + 1], 1), x.roll(2, 1),
+            torch.nn.functional.normalize(x, dim=1), torch.atleast_2d(x[0]),
+            x.repeat_interleave(2, 1), torch.einsum("ij,kj->ik", x, x), torch.baddbmm(x[None], x[None, :, :4], x[None, :4]),
+        )  # fmt: skip
+
+
+class Resizing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up1 = nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1)
+        self.up2 = nn.ConvTranspose1d(4, 4, 4, stride=2, padding=1, groups=2)
+        self.conv3d = nn.Conv3d(2, 3, (1, 3, 3), padding=(0, 1, 1), dilation=(1, 1, 1))
+        self.wide = nn.Conv2d(4, 4, 3, dilation=2, padding=2, groups=2)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return (
+            self.up1(x), self.up2(x[:, :, 0]), self.conv3d(x.reshape(2, 2, 2, 6, 6)), self.wide(x),
+            F.interpolate(x, scale_factor=2.0, mode="bilinear"), F.interpolate(x, size=[9, 4], mode="nearest"),
+            F.interpolate(x, size=[11, 5], mode="bilinear", align_corners=True), F.pad(x, (1, 2, 2, 1), mode="reflect"),
+            F.pad(x, (2, 0, 1, 1), mode="replicate"), F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+            F.max_pool2d(x, 3, 2, 1, ceil_mode=True), F.adaptive_avg_pool2d(x, (3, 2)), F.avg_pool1d(x[:, :, 0], 2),
+            F.adaptive_avg_pool2d(x, 1), F.pixel_unshuffle(x, 2), F.unfold(x, 2),
+            F.elu(x), F.softplus(x), F.silu(x), F.mish(x), F.hardsigmoid(x), F.relu6(x), F.prelu(x, torch.full((4,), 0.3)),
+            F.glu(x, 1), F.softsign(x), F.threshold(x, 0.1, 0.0), F.celu(x), F.selu(x), F.logsigmoid(x), F.tanhshrink(x),
+        )  # fmt: skip
+
+
+class Branches(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        scale = x.abs().amax()
+        return torch.cond(x.sum() > 0, lambda a, b: a / b, lambda a, b: a * 2 - b, (x, scale))
+
+
+class Cache(nn.Module):
+    """State that a run leaves behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.register_buffer("cache", torch.zeros(6, 4))
+        self.register_buffer("sum", torch.zeros(1, 4))
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        y = self.fc(x)
+        self.sum.add_(y)
+        self.cache.copy_(self.cache.index_put((at,), y))
+        return torch.softmax(x @ self.cache.mT, -1) @ self.cache + self.sum
 
 
 def _seeded(net: nn.Module, *inputs: Tensor) -> tuple[nn.Module, tuple[Tensor, ...]]:
@@ -197,6 +276,8 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Attention(), torch.randn(1, 6, 16))
     if name == "unary":
         return _seeded(Unary(), torch.randn(2, 3, 5) * 3)
+    if name == "unaries":
+        return _seeded(Unary(shrink=False), torch.randn(2, 3, 5) * 3)
     if name == "binary":
         ints = torch.randint(-3, 4, (2, 2, 3), dtype=torch.int32)
         return _seeded(Binary(), torch.randn(2, 1, 4), torch.randn(3, 4), ints[0], ints[1])
@@ -213,4 +294,14 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
         return _seeded(Gru(), torch.randn(1, 5, 8))
     if name == "dynamic":
         return _seeded(Dynamic(), torch.randn(5, 8))
+    if name == "recurrent":
+        return _seeded(Recurrent(), torch.randn(2, 5, 6))
+    if name == "indexing":
+        return _seeded(Indexing(), torch.randn(5, 6), torch.tensor([2, 0]), torch.randint(0, 6, (5, 2)))
+    if name == "resizing":
+        return _seeded(Resizing(), torch.randn(2, 4, 6, 6))
+    if name == "branches":
+        return _seeded(Branches(), torch.randn(2, 3))
+    if name == "cache":
+        return _seeded(Cache(), torch.randn(1, 4), torch.tensor([2]))
     raise KeyError(name)

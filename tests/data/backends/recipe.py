@@ -1,6 +1,6 @@
 """Writes the payloads beside it: python recipe.py BACKEND NETWORK [OPTION], in an environment with the stock package.
 
-Vulkan and native need executorch 1.5.1 alone, OpenVINO openvino 2025.4.1 (and nncf 3.1.0 for int8), TOSA tosa-tools 2026.5.0, MPS the folder backends/apple of
+Vulkan, native and Core ML need executorch 1.5.1 alone, OpenVINO openvino 2025.4.1 (and nncf 3.1.0 for int8), TOSA tosa-tools 2026.5.0, MPS the folder backends/apple of
 release 1.4.1 as MPS_SOURCES. Each NAME.pte has a NAME.pt: [inputs, outputs of the module, or of the quantized
 program]. Networks are in nets.py.
 """
@@ -42,6 +42,8 @@ def partitioner(backend: str, option: str):
         from executorch.exir.backend.compile_spec_schema import CompileSpec
 
         return MPSPartitioner([CompileSpec("use_fp16", bytes([option == "fp16"]))])
+    if backend == "coreml":
+        return coreml_partitioner(option)
     from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
     from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
 
@@ -51,7 +53,37 @@ def partitioner(backend: str, option: str):
     )
 
 
+def coreml_partitioner(option: str):
+    """The option is a deployment target, fp16, int8 (float16 between its integers), or several."""
+    import coremltools as ct
+    from executorch.backends.apple.coreml.compiler import CoreMLBackend
+    from executorch.backends.apple.coreml.partition import CoreMLPartitioner
+
+    words = option.split("-")
+    half = bool({"fp16", "int8", "palette"}.intersection(words))
+    target = next((word for word in words if word.startswith("iOS")), "iOS17")
+    specs = CoreMLBackend.generate_compile_specs(
+        compute_precision=ct.precision.FLOAT16 if half else ct.precision.FLOAT32,
+        minimum_deployment_target=getattr(ct.target, target),
+    )
+    return CoreMLPartitioner(compile_specs=specs)
+
+
 def quantizer(backend: str, option: str):
+    if backend == "coreml":
+        import coremltools.optimize.torch.quantization as q
+        from executorch.backends.apple.coreml.quantizer import CoreMLQuantizer
+
+        return CoreMLQuantizer(
+            q.LinearQuantizerConfig(
+                global_config=q.ModuleLinearQuantizerConfig(
+                    quantization_scheme="symmetric",
+                    activation_dtype=torch.quint8,
+                    weight_dtype=torch.qint8,
+                    weight_per_channel=True,
+                )
+            )
+        )
     if backend == "vulkan":
         from executorch.backends.vulkan.quantizer.vulkan_quantizer import (
             VulkanQuantizer,
@@ -113,7 +145,7 @@ def exported(backend: str, name: str, option: str):
             fast_bias_correction=None,
         )
         program = torch.export.export(made, inputs)
-    elif option and option != "fp16":
+    elif option in ("int8", "int16", "weight4", "weight8", "dynamic8"):
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
         prepared = prepare_pt2e(program.module(check_guards=False), quantizer(backend, option))
@@ -135,8 +167,8 @@ def scrubbed(path: Path) -> None:
             file.writestr(name, re.sub(rb"/[-\w./]*/site-\w+/", b"", data))
 
 
-def main() -> None:
-    backend, name, option = (*sys.argv[1:], "")[:3]
+def write(backend: str, name: str, option: str) -> None:
+    """Write a payload, its inputs and what the module makes of them."""
     program, inputs, expected = exported(backend, name, option)
     home = HERE / backend if backend == "openvino" else HERE  # others need no package to run
     target = home / "_".join(filter(None, (backend, name, option)))
@@ -154,4 +186,5 @@ def main() -> None:
     torch.save([inputs, expected], target.with_suffix(".pt"))
 
 
-main()
+if __name__ == "__main__":
+    write(*(*sys.argv[1:], "")[:3])

@@ -1,0 +1,5 @@
+"""Runs MIL programs, operator by operator."""
+
+from runtime.backends.coreml.backend import CoreMLBackend
+
+__all__ = ["CoreMLBackend"]
