@@ -297,7 +297,9 @@ def network(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
     if name == "recurrent":
         return _seeded(Recurrent(), torch.randn(2, 5, 6))
     if name == "indexing":
-        return _seeded(Indexing(), torch.randn(5, 6), torch.tensor([2, 0]), torch.randint(0, 6, (5, 2)))
+        return _seeded(
+            Indexing(), torch.randn(5, 6), torch.tensor([2, 0]), torch.randint(0, 6, (5, 2))
+        )
     if name == "resizing":
         return _seeded(Resizing(), torch.randn(2, 4, 6, 6))
     if name == "branches":
