@@ -214,3 +214,11 @@ def test_loop_runs_until_its_condition_fails() -> None:
     assert isinstance(engine, MilEngine)
     assert _run(engine, torch.tensor(1.5))[0].item() == 6.0
     assert _run(engine, torch.tensor(7.0))[0].item() == 7.0
+
+
+def test_pair_of_scales_that_the_compiler_merged_is_seen_in_the_numbers() -> None:
+    # quantize(0.0055), flatten, dequantize(0.011): the recorded graph is 0.02 off, the payload 0.62
+    path = DATA / "backends/coreml_m1_int8.pte"
+    inputs, (expected,) = torch.load(path.with_suffix(".pt"))
+    (made,) = Runtime().load_program(path).load_method("forward").execute(inputs)
+    assert 0.61 < (made - expected).abs().max() < 0.63
