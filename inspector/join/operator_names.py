@@ -7,7 +7,7 @@ import re
 _WRAPPED = "auto_functionalized"  # torch's call of an operator that writes to its arguments
 _SUFFIX = re.compile(r"_\d+$")
 _MOVERS = re.compile(
-    r"getitem|quantize|dequantize|choose_qparams|view|permute|transpose|reshape|clone|to_copy"
+    r"getitem|quantize(?!d)|choose_qparams|view|permute|transpose(?!d?_conv)|reshape|clone|to_copy"
     r"|_to_dim_order_copy|sym_size|expand|squeeze|unsqueeze|slice_copy|select_copy|alias|Convert"
     r"|StaticTranspose|StaticReshape|Copy",
 )

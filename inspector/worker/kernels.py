@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.worker.libraries import load_libraries
 from runtime import Runtime
-from runtime.kernels import BEYOND_STOCK
+from runtime.kernels import BEYOND_STOCK, OF_VENDORS
 from runtime.kernels.registry import KernelRegistry
 from runtime.kernels.torch_operators import of_libraries, operator_names
 
@@ -21,7 +21,7 @@ def kernels_missing(program: ExecutorchProgramManager) -> str:
     A program without it loads on the stock runtime.
     """
     called = _called(program)
-    ours_only = sorted(called & BEYOND_STOCK)
+    ours_only = sorted(called & (BEYOND_STOCK | OF_VENDORS))
     sentences: list[str] = []
     if nowhere := KernelRegistry().missing(called):
         sentences.append(

@@ -19,6 +19,7 @@ from runtime.kernels import (
     upcast,
 )
 from runtime.kernels.rule import Kernel, Rule, kernel_of
+from runtime.kernels.vendors import cadence, cortex_m
 
 FAMILIES = (
     attention,
@@ -34,6 +35,8 @@ FAMILIES = (
     shapes,
     upcast,
 )
+VENDORS = (cadence, cortex_m)
+OF_VENDORS = frozenset(name for vendor in VENDORS for name in vendor.TABLE)
 # Operators that the kernel libraries of ExecuTorch 1.5.1 (portable, optimized, quantized) do not
 # have.
 BEYOND_STOCK = frozenset(
@@ -57,7 +60,9 @@ BEYOND_STOCK = frozenset(
 )
 # Operators of its library for language models.
 OF_LLM_LIBRARY = frozenset(attention.TABLE)
-TABLE: dict[str, Rule] = {name: rule for family in FAMILIES for name, rule in family.TABLE.items()}
+TABLE: dict[str, Rule] = {
+    name: rule for family in (*FAMILIES, *VENDORS) for name, rule in family.TABLE.items()
+}
 
 
 @cache

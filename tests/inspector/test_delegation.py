@@ -82,6 +82,14 @@ def test_moving_data_is_not_computing(name: str) -> None:
     assert is_compute("aten_convolution_default")
 
 
+@pytest.mark.parametrize(
+    "name", ["cortex_m::quantized_transpose_conv2d.out", "cadence::quantized_linear.out"]
+)
+def test_operators_on_quantized_values_compute(name: str) -> None:
+    assert is_compute(name)
+    assert not is_compute("quantized_decomposed.quantize_per_tensor.default")
+
+
 def test_getitem_is_on_the_side_of_what_it_reads() -> None:
     def node(name: str, target: str, source: str = "") -> ListedNode:
         return ListedNode(name, "call_function", target, 3, source=source or name)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from runtime import Runtime
-from runtime.kernels import BEYOND_STOCK, OF_LLM_LIBRARY
+from runtime.kernels import BEYOND_STOCK, OF_LLM_LIBRARY, OF_VENDORS
 from tests.architecture.tree import ROOT
 from tests.runtime.one_op import one_operator
 from tests.runtime.operators.exceptions import DIFFERS, NOT_COMPARED
@@ -29,14 +29,14 @@ def swept(stock: Stock) -> list[Trial]:
 def test_operator_names_are_those_of_the_stock_wheel(stock: Stock) -> None:
     names = stock.ask("names")["names"]
     ours = Runtime.get().operator_registry.operator_names
-    assert ours == {*names, *BEYOND_STOCK, *OF_LLM_LIBRARY}
+    assert ours == {*names, *BEYOND_STOCK, *OF_LLM_LIBRARY, *OF_VENDORS}
     assert not set(names) & set(BEYOND_STOCK)
     assert len(names) == 259
 
 
 def test_operators_without_a_trial_are_named_with_a_reason(swept: list[Trial]) -> None:
     tried = {trial.operator for trial in swept}
-    expected = {*NOT_COMPARED, *BEYOND_STOCK, *OF_LLM_LIBRARY}
+    expected = {*NOT_COMPARED, *BEYOND_STOCK, *OF_LLM_LIBRARY, *OF_VENDORS}
     assert Runtime.get().operator_registry.operator_names - tried == expected
     assert untried() <= expected
 

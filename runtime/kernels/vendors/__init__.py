@@ -1,0 +1,1 @@
+"""Kernels of vendors' operators, which programs call without a delegate."""
