@@ -210,6 +210,9 @@ _ENTRIES = (  # marks are looked up in this order
         decoder=f"{_P}vgf:decode_payload",
         marks=((0, b"VGF1"),),
         spec_readers=f"{_SPECS}ARM",
+        executor="runtime.backends.vgf:VgfBackend",
+        steps=True,
+        logs_kernel_layout=True,
     ),
     # of old releases: it wrote Vela streams or TOSA, distinguished only by their marks
     Backend("ArmBackend", spec_readers=f"{_SPECS}ARM"),

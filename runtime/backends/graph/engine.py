@@ -354,7 +354,7 @@ def _constants(payload: Payload, table: OperatorTable, partition: int) -> list[A
     found: list[Any] = []
     for value in payload.graph.values.values():
         if not value.constant:
-            found.append(value.literal)
+            found.append(_literal(value, table))
             continue
         data = bytes_of.get(value.constant)
         if data is None:
@@ -366,6 +366,15 @@ def _constants(payload: Payload, table: OperatorTable, partition: int) -> list[A
             why = f"constant {value.name} of {len(data)} bytes does not fit its shape"
             raise _refused(f"{why}: {str(error).splitlines()[0]}", partition) from error
     return found
+
+
+def _literal(value: GraphValue, table: OperatorTable) -> Any:  # noqa: ANN401
+    """Return a literal as the payload has it, the elements of a tensor as one."""
+    if value.tensor is None or not isinstance(value.literal, tuple):
+        return value.literal
+    sizes = tuple(int(size) for size in value.tensor.sizes)
+    dtype = table.dtypes.get(value.tensor.dtype) or dtype_of(value.tensor.scalar_type)
+    return torch.tensor(value.literal, dtype=dtype).reshape(sizes)
 
 
 def _constant(value: GraphValue, data: memoryview, table: OperatorTable) -> torch.Tensor:

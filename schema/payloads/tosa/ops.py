@@ -91,6 +91,11 @@ _ATTRIBUTES: Mapping[str, str] = MappingProxyType(
 )
 _ROW_OF = {name: row for names, row in _ATTRIBUTES.items() for name in names.split()}
 
+ATTRIBUTE_NAMES: Mapping[str, tuple[str, ...]] = {
+    name: tuple(entry.partition(":")[0] for entry in row.split()) for name, row in _ROW_OF.items()
+}
+"""Names of the attributes of an operator, in the order of its table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Release:

@@ -6,6 +6,7 @@ the extended instruction set TOSA.001000.1, whose codes follow the operators of 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +15,14 @@ from typing import cast
 
 from schema.errors import FormatError
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
-from schema.payloads.tosa.ops import OPERATORS
+from schema.payloads.tosa.ops import OPERATORS, RELEASE_1, is_enum
+from schema.payloads.vgf.operands import SHAPES, attributes_of
 
 _MAGIC = 0x07230203  # SPIR-V specification, section 2.3
 _MAX_INSTRUCTIONS = 500_000
 _NAME, _IMPORT, _EXTENDED = 5, 11, 12  # opcodes of SPIR-V: OpName, OpExtInstImport, OpExtInst
-_INT, _FLOAT, _CONSTANT, _COMPOSITE, _NULL = 21, 22, 43, 44, 46
+_BOOL, _INT, _FLOAT, _CONSTANT, _COMPOSITE, _NULL = 20, 21, 22, 43, 44, 46
+_REPLICATED = 4461  # OpConstantCompositeReplicateEXT
 _TRUE, _FALSE = 41, 42
 _TENSOR, _GRAPH_CONSTANT, _ENTRY, _INPUT, _OUTPUT = 4163, 4181, 4182, 4184, 4185
 _ELEMENTS = {
@@ -32,6 +35,7 @@ _ELEMENTS = {
     ("float", 64): ("float64", 7),
 }
 Words = tuple[int, ...]
+_MOST_ELEMENTS = 1 << 22  # of a constant inside the module; larger ones are beside it
 
 
 def instructions(words: Sequence[int]) -> Iterator[tuple[int, Words]]:
@@ -64,6 +68,7 @@ class _Module:
     sets: dict[int, str] = field(default_factory=dict[int, str])
     elements: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
     literals: dict[int, object] = field(default_factory=dict[int, object])
+    kinds: dict[int, int] = field(default_factory=dict[int, int])
     tensors: dict[int, TensorMeta] = field(default_factory=dict[int, TensorMeta])
     values: dict[str, GraphValue] = field(default_factory=dict[str, GraphValue])
     nodes: list[GraphNode] = field(default_factory=list[GraphNode])
@@ -106,6 +111,10 @@ def _import(module: _Module, operands: Words, _: _Constants) -> None:
     module.sets[operands[0]] = literal_text(operands[1:])
 
 
+def _bool(module: _Module, operands: Words, _: _Constants) -> None:
+    module.elements[operands[0]] = ("bool", 11)
+
+
 def _int(module: _Module, operands: Words, _: _Constants) -> None:
     key = ("int", operands[1])
     module.elements[operands[0]] = _ELEMENTS.get(key, (f"int{operands[1]}", -1))
@@ -125,8 +134,15 @@ def _constant(module: _Module, operands: Words, _: _Constants) -> None:
         module.literals[ident] = struct.unpack("<e", struct.pack("<H", words[0] & 0xFFFF))[0]
     else:
         value = sum(word << 32 * index for index, word in enumerate(words))
-        sign = 1 << 32 * len(words) - 1
-        module.literals[ident] = value - 2 * sign if value & sign else value
+        module.literals[ident] = _signed(value, name, 32 * len(words))
+
+
+def _signed(value: int, name: str, stored: int) -> int:
+    """Return an integer of the width of its type: TOSA's are signed, narrow ones may not be."""
+    width = name.removeprefix("int")
+    bits = int(width) if name.startswith("int") and width.isdigit() and width != "0" else stored
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def _true(module: _Module, operands: Words, _: _Constants) -> None:
@@ -138,15 +154,40 @@ def _false(module: _Module, operands: Words, _: _Constants) -> None:
 
 
 def _composite(module: _Module, operands: Words, _: _Constants) -> None:
-    parts = operands[2:]
-    known = tuple(module.literals.get(part, f"%{part}") for part in parts[:64])
-    flat = all(not isinstance(item, tuple) for item in known)
-    whole = flat and len(parts) <= 64
-    module.literals[operands[1]] = known if whole else f"({len(parts)} elements)"
+    found: list[object] = []
+    for part in operands[2:]:
+        item = module.literals.get(part, f"%{part}")
+        found += cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
+        _check_count(len(found))
+    module.kinds[operands[1]] = operands[0]
+    module.literals[operands[1]] = tuple(found)
+
+
+def _replicated(module: _Module, operands: Words, _: _Constants) -> None:
+    item = module.literals.get(operands[2], f"%{operands[2]}")
+    _fill(module, operands[0], operands[1], item)
 
 
 def _null(module: _Module, operands: Words, _: _Constants) -> None:
-    module.literals[operands[1]] = 0
+    _fill(module, operands[0], operands[1], 0)
+
+
+def _fill(module: _Module, kind: int, ident: int, item: object) -> None:
+    """Set a constant whose elements are all equal, as many as its type has."""
+    meta = module.tensors.get(kind)
+    module.kinds[ident] = kind
+    if meta is None:
+        module.literals[ident] = item
+        return
+    count = math.prod(size for size in meta.sizes if isinstance(size, int))
+    _check_count(count)
+    own = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
+    module.literals[ident] = own * (count // max(len(own), 1))
+
+
+def _check_count(count: int) -> None:
+    if not 0 <= count <= _MOST_ELEMENTS:
+        raise FormatError(f"at most {_MOST_ELEMENTS} elements", str(count), field="constant")
 
 
 def _tensor(module: _Module, operands: Words, _: _Constants) -> None:
@@ -191,29 +232,58 @@ def _extended(module: _Module, operands: Words, _: _Constants) -> None:
     label = _value(module, kind, ident, None)
     tosa = module.sets.get(instruction_set, "").startswith("TOSA.")
     target = OPERATORS[number] if tosa and number < len(OPERATORS) else f"instruction {number}"
-    arguments = tuple(_argument(module, operand) for operand in rest)
+    names = attributes_of(target)
+    facts = {name: _fact(module, name, operand) for name, operand in zip(names, rest, strict=False)}
+    lists = SHAPES.get(target, ())
+    arguments = tuple(
+        _argument(module, operand, as_list=place in lists)
+        for place, operand in enumerate(rest[len(names) :])
+    )
+    node = f"{target}_{len(module.nodes)}"
     module.nodes.append(
-        GraphNode(f"{target}_{len(module.nodes)}", NodeKind.CALL, target, arguments, (label,))
+        GraphNode(
+            node, NodeKind.CALL, target, arguments, (label,), attributes=MappingProxyType(facts)
+        )
     )
 
 
-def _argument(module: _Module, operand: int) -> Argument:
+def _fact(module: _Module, name: str, operand: int) -> object:
+    """Return an attribute; enumerations by name, as in a TOSA flatbuffer."""
+    found = module.literals.get(operand, f"%{operand}")
+    if is_enum(name) and isinstance(found, int):
+        return RELEASE_1.attribute_text(name, found)
+    return found
+
+
+def _argument(module: _Module, operand: int, *, as_list: bool) -> Argument:
     label = f"v{operand}"
-    if label in module.values:
+    if label in module.values and not as_list:
         return Argument(values=(label,))
-    return Argument(literal=module.literals.get(operand, f"%{operand}"))
+    literal = module.literals.get(operand)
+    if literal is None:
+        return Argument(literal=f"%{operand}")
+    meta = module.tensors.get(module.kinds.get(operand, -1))
+    if as_list or meta is None:
+        label = f"{label}_literal"
+        kind = "list" if isinstance(literal, tuple) else "int"
+        module.values.setdefault(label, GraphValue(label, kind=kind, literal=literal))
+    else:
+        module.values[label] = GraphValue(label, meta, literal=literal)
+    return Argument(values=(label,))
 
 
 # opcode -> fewest operands, reader
 _READERS = {
     _NAME: (2, _name),
     _IMPORT: (2, _import),
+    _BOOL: (1, _bool),
     _INT: (3, _int),
     _FLOAT: (2, _float),
     _CONSTANT: (3, _constant),
     _TRUE: (2, _true),
     _FALSE: (2, _false),
     _COMPOSITE: (3, _composite),
+    _REPLICATED: (3, _replicated),
     _NULL: (2, _null),
     _TENSOR: (2, _tensor),
     _GRAPH_CONSTANT: (3, _graph_constant),

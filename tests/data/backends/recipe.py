@@ -44,6 +44,10 @@ def partitioner(backend: str, option: str):
         return MPSPartitioner([CompileSpec("use_fp16", bytes([option == "fp16"]))])
     if backend == "coreml":
         return coreml_partitioner(option)
+    if backend == "vgf":
+        from executorch.backends.arm.vgf import VgfCompileSpec, VgfPartitioner
+
+        return VgfPartitioner(VgfCompileSpec())
     from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
     from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
 
@@ -101,6 +105,12 @@ def quantizer(backend: str, option: str):
     )
     from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
 
+    if backend == "vgf":
+        from executorch.backends.arm.quantizer import VgfQuantizer
+        from executorch.backends.arm.vgf import VgfCompileSpec
+
+        config = get_symmetric_quantization_config()
+        return VgfQuantizer(VgfCompileSpec()).set_global(config)
     spec = TosaCompileSpec("TOSA-1.0+INT" + ("+int16" if option == "int16" else ""))
     make = (
         get_symmetric_a16w8_quantization_config
