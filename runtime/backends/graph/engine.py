@@ -370,11 +370,12 @@ def _constants(payload: Payload, table: OperatorTable, partition: int) -> list[A
 
 def _literal(value: GraphValue, table: OperatorTable) -> Any:  # noqa: ANN401
     """Return a literal as the payload has it, the elements of a tensor as one."""
-    if value.tensor is None or not isinstance(value.literal, tuple):
-        return value.literal
+    literal: Any = value.literal
+    if value.tensor is None or not isinstance(literal, tuple):
+        return literal
     sizes = tuple(int(size) for size in value.tensor.sizes)
     dtype = table.dtypes.get(value.tensor.dtype) or dtype_of(value.tensor.scalar_type)
-    return torch.tensor(value.literal, dtype=dtype).reshape(sizes)
+    return torch.tensor(cast(Any, literal), dtype=dtype).reshape(sizes)
 
 
 def _constant(value: GraphValue, data: memoryview, table: OperatorTable) -> torch.Tensor:

@@ -259,13 +259,13 @@ def _argument(module: _Module, operand: int, *, as_list: bool) -> Argument:
     label = f"v{operand}"
     if label in module.values and not as_list:
         return Argument(values=(label,))
-    literal = module.literals.get(operand)
+    literal: object = module.literals.get(operand)
     if literal is None:
         return Argument(literal=f"%{operand}")
     meta = module.tensors.get(module.kinds.get(operand, -1))
     if as_list or meta is None:
         label = f"{label}_literal"
-        kind = "list" if isinstance(literal, tuple) else "int"
+        kind = "list" if literal.__class__ is tuple else "int"
         module.values.setdefault(label, GraphValue(label, kind=kind, literal=literal))
     else:
         module.values[label] = GraphValue(label, meta, literal=literal)
