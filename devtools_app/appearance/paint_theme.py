@@ -139,7 +139,8 @@ def map_colours(colour_map: ColourMap, values: NDArray[np.float64]) -> list[str]
     Shapes: values float64[n]
     """
     at = np.clip(np.rint(values * 255), 0, 255).astype(np.int64)
-    return ["#{:02x}{:02x}{:02x}".format(*row) for row in colour_map[at].tolist()]
+    names = ["#{:02x}{:02x}{:02x}".format(*row) for row in colour_map.tolist()]
+    return [names[place] for place in at.tolist()]
 
 
 def qcolor(colour: str, alpha: float = 1.0) -> QColor:

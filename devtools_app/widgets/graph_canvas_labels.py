@@ -66,9 +66,13 @@ class GraphLabels:
         """Return the labelled edges, one for each value and cluster it appears in."""
         placed = self._placed
         at = np.flatnonzero(np.isfinite(placed.label_at[:, 0]))
-        keys = np.concatenate([placed.edges[at, :1], placed.label_at[at].astype(np.int64)], axis=1)
-        _, first = np.unique(keys, axis=0, return_index=True)
-        return at[np.sort(first)]
+        columns = (placed.edges[at, 0], *placed.label_at[at].astype(np.int64).T)
+        order = np.lexsort(columns)
+        fresh = np.zeros(len(at), np.bool_)
+        fresh[:1] = True
+        for column in columns:
+            fresh[1:] |= np.diff(column[order]) != 0
+        return at[np.sort(order[fresh])]
 
     def _crosses_border(self) -> NDArray[np.bool_]:
         """Return the edges that leave or enter a cluster, or are marked."""

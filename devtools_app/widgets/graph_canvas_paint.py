@@ -104,16 +104,19 @@ class GraphDrawing:
         self._tracks = np.ascontiguousarray(np.stack([left, top, room, high], axis=1))
         table = self._tracks.copy()
         table[:, 2] = np.maximum(room * shares[items], 1.5)
-        which = np.array([self._bar_colour(item) for item in items.tolist()], np.str_)
+        fills = {group.fill for group in self.look.boxes}
+        colours = sorted({self._bar_colour(fill) for fill in fills})
+        number = {fill: colours.index(self._bar_colour(fill)) for fill in fills}
+        fill_of = self.look.fill_of
+        which = np.array([number[fill_of[item]] for item in items.tolist()], np.int64)
         found: list[tuple[str, Floats, Ints]] = []
-        for colour in np.unique(which).tolist():
-            chosen = (which == colour) & (shares[items] > 0)
-            found.append((colour, table[chosen], items[chosen]))
+        for at in np.unique(which).tolist():
+            chosen = (which == at) & (shares[items] > 0)
+            found.append((colours[at], table[chosen], items[chosen]))
         return found
 
-    def _bar_colour(self, item: int) -> str:
-        """Return the accent, or a colour that contrasts with the overlay's fill of the box."""
-        fill = self.look.fill_of[item]
+    def _bar_colour(self, fill: str) -> str:
+        """Return the accent, or a colour that contrasts with the fill of a box."""
         return self.colours.accent if contrast(self.colours.accent, fill) > 3.0 else ink_on(fill)
 
     def paint(self, painter: QPainter, size: QSize, camera: Camera, marks: Marks) -> None:

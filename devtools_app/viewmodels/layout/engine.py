@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +24,7 @@ from devtools_app.viewmodels.layout.topology import (
     topology,
 )
 from devtools_app.viewmodels.layout.visible import Ints, Visible, visible_items
+from schema.objects.identity_cache import identity_cache
 
 COLLAPSED_HEIGHT = 48.0
 _MOST_ANSWERS = 20000  # cached clusters before the cache starts anew
@@ -109,16 +109,13 @@ class _LayoutWork:
         self._measure_clusters()
 
     def _measure_clusters(self) -> None:
-        shown: list[int] = np.flatnonzero(self._visible.shown).tolist()
-        for cluster in shown:
-            info = self._scene.cluster_info(self._scene.tree.paths[cluster])
-            if self._visible.opened[cluster]:
-                requested = 7.6 * len(info.title) + 6.6 * len(info.detail) + 56.0
-                self._title_width[cluster] = min(_stepped(requested, 2 * _STEP), 480.0)
-                continue
-            requested = max(7.6 * len(info.title) + 48.0, 6.6 * len(info.detail) + 28.0)
-            width = min(max(_stepped(requested, _STEP), 168.0), 336.0)
-            self._shape[self._nodes + cluster, :2] = width, COLLAPSED_HEIGHT
+        opened, closed = title_widths(self._scene)
+        shown = self._visible.shown
+        inside = shown & self._visible.opened
+        self._title_width[inside] = opened[inside]
+        folded = np.flatnonzero(shown & ~self._visible.opened)
+        self._shape[self._nodes + folded, 0] = closed[folded]
+        self._shape[self._nodes + folded, 1] = COLLAPSED_HEIGHT
 
     def run(self) -> None:
         """Lay out all open clusters."""
@@ -193,5 +190,17 @@ class _LayoutWork:
         )
 
 
-def _stepped(width: float, step: float) -> float:
-    return math.ceil(width / step) * step
+@identity_cache
+def title_widths(scene: SceneGraph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the width that the title of each cluster needs while it is open, and closed."""
+    infos = [scene.cluster_info(path) for path in scene.tree.paths]
+    title = np.array([len(one.title) for one in infos], np.float64)
+    detail = np.array([len(one.detail) for one in infos], np.float64)
+    opened = np.minimum(_stepped(7.6 * title + 6.6 * detail + 56.0, 2 * _STEP), 480.0)
+    closed = _stepped(np.maximum(7.6 * title + 48.0, 6.6 * detail + 28.0), _STEP)
+    return opened, np.clip(closed, 168.0, 336.0)
+
+
+def _stepped(width: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.ceil(width / step) * step
+    return found

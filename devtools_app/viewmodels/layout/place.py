@@ -44,6 +44,10 @@ def _pass(state: LayerRows, xs: list[float], *, down: bool) -> None:
     links = state.above if down else state.below
     others = state.below if down else state.above
     for row in state.rows if down else reversed(state.rows):
+        if len(row) == 1:  # most rows of a long program
+            vertex = row[0]
+            xs[vertex] = _preferred_position(links[vertex] or others[vertex], xs, xs[vertex])
+            continue
         targets: list[float] = []
         strength: list[float] = []
         for vertex in row:
@@ -52,9 +56,6 @@ def _pass(state: LayerRows, xs: list[float], *, down: bool) -> None:
             targets.append(target)
             held = _LINE if vertex >= state.items else _BOX if near else _LOOSE
             strength.append(held)
-        if len(row) == 1:
-            xs[row[0]] = targets[0]
-            continue
         _follow(row, links, others, targets)
         _settle(state, row, targets, strength, xs)
 

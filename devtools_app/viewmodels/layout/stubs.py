@@ -61,8 +61,7 @@ def side_room(items: int, edges: Ints, stubbed: NDArray[np.bool_]) -> NDArray[np
 def place_stubs(edges: Ints, stubbed: NDArray[np.bool_], boxes: NDArray[np.float64]) -> Stubs:
     """Return the stubs of all stubbed edges beside their boxes."""
     chosen = edges[stubbed]
-    rows = _reading(chosen, boxes) + _leaving(chosen, boxes)
-    table = np.reshape(np.array(rows, np.float64), (-1, 6))
+    table = np.concatenate([_reading(chosen, boxes), _leaving(chosen, boxes)])
     place = np.stack(
         [
             table[:, 0],
@@ -76,37 +75,54 @@ def place_stubs(edges: Ints, stubbed: NDArray[np.bool_], boxes: NDArray[np.float
     return Stubs(place, numbers[:, 0], numbers[:, 1], numbers[:, 2], numbers[:, 3] > 0)
 
 
-_Row = tuple[float, float, int, int, int, int]
+def _reading(edges: Ints, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the stubs of what is read: x, y, item, other item, number of edges, 0.
+
+    Shapes: result float64[stubs, 6]
+    """
+    items, first, count = _by_item(edges[:, 1])
+    sources = edges[np.argsort(edges[:, 1], kind="stable"), 0]
+    one = count == 1
+    x, y, _, height = boxes[items[one]].T
+    down = y + (height - (STUB_HEIGHT + STUB_GAP) + STUB_GAP) / 2
+    ones = np.ones(len(x))
+    single = np.stack(
+        [x - STUB_ROOM, down, items[one], sources[first[one]], ones, 0 * ones], axis=1
+    )
+    rows: list[tuple[float, ...]] = []
+    for item, at, number in zip(
+        items[~one].tolist(), first[~one].tolist(), count[~one].tolist(), strict=True
+    ):
+        rows += _several(item, sources[at : at + number].tolist(), boxes[item].tolist())
+    found = np.concatenate([single, np.reshape(np.array(rows, np.float64), (-1, 6))])
+    return found[np.argsort(found[:, 2], kind="stable")]
 
 
-def _reading(edges: Ints, boxes: NDArray[np.float64]) -> list[_Row]:
-    by_item: dict[int, list[int]] = {}
-    for source, target in edges.tolist():
-        by_item.setdefault(target, []).append(source)
-    rows: list[_Row] = []
-    for item, sources in sorted(by_item.items()):
-        x, y, _, height = boxes[item].tolist()
-        fitting = max(1, int((height + STUB_GAP) // (STUB_HEIGHT + STUB_GAP)))
-        if len(sources) > fitting:
-            kept = sources[: fitting - 1]
-            shown = [*((source, 1) for source in kept), (-1, len(sources) - len(kept))]
-        else:
-            shown = [(source, 1) for source in sources]
-        first = y + (height - len(shown) * (STUB_HEIGHT + STUB_GAP) + STUB_GAP) / 2
-        for at, (other, count) in enumerate(shown):
-            down = first + at * (STUB_HEIGHT + STUB_GAP)
-            rows.append((x - STUB_ROOM, down, item, other, count, 0))
-    return rows
+def _several(item: int, sources: list[int], box: list[float]) -> list[tuple[float, ...]]:
+    x, y, _, height = box
+    fitting = max(1, int((height + STUB_GAP) // (STUB_HEIGHT + STUB_GAP)))
+    shown = [(source, 1) for source in sources]
+    if len(sources) > fitting:
+        kept = shown[: fitting - 1]
+        shown = [*kept, (-1, len(sources) - len(kept))]
+    first = y + (height - len(shown) * (STUB_HEIGHT + STUB_GAP) + STUB_GAP) / 2
+    return [
+        (x - STUB_ROOM, first + at * (STUB_HEIGHT + STUB_GAP), item, other, count, 0)
+        for at, (other, count) in enumerate(shown)
+    ]
 
 
-def _leaving(edges: Ints, boxes: NDArray[np.float64]) -> list[_Row]:
-    by_item: dict[int, list[int]] = {}
-    for source, target in edges.tolist():
-        by_item.setdefault(source, []).append(target)
-    rows: list[_Row] = []
-    for item, targets in sorted(by_item.items()):
-        x, y, width, height = boxes[item].tolist()
-        other = targets[0] if len(targets) == 1 else -1
-        down = y + (height - STUB_HEIGHT) / 2
-        rows.append((x + width + LEAD, down, item, other, len(targets), 1))
-    return rows
+def _leaving(edges: Ints, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the stubs of what is written, one for each item, as ``_reading`` does, ending in 1."""
+    items, first, count = _by_item(edges[:, 0])
+    targets = edges[np.argsort(edges[:, 0], kind="stable"), 1]
+    x, y, width, height = boxes[items].T
+    down = y + (height - STUB_HEIGHT) / 2
+    other = np.where(count == 1, targets[first], -1)
+    return np.stack([x + width + LEAD, down, items, other, count, np.ones(len(x))], axis=1)
+
+
+def _by_item(ends: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the items at ends of edges, the first edge of each once sorted, and their number."""
+    items, count = np.unique(ends, return_counts=True)
+    return items, np.cumsum(count) - count, count

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.layout.cluster_tree import ROOT, ClusterPath, ClusterTree
+from devtools_app.viewmodels.layout.cluster_tree import ClusterPath, ClusterTree
 from devtools_app.viewmodels.layout.scene_graph import UNKNOWN_BYTES, SceneGraph
 
 Ints = NDArray[np.int64]
@@ -68,21 +68,22 @@ def _open_clusters(
     tree: ClusterTree, expanded: frozenset[ClusterPath]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Ints]:
     """Return opened, shown, and for each cluster the outermost closed one around it or -1."""
-    opened = [False] * tree.size
-    shown = [False] * tree.size
-    closed = [-1] * tree.size
-    requested = [path == ROOT or path in expanded for path in tree.paths]
+    index = tree.index
+    requested = np.zeros(tree.size, np.bool_)
+    requested[[index[path] for path in expanded if path in index]] = True
+    opened, shown = np.zeros((2, tree.size), np.bool_)
+    closed = np.full(tree.size, -1, np.int64)
     opened[0] = True
-    parents: list[int] = tree.parent.tolist()
-    for cluster in range(1, tree.size):
-        above = parents[cluster]
-        if not opened[above]:
-            closed[cluster] = closed[above]
-            continue
-        shown[cluster] = True
-        opened[cluster] = requested[cluster]
-        closed[cluster] = -1 if requested[cluster] else cluster
-    return np.array(opened), np.array(shown), np.array(closed, np.int64)
+    order = np.argsort(tree.depth, kind="stable")
+    ends = np.searchsorted(tree.depth[order], np.arange(1, int(tree.depth.max(initial=0)) + 2))
+    for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        level = order[low:high]
+        above = tree.parent[level]
+        shown[level] = opened[above]
+        opened[level] = opened[above] & requested[level]
+        own = np.where(requested[level], -1, level)
+        closed[level] = np.where(opened[above], own, closed[above])
+    return opened, shown, closed
 
 
 def _gather(
