@@ -7,6 +7,8 @@ of its calls, or that counts with a clock of its own, is drawn in a lane of its 
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,7 +38,7 @@ class EventBag:
     """Columns collected run by run, and the lanes they are in."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Ints, Floats, Floats, Ints, Ints, Ints]] = []
+        self._parts: list[tuple[int, Floats, Floats, Ints, Ints, Ints]] = []
         self._names: list[str] = [UNATTRIBUTED]
         self._lane_of: dict[_LaneKey, int] = {}
         self._lanes: list[TimelineLane] = []
@@ -67,33 +69,44 @@ class EventBag:
         if looks is None:
             none = np.zeros(count, np.int64)
             looks = (none + PLAIN, none, none - 1)
-        self._parts.append((np.full(count, lane, np.int64), start, end, *looks))
+        self._parts.append((lane, start, end, *looks))
 
     def data(self, quantity: Quantity) -> tuple[TimelineData, Ints]:
         """Return all events sorted by lane and start, and the profile rows."""
-        empty = np.zeros(0)
-        columns = [np.concatenate([empty, *column]) for column in zip(*self._parts, strict=True)]
-        if not columns:
-            columns = [empty] * 6
         ordered = sorted(self._lane_of)
-        place = np.zeros(len(ordered), np.int64)
-        place[[self._lane_of[key] for key in ordered]] = np.arange(len(ordered))
-        lanes = place[columns[0].astype(np.int64)]
-        order = np.lexsort((columns[1], lanes))
-        lane = lanes[order]
-        start, end, colour, label, rows = (column[order] for column in columns[1:])
+        place = {self._lane_of[key]: at for at, key in enumerate(ordered)}
+        parts = sorted(self._parts, key=lambda part: place[part[0]])
+        counts = [len(start) for _, start, *_ in parts]
+        lane = np.repeat(np.array([place[one] for one, *_ in parts], np.int64), counts)
+        start = _joined([part[1] for part in parts], np.float64)
+        end = _joined([part[2] for part in parts], np.float64)
+        colour = _joined([part[3] for part in parts], np.int64)
+        label = _joined([part[4] for part in parts], np.int64)
+        rows = _joined([part[5] for part in parts], np.int64)
+        # most lanes are one part, which is sorted
+        if ((np.diff(start) < 0) & (np.diff(lane) == 0)).any():
+            order = np.lexsort((start, lane))
+            start, end, colour = start[order], end[order], colour[order]
+            label, rows = label[order], rows[order]
         data = TimelineData(
             lanes=tuple(self._lanes[self._lane_of[key]] for key in ordered),
             lane=lane,
             start=start,
             end=end,
-            colour=colour.astype(np.int64),
-            label=label.astype(np.int64),
+            colour=colour,
+            label=label,
             names=tuple(self._names),
             unattributed=rows < 0,
             quantity=quantity,
         )
-        return data, rows.astype(np.int64)
+        return data, rows
+
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def _joined(parts: list[NDArray[Number]], kind: type[Number]) -> NDArray[Number]:
+    return np.concatenate(parts).astype(kind, copy=False) if parts else np.zeros(0, kind)
 
 
 class RunLanes:
@@ -182,5 +195,7 @@ class RunLanes:
 
 
 def _sorted(start: Floats, end: Floats, event: Ints) -> tuple[Floats, Floats, Ints]:
+    if (np.diff(start) > 0).all():
+        return start, end, event
     order = np.lexsort((-end, end > start, start))  # what takes no time is inside nothing
     return start[order], end[order], event[order]

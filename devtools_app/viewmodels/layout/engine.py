@@ -198,7 +198,7 @@ def title_widths(scene: SceneGraph) -> tuple[NDArray[np.float64], NDArray[np.flo
     detail = np.array([len(one.detail) for one in infos], np.float64)
     opened = np.minimum(_stepped(7.6 * title + 6.6 * detail + 56.0, 2 * _STEP), 480.0)
     closed = _stepped(np.maximum(7.6 * title + 48.0, 6.6 * detail + 28.0), _STEP)
-    return opened, np.clip(closed, 168.0, 336.0)
+    return opened, np.minimum(np.maximum(closed, 168.0), 336.0)
 
 
 def _stepped(width: NDArray[np.float64], step: float) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from devtools_app.viewmodels.layout.visible import Ints
 
+Floats = NDArray[np.float64]
 STUB_WIDTH, STUB_HEIGHT = 84.0, 16.0
 STUB_GAP = 3.0  # between stubs of one box
 LEAD = 10.0  # line between a box and its stub
@@ -75,7 +76,7 @@ def place_stubs(edges: Ints, stubbed: NDArray[np.bool_], boxes: NDArray[np.float
     return Stubs(place, numbers[:, 0], numbers[:, 1], numbers[:, 2], numbers[:, 3] > 0)
 
 
-def _reading(edges: Ints, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _reading(edges: Ints, boxes: Floats) -> Floats:
     """Return the stubs of what is read: x, y, item, other item, number of edges, 0.
 
     Shapes: result float64[stubs, 6]
@@ -83,18 +84,17 @@ def _reading(edges: Ints, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
     items, first, count = _by_item(edges[:, 1])
     sources = edges[np.argsort(edges[:, 1], kind="stable"), 0]
     one = count == 1
-    x, y, _, height = boxes[items[one]].T
-    down = y + (height - (STUB_HEIGHT + STUB_GAP) + STUB_GAP) / 2
-    ones = np.ones(len(x))
-    single = np.stack(
-        [x - STUB_ROOM, down, items[one], sources[first[one]], ones, 0 * ones], axis=1
-    )
+    own: Floats = boxes[items[one]]
+    single: Floats = np.zeros((len(own), 6))
+    single[:, 0] = own[:, 0] - STUB_ROOM
+    single[:, 1] = own[:, 1] + (own[:, 3] - (STUB_HEIGHT + STUB_GAP) + STUB_GAP) / 2
+    single[:, 2], single[:, 3], single[:, 4] = items[one], sources[first[one]], 1.0
     rows: list[tuple[float, ...]] = []
     for item, at, number in zip(
         items[~one].tolist(), first[~one].tolist(), count[~one].tolist(), strict=True
     ):
         rows += _several(item, sources[at : at + number].tolist(), boxes[item].tolist())
-    found = np.concatenate([single, np.reshape(np.array(rows, np.float64), (-1, 6))])
+    found: Floats = np.concatenate([single, np.reshape(np.array(rows, np.float64), (-1, 6))])
     return found[np.argsort(found[:, 2], kind="stable")]
 
 
@@ -112,17 +112,21 @@ def _several(item: int, sources: list[int], box: list[float]) -> list[tuple[floa
     ]
 
 
-def _leaving(edges: Ints, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _leaving(edges: Ints, boxes: Floats) -> Floats:
     """Return the stubs of what is written, one for each item, as ``_reading`` does, ending in 1."""
     items, first, count = _by_item(edges[:, 0])
     targets = edges[np.argsort(edges[:, 0], kind="stable"), 1]
-    x, y, width, height = boxes[items].T
-    down = y + (height - STUB_HEIGHT) / 2
-    other = np.where(count == 1, targets[first], -1)
-    return np.stack([x + width + LEAD, down, items, other, count, np.ones(len(x))], axis=1)
+    found: Floats = np.ones((len(items), 6))
+    own: Floats = boxes[items]
+    found[:, 0] = own[:, 0] + own[:, 2] + LEAD
+    found[:, 1] = own[:, 1] + (own[:, 3] - STUB_HEIGHT) / 2
+    found[:, 2], found[:, 4] = items, count
+    found[:, 3] = np.where(count == 1, targets[first], -1)
+    return found
 
 
 def _by_item(ends: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the items at ends of edges, the first edge of each once sorted, and their number."""
-    items, count = np.unique(ends, return_counts=True)
+    items, counts = np.unique(ends, return_counts=True)
+    count = counts.astype(np.int64)
     return items, np.cumsum(count) - count, count

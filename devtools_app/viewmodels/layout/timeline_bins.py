@@ -197,7 +197,9 @@ class TimelineIndex:
 
 
 def _lanes(data: TimelineData, number: Ints) -> list[LaneIndex]:
-    order = np.lexsort((data.start, data.lane))
+    ascending = (np.diff(data.lane) > 0) | ((np.diff(data.lane) == 0) & (np.diff(data.start) >= 0))
+    rows = np.arange(len(data.lane))
+    order = rows if ascending.all() else np.lexsort((data.start, data.lane))
     lane = data.lane[order]
     bounds: list[int] = np.searchsorted(lane, np.arange(len(data.lanes) + 1)).tolist()
     found: list[LaneIndex] = []
