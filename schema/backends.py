@@ -59,6 +59,8 @@ class Backend:
         colour: its index in the backend colours of a palette; None computes one from its id
         decoder: of payloads
         marks: offset and bytes by which payloads are recognised under an unknown id
+        model_suffixes: of its own model files, which open as programs
+        model_reader: a function from the path of one to the bytes of a program
         spec_readers: a mapping from a compile spec's key to the function that reads its value
         default_spec_reader: for all other keys
         partitioners: of the compiler
@@ -85,6 +87,8 @@ class Backend:
     colour: int | None = None
     decoder: str = ""
     marks: tuple[tuple[int, bytes], ...] = ()
+    model_suffixes: tuple[str, ...] = ()
+    model_reader: str = ""
     spec_readers: str = ""
     default_spec_reader: str = ""
     partitioners: tuple[PartitionerTraits, ...] = ()
@@ -173,6 +177,8 @@ _ENTRIES = (  # marks are looked up in this order
         colour=2,
         decoder=f"{_P}coreml:decode_payload",
         marks=((0, b"CMJR"),),
+        model_suffixes=(".mlpackage", ".mlmodel"),
+        model_reader=f"{_P}coreml.package:program_of",
         spec_readers=f"{_SPECS}COREML",
         executor="runtime.backends.coreml:CoreMLBackend",
         steps=True,

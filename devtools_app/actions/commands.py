@@ -33,6 +33,7 @@ from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
 from devtools_app.widgets.image import save_image
 from inspector.files.workspace_file import SUFFIX
 from inspector.tables.selection import NOTHING
+from schema.vendor_models import vendor_suffixes
 
 if TYPE_CHECKING:
     from devtools_app.actions.host import CommandHost, Services
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 _FILES = (
     "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.pt2 *.etdp *.etdump *.bin *.debug"
-    " results.json)"
+    f" results.json {' '.join(f'*{one}' for one in vendor_suffixes())})"
     ";;All (*)"
 )
 _GROUPS = {

@@ -37,6 +37,7 @@ from devtools_app.state.workspace import (
 from inspector.files.workspace_file import is_workspace
 from schema.errors import FormatError, Issue
 from schema.objects.identity_cache import clear as forget_derived
+from schema.vendor_models import is_vendor_model
 
 if TYPE_CHECKING:
     from inspector.files.session import Session, SessionOptions
@@ -255,7 +256,8 @@ class SessionController(QObject):
         one = self._store.state.open_session
         lately = self._settings.recents[0] if self._settings.recents else ()
         for path in (one.paths if one is not None else lately)[:1]:
-            folder = path if os.path.isdir(path) else os.path.dirname(path)
+            is_folder = os.path.isdir(path) and not is_vendor_model(path)
+            folder = path if is_folder else os.path.dirname(path)
             return folder if os.path.isdir(folder) else ""
         return ""
 

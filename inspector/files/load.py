@@ -19,11 +19,13 @@ from inspector.files.written_folders import POINT, POINTS, runs_below
 from schema import etdump, formats
 from schema.errors import FormatError, Issue, Severity
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
+from schema.vendor_models import is_vendor_model, vendor_program
 
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
 MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
+_PROGRAM = "pte"
 _TRACES = (".etdp", ".etdump")
 # traces and their debug buffers as `etscope run` names them; older versions wrote run.debug
 _BUFFERS = {"values.debug": "values.etdp", "run.debug": "run.etdp"}
@@ -98,7 +100,7 @@ def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     names: list[str] = []
     runs: list[str] = []
     for path in paths:
-        if not Path(path).is_dir():
+        if not Path(path).is_dir() or is_vendor_model(path):
             names.append(os.fspath(path))
             continue
         found = siblings(Path(path))
@@ -143,6 +145,8 @@ def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 def _is_session_folder(path: Path) -> bool:
     kinds = ("pte", "bpte", "etrecord")
+    if is_vendor_model(path):
+        return path.is_dir()
     try:
         entries = [entry for entry in path.iterdir() if entry.is_file()]
     except OSError:  # a file, or a folder that may not be read, as opening it will say
@@ -157,7 +161,7 @@ def siblings(folder: Path) -> list[str]:
     empty: list[str] = []
     kinds = [entry.kind for entry in formats.FORMATS]
     for path in sorted(folder.iterdir()):
-        if not path.is_file():
+        if not path.is_file() and not is_vendor_model(path):
             continue
         if _is_named_trace(path) and not _size(str(path)):
             empty.append(str(path))
@@ -204,6 +208,8 @@ def _is_blank(path: Path) -> bool:
 
 def sniff_file(path: Path) -> str:
     """Return the kind of a file by its content; empty when nothing matches or it is unreadable."""
+    if is_vendor_model(path):
+        return _PROGRAM
     try:
         data = open_bytes(str(path))
     except (OSError, FormatError):
@@ -243,6 +249,8 @@ def open_bytes(path: str) -> memoryview:
     Raises: OSError; FormatError for an empty file and one that is not regular: opening a pipe
         would wait for its writer
     """
+    if is_vendor_model(path):
+        return vendor_program(path)
     if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
         raise FormatError("an ExecuTorch file", "a pipe or device", file=path)
     with Path(path).open("rb") as stream:

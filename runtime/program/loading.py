@@ -12,6 +12,7 @@ from schema import bundled, flat_tensor
 from schema import program as pte
 from schema.errors import FormatError
 from schema.objects.cyclic_gc import gc_suspended
+from schema.vendor_models import is_vendor_model, vendor_program
 
 Data = bytes | bytearray | memoryview | BinaryIO | Path | str | DataLoader
 _MAPPED_FROM = 64 << 20  # a mapped file that is rewritten in place kills the process that reads it
@@ -27,6 +28,8 @@ def read(data: Data, mode: LoadMode | None = None) -> tuple[memoryview, str]:
     Raises: ExecutionError AccessFailed for a path that cannot be read, NotSupported for one that
         cannot be locked; TypeError for anything else
     """
+    if isinstance(data, Path | str) and is_vendor_model(data):
+        return _vendor_program(data), str(data)
     if isinstance(data, Path | str):
         data = loader_of(data, mode or _mode_of(data))
     if isinstance(data, DataLoader):
@@ -41,6 +44,15 @@ def read(data: Data, mode: LoadMode | None = None) -> tuple[memoryview, str]:
             f"but got {type(data).__name__}."
         )
     return memoryview(reader()), ""
+
+
+def _vendor_program(path: Path | str) -> memoryview:
+    try:
+        return vendor_program(path)
+    except FormatError as error:
+        raise ExecutionError(ErrorCode.InvalidProgram, str(error)) from None
+    except OSError as error:
+        raise ExecutionError(ErrorCode.AccessFailed, f"{path}: {error.strerror}") from None
 
 
 def _mode_of(path: Path | str) -> LoadMode:

@@ -261,6 +261,13 @@ class GraphEngine:
         except Exception as error:
             raise self._at(error, index) from error
 
+    def has_tensor(self, name: str) -> bool:
+        """Return whether a value is a tensor in a run, not a literal that operators have."""
+        value = self.graph.values[name]
+        if value.tensor is None or value.kind == "str" or value.literal is not None:
+            return False
+        return not value.constant or self._fixed[self.places[name]] is not None
+
     def value(self, place: int) -> Any:  # noqa: ANN401 - a tensor or a scalar
         """Return the content of a register, None before it is computed."""
         return self._held[place]

@@ -27,13 +27,13 @@ class GraphSteps(NodeSteps):
     ) -> None:
         self._engine = engine
         self._store = store
-        places, values = engine.places, engine.graph.values
+        places = engine.places
         nodes = tuple(
             InnerNode(
                 index,
                 node.target or node.kind.value,
-                tuple(places[name] for name in node.inputs if values[name].tensor is not None),
-                tuple(places[name] for name in node.outputs if values[name].tensor is not None),
+                tuple(places[name] for name in node.inputs if engine.has_tensor(name)),
+                tuple(places[name] for name in node.outputs if engine.has_tensor(name)),
                 node.debug_handle,
             )
             for index, node in enumerate(engine.graph.nodes)

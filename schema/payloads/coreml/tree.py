@@ -7,13 +7,14 @@ the last byte. Source: backends/apple/coreml/runtime/inmemoryfs
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from schema.errors import FormatError, Issue, Severity
 from schema.payloads.reading import span
 
+Buffer = bytes | bytearray | memoryview
 _WINDOW = 2 << 20  # the directory of a model is a few kilobytes
 _MAX_DEPTH = 32
 _MAX_ENTRIES = 100_000
@@ -125,3 +126,43 @@ def is_safe(name: str) -> bool:
 
 def _warn(message: str) -> Issue:
     return Issue(Severity.WARNING, _WHERE, message)
+
+
+def write_tree(files: Mapping[str, Buffer]) -> list[Buffer]:
+    """Return a flattened folder, as buffers to write one after the other.
+
+    Args:
+        files: by path below the root folder
+    """
+    entries: list[dict[str, object]] = []
+    parts: list[Buffer] = []
+    root: dict[str, Any] = {}
+    for path, data in files.items():
+        *folders, last = path.split("/")
+        place = root
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = (sum(len(part) for part in parts), len(data))
+        parts.append(data)
+    _write_entry("root", root, entries)
+    return [*parts, json.dumps({"nodes": entries}).encode()[::-1]]
+
+
+def _write_entry(
+    name: str, found: dict[str, Any] | tuple[int, int], entries: list[dict[str, object]]
+) -> int:
+    children: dict[str, int] = {}
+    region = (0, 0)
+    if isinstance(found, tuple):
+        region = found
+    else:
+        children = {key: _write_entry(key, one, entries) for key, one in found.items()}
+    entries.append(
+        {
+            "name": name,
+            "kind": int(not isinstance(found, tuple)),
+            "dataRegion": {"offset": region[0], "size": region[1]},
+            "children": children,
+        }
+    )
+    return len(entries) - 1
